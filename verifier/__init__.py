@@ -11,7 +11,7 @@ result says where it came from, what it assumes, and how sure it is, wherever it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,17 +30,19 @@ if TYPE_CHECKING:
     from verifier.robustness.assessment.result import AssessmentResult
     from verifier.robustness.mutators.batch_result import BatchResult
     from verifier.study.results import RunResult
+    from verifier.systems.model import SystemModel
 
 File = str | Path
 Files = File | Sequence[File]
 
 
-def run(spec: File, cm: File, **choices: Any) -> RunResult:
+def run(spec: File, cm: File, *, system: SystemModel | None = None, **choices: Any) -> RunResult:
     """How likely a system meets the requirements of a spec, how sure that is, and what that decides (`verify run`).
 
     Args:
         spec: requirements in LTL (.ltl); the file names the system model.
         cm: confusion matrices (.json).
+        system: the model that the spec names with a planner in Python, from `with_planner`.
         choices: as the options of `verify run`, such as `environment="ped"`, `planner="all"`,
             `sweep={"vmax": (1, 2)}` or `sweep="vmax=1..10"`.
 
@@ -51,14 +53,39 @@ def run(spec: File, cm: File, **choices: Any) -> RunResult:
     from verifier.pipeline import verify_spec
     from verifier.study.options import RunOptions
 
-    return verify_spec(spec, cm, settings_from(RunOptions, choices))
+    return verify_spec(spec, cm, settings_from(RunOptions, choices), system=system)
 
 
-def markov_chain(spec: File, cm: File, **choices: Any) -> MarkovChain:
+def with_planner(
+    system: File | SystemModel,
+    name: str,
+    function: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    asks: Sequence[str] = (),
+    memory: Mapping[str, Mapping[str, Any]] | None = None,
+) -> SystemModel:
+    """A system model with one more planner, written in Python; `run` and `markov_chain` take it as `system`.
+
+    Args:
+        system: file of the model (.toml), or what this function gave.
+        name: of the planner.
+        function: is given arrays by name, one entry per state and report: each variable and memory (int64), each
+            question (truth values or numbers). It gives arrays by name: inputs, and memory that changes. It is called
+            once for each block of new states and must depend on nothing else.
+        asks: what it asks of the reports, such as `["sees(ped)", "count(ped)"]`.
+        memory: such as `{"seen": {"range": [0, 1], "initial": 0}}`.
+    """
+    from verifier.systems.planners.functions import with_planner as added
+    from verifier.systems.reader import read_model
+
+    model = read_model(system) if isinstance(system, str | Path) else system
+    return added(model, name, function, asks, memory)
+
+
+def markov_chain(spec: File, cm: File, *, system: SystemModel | None = None, **choices: Any) -> MarkovChain:
     """The Markov chain of one planner in one environment, with labels; `.graph()` gives it to networkx.
 
     Args:
-        spec, cm, choices: as for `run`; they must name one planner, one environment, and no sweep.
+        spec, cm, system, choices: as for `run`; they must name one planner, one environment, and no sweep.
     """
     from verifier.base.keywords import settings_from
     from verifier.pipeline import chain_of
@@ -66,7 +93,7 @@ def markov_chain(spec: File, cm: File, **choices: Any) -> MarkovChain:
     from verifier.study.options import RunOptions
 
     options = settings_from(RunOptions, choices)
-    return chain_of(Study.of(read_inputs(spec, cm, options), options))
+    return chain_of(Study.of(read_inputs(spec, cm, options, system), options))
 
 
 def explain(spec: File, cm: File, **choices: Any) -> ExplainResult:

@@ -39,6 +39,7 @@ from verifier.study.collection import (
     with_plans,
 )
 from verifier.study.expecting import answers_of
+from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.profile import Profile, profiles
 from verifier.study.provenance import (
@@ -53,13 +54,18 @@ from verifier.study.provenance import (
 )
 from verifier.study.results import RunResult, Unanswered
 from verifier.study.scenarios import refuse_others
+from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[list[Case]], Iterable[Case]]
 AnyError = TypeVar("AnyError", bound=EngineError | LimitError)
 
 
 def verify_spec(
-    spec_path: str | Path, confusion_path: str | Path, options: RunOptions = RunOptions(), progress: Progress = iter
+    spec_path: str | Path,
+    confusion_path: str | Path,
+    options: RunOptions = RunOptions(),
+    progress: Progress = iter,
+    system: SystemModel | None = None,
 ) -> RunResult:
     """Check every requirement of a spec in every scenario.
 
@@ -68,12 +74,13 @@ def verify_spec(
         confusion_path: a confusion document.
         options: see `RunOptions`.
         progress: wraps the list of cases, for a progress bar.
+        system: the model that the spec names, with further planners.
 
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
-        return verified(Study.of(read_inputs(spec_path, confusion_path, options), options), storm, progress)
+        return verified(Study.of(read_inputs(spec_path, confusion_path, options, system), options), storm, progress)
 
 
 def verified(study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False) -> RunResult:
@@ -169,13 +176,13 @@ def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> Che
             strategies = tuple(
                 strategy_range(process, formula.formula, storm, options.engines) for formula in case.study.formulas
             )
-    whole = clock_of(study.options, len(study.requirements))
+    look, whole = look_at(case), clock_of(study.options, len(study.requirements))
     whole.spend(time.monotonic() - begun)
     with whole.running(f"{case}: looking for vacuous requirements"):
         vacuity, notes = tuple(found.vacuity for found in case.findings), case.notes
     whatever, unknown = _whatever_predicted(case, values, whole)
     remarks = (*case_remarks(case, values, strategies), *unknown)
-    return CheckedCase(case, values, whatever, strategies, remarks, vacuity, notes, refused)
+    return CheckedCase(case, values, whatever, strategies, remarks, vacuity, notes, refused, look)
 
 
 def _whatever_predicted(
@@ -264,7 +271,7 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
         options: of the run.
     """
     study, inputs = checked.study, checked.study.inputs
-    settings = run_settings(study.grid, options, study.data)
+    settings = run_settings(study, options, study.data)
     judging = Judging(settings, study.tests)
     results = collected(study.requirements, checked.cases, checked.evidence, judging, checked.profiles)
     if settings.verdict_from == "bounds":
@@ -283,7 +290,8 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
                 options,
                 [text for checked_case in checked.cases for text in checked_case.case.assumed],
                 [
-                    *grid_remarks(study.grid, options.false_positives),
+                    *grid_remarks(study.grid, options.false_positives, study.matrices),
+                    *model_remarks([each.look for each in checked.cases if each.look is not None]),
                     *(text for checked_case in checked.cases for text in checked_case.remarks),
                     *noted((checked_case.case, checked_case.notes) for checked_case in checked.cases),
                 ],

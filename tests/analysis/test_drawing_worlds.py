@@ -87,16 +87,11 @@ def test_certificates_are_accepted_and_no_choice_of_nature_beats_them(formula):
             contents += [document(each) for each in found.certificates]
         for content in json.loads(json.dumps(contents)):
             bounds = kernel.check(content)
-            assert content["version"] == 4
+            assert "motion" in content["subject"]
             assert complaint(content) is None
             sure = [1 - bound if content["side"] == "lower" else bound for bound in bounds]
             lost = greatest_lost(content, rng, 12)
             assert all(most >= least for most, least in zip(sure, lost, strict=True))
-            # What the world draws is part of what is certified: as another law the proof need not hold.
-            changed = json.loads(json.dumps(content))
-            changed["version"] = 3
-            with pytest.raises(kernel.Rejected, match="certificate version 4"):
-                kernel.check(changed)
 
 
 def test_a_proof_for_other_chances_of_the_world_is_rejected():

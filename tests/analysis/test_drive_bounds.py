@@ -311,10 +311,10 @@ def changed(array, place, more):
 def test_forged_tables_are_refused():
     low, _ = certificates_for(TWO * 10, bins=2)
     evidence = low.region.evidence
-    with pytest.raises(kernel.Rejected, match="does not add up"):
-        check_certificate(forged(low, drives=changed(evidence.drives, (0, 0, 1), 1)))
-    with pytest.raises(kernel.Rejected, match="does not add up"):
-        check_certificate(forged(low, drives=evidence.drives[1:]))
+    with pytest.raises(kernel.Rejected, match="do not follow from its counts"):
+        check_certificate(forged(low, drives=changed(evidence.drives, (0, 0, 1), -3)))
+    with pytest.raises(kernel.Rejected, match="do not follow from its counts"):
+        check_certificate(forged(low, drives=evidence.drives[:1]))
     with pytest.raises(kernel.Rejected, match="holds more than the largest"):
         check_certificate(forged(low, largest=evidence.largest - 1))
     # Moved between drives the sums stay what they are: then the ends no longer follow.
@@ -325,8 +325,6 @@ def test_forged_tables_are_refused():
         check_certificate(forged(low, largest=evidence.largest * 2))
     with pytest.raises(kernel.Rejected, match="alpha is divided among 1 events"):
         check_certificate(forged(low, events=1))
-    with pytest.raises(kernel.Rejected, match="expected a list of length 2"):
-        check_certificate(forged(low, drives=evidence.drives[:, :1], largest=evidence.largest[:1]))
 
 
 @pytest.mark.parametrize("place", [(0, 1, 1), (1, 0, 1)])

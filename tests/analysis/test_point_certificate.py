@@ -50,8 +50,9 @@ def test_rates_are_counts_over_their_sum_and_no_billionths():
     (lower,), (upper,), found = proven(*walk(2, (2, 1)))
     assert lower <= Fraction(1, 3) <= upper
     region = found["lower"]["region"]
-    assert region["unit"][1] == [1, 3]
-    assert [group[1] for group in region["lower"][1]] == [group[1] for group in region["upper"][1]] == [2, 1]
+    (column,) = region["columns"]
+    assert (column["bin"], column["true"], column["unit"]) == (1, 1, 3)
+    assert column["lower"] == column["upper"] == [2, 1]
 
 
 def test_what_is_certain_is_proven_as_it_is():

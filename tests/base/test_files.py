@@ -8,8 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from verifier.base.errors import InputError
-from verifier.base.files import csv_text, hashes_of_files, read_bytes, read_text, write_bytes, write_text
+from verifier.base.errors import InputError, LimitError
+from verifier.base.files import (
+    csv_text,
+    document_text,
+    hashes_of_files,
+    read_bytes,
+    read_text,
+    write_bytes,
+    write_text,
+)
 
 
 def test_a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it(tmp_path):
@@ -113,3 +121,10 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
     # FIPS 180-2, appendix B.1
     assert hashes == {str(path.resolve()): "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
     assert read_bytes(path) == b"abd"
+
+
+@pytest.mark.parametrize("number", [1e301, -1e301, 10**301])
+def test_a_result_with_a_number_that_no_reader_takes_is_not_written(number):
+    with pytest.raises(LimitError, match=r"hold -?1e.301 at /rates/1, and numbers of results go up to"):
+        document_text({"rates": [1.0, number]})
+    assert document_text({"rates": [1e300, -1e300]})

@@ -394,7 +394,54 @@ def texts() -> Measured:
     return Measured(ours_s, peer_s, peak, f"{len(content) / 2**20:.0f} MiB of text")
 
 
+TABLED = """
+initial = "x = 0 & v = 0"
+terminal = "x = 60"
+[variables]
+x = { range = [0, 60], next = "min(x + max(v, 1), 60)" }
+v = { range = [0, 11], next = "speed" }
+[inputs]
+speed = { range = [0, 11] }
+[environments]
+all = [{ class = "ped", distance_m = 5 }, { class = "obs", distance_m = 5 }, { class = "cone", distance_m = 5 }]
+[planners.driver]
+kind = "table"
+file = "rules.csv"
+"""
+
+
+def planner_table() -> Measured:
+    """A planner of 5,856 rows, read and tabulated, against pandas reading the rows and joining them to all cases."""
+    import pandas
+
+    labels = [frozenset({name}) for name in ("ped", "obs", "cone")]
+    counts = np.ones((1, 4, 4), dtype=np.int64)
+    matrices = ConfusionMatrices("class", (*labels, frozenset()), np.array([0.0, 10]), counts)
+    head = ["x", "v", "sees(ped)", "sees(obs)", "sees(cone)"]
+    cases = np.array(list(np.ndindex(61, 12, 2, 2, 2)))
+    words = np.array(["false", "true"])
+    with tempfile.TemporaryDirectory() as folder:
+        lines = [
+            f"{x},{v},{','.join(words[seen])},,{(5 * x + 3 * v + sum(seen)) % 12}" for x, v, *seen in cases.tolist()
+        ]
+        (Path(folder) / "rules.csv").write_text("\n".join([",".join([*head, "->", "speed"]), *lines]))
+        (Path(folder) / "model.toml").write_text(TABLED)
+        found: list[Skeleton] = []
+
+        def ours() -> None:
+            system = read_model(Path(folder) / "model.toml").instantiate()
+            found.append(build_skeleton(system, system.planners["driver"], "all", matrices, SkeletonOptions()))
+
+        def peer() -> None:
+            rows = pandas.read_csv(Path(folder) / "rules.csv")
+            pandas.DataFrame(cases, columns=head).astype(rows[head].dtypes).merge(rows, on=head)
+
+        times = alternately(5, ours, peer)
+    return Measured(*times, peak_mib(), f"{len(cases)} rows, {found[0].state_count} states")
+
+
 CASES: dict[str, Callable[[], Measured]] = {
+    "planner_table": planner_table,
     "whole_process": whole_process,
     "figure": figure,
     "figure_with_both_matrices": lambda: figure(canonical_too=True),

@@ -140,12 +140,12 @@ def test_rounded_transitions_have_no_gains(storm):
 def test_quantiles_of_a_geometric_wait(storm, level, steps):
     # By k steps with 1 - (3/4)^k: at the levels 1/4 and 7/16 exactly, so that doubles cannot tell; never for certain.
     chain = exactly([{0: Fraction(3, 4), 1: Fraction(1, 4)}, {1: 1}], {"a": {1}})
-    found = asked(chain, [Fraction(1, 10), 0], storm, level=level)
+    found = asked(chain, [0, 0], storm, level=level, step_s=Fraction(1, 10))
     expected = None if steps is None else Fraction(steps, 10)
     assert found.fractions == (expected,)
     assert found.probability.tolist() == [math.inf if expected is None else float(expected)]
     assert found.engine.startswith("batch engine, confirmed by Storm") or steps is None
-    assert asked(chain, [Fraction(1, 10), 0], storm, EXACT, level=level).fractions == (expected,)
+    assert asked(chain, [0, 0], storm, EXACT, level=level, step_s=Fraction(1, 10)).fractions == (expected,)
 
 
 def test_quantiles_at_the_probability_itself(storm):

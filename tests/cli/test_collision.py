@@ -12,7 +12,7 @@ from typed_documents import read_back
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.cli.collision import _Bars
+from verifier.cli.terminal import Bars
 
 # Twenty images with an object at 5 m and twenty with one at 15 m, each reported where it is. S(25 mph) = 10.22 m.
 PERFECT = "image,true_m,predicted_m\n" + "".join(
@@ -390,7 +390,7 @@ def test_progress_is_shown_where_somebody_looks(run, monkeypatch):
 
 def test_each_stage_has_a_bar_of_its_own(monkeypatch, capfd):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with _Bars() as bars:
+    with Bars() as bars:
         told = bars("first")
         told(1, 4)
         bar = bars._bar

@@ -216,8 +216,14 @@ def test_exports_are_read_back_by_storm_to_the_same_probability(run, tmp_path, e
 def test_parse_echo_is_fully_parenthesised_and_needs_no_matrices(run):
     code, out, _ = run("--parse", cm=None)
     assert code == 0
-    assert "stops_only_for_pedestrians: P >= 0.999 [ G (ped | (!((x = stop_cell) & (v = 0)))) ]" in out or "G" in out
-    assert len(out.splitlines()) == 4
+    assert out.startswith("stops_only_for_pedestrians: P >= 0.999 [ G (ped | (!at_line)) ]\n")
+    assert "\nplanner published, kind runs\n  runs[0] sees(ped) -> reach at_line through " in out
+    code, told, _ = run("--parse", "--json", cm=None)
+    found = json.loads(told)
+    assert code == 0
+    assert found["variables"][0] == {"name": "x", "low": 1, "high": 65, "next": "min(x + v, cells)"}
+    assert [each["role"] for each in found["inputs"]] == ["spec", "model"]
+    assert found["planners"][0]["runs"][1] == {"when": "sees(obs)", "sets": {"speed": "max(v - 1, 1)"}}
 
 
 def test_points_shows_every_scenario(run):

@@ -7,19 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from judged_curves import pathifier_curve, roboticizer_curve, roc_a, roc_b
 from plain_curves import Plain
 from small_logs import HAND, made_detections, made_logs, random_logs, straight
 
 from verifier.base.errors import InputError, UsageError
-from verifier.closedloop.curves import (
-    PathifierMetric,
-    RoboticizerMetric,
-    TradeOffCurve,
-    pathifier_curve,
-    roboticizer_curve,
-    roc_a,
-    roc_b,
-)
+from verifier.closedloop.curves import TradeOffCurve
+from verifier.closedloop.detection_outcomes import PathifierMetric, RoboticizerMetric
 from verifier.closedloop.logs import Detections
 from verifier.closedloop.paths import PathSettings
 from verifier.closedloop.roboticizer import Standardizer

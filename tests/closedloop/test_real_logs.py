@@ -7,17 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from judged_curves import pathifier_curve, roboticizer_curve, roc_a, roc_b
 from plain_curves import Plain
 
-from verifier.closedloop.curves import (
-    PathifierMetric,
-    RoboticizerMetric,
-    pathifier_curve,
-    roboticizer_curve,
-    roc_a,
-    roc_b,
-)
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
+from verifier.closedloop.detection_outcomes import PathifierMetric, RoboticizerMetric
 from verifier.closedloop.matched import person_matches
 from verifier.closedloop.pathifier import courses
 from verifier.closedloop.paths import PathSettings

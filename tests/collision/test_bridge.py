@@ -56,7 +56,7 @@ THREE = read([(5, 5), (5, 5), (5, 15)])
 def test_two_reports_can_still_stop_the_car(storm):
     # 5 m: keeps. 3 m: brakes on an error of 0, with 2/3. 1 m: once more, with 2/3, and rests at 0. So 1/3 * 1/3.
     found = point(storm, THREE, 5, 2.0)
-    assert (found.one_shot, found.brakes, found.stopping_m) == (0, False, 1)
+    assert (found.one_shot, found.brakes_at_first_report, found.stopping_m) == (0, False, 1)
     assert found.closer == pytest.approx(1 / 9, abs=1e-15)
     assert found.lower <= 1 / 9 <= found.upper
     assert found.upper - found.lower < 1e-14
@@ -197,7 +197,7 @@ def test_whoever_cannot_be_helped_comes_closer(storm, pairs, missed, speed, draw
     assert each.closer >= each.one_shot - 1e-12
     assert each.error_kept >= each.one_shot - 1e-12
     assert each.upper <= 1
-    assert abs(each.closer - each.second) < 1e-9
+    assert abs(each.closer - each.second_engine) < 1e-9
 
 
 def made_up(seed=7, count=400):

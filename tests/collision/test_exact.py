@@ -109,7 +109,7 @@ def test_exact_intervals_by_hand():
 
 def test_exact_intervals_that_are_none():
     grid = Grid(np.array([2.0]), np.array([1.0]))
-    with pytest.raises(UsageError, match=r"^the window must be positive, got 0 m$"):
+    with pytest.raises(UsageError, match=r"^the window must be positive, and at most 1e\+300, got 0 m$"):
         exact_interval(STEP, grid, POLICY, window_m=0.0)
     with pytest.raises(ValueError, match="is not exact"):
         exact_interval(STEP, grid, POLICY, IntervalKind.BASIC)

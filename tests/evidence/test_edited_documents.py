@@ -18,7 +18,7 @@ from document_edits import edited, pattern
 
 from verifier.base.errors import ExitCode, InputError
 from verifier.cli import main
-from verifier.evidence.consistency import read_document
+from verifier.evidence.consistency import check_documents, read_document
 from verifier.evidence.report import csv_report, markdown_report
 
 KINDS = (
@@ -49,10 +49,11 @@ FREE = {
     "collision": r"/policies/\*/detectors/\*/(intervals/\*.*|trust.*|images_near.*|pairs|images|.*_m)",
     "robroc": r"/metrics/\*/curves/\*",
     "curves": r"/curves.*",
-    "rate": r"/requirement|/event|/condition|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds/\*"
-    r"|/terms/\*/(worst_scenario|exposure/source)|/acceptance/source|/demonstration/encounters",
+    "rate": r"/requirement|/event|/condition|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds(/\*)?"
+    r"|/terms/\*/(worst_scenario|scenarios|exposure/source)|/acceptance/source|/demonstration/encounters",
     "mutate": r"/mutations.*|/counts/unreadable",
-    "assess": r"/systems/\*(/targets/\*|/sweeps/\*)?",
+    "assess": r"/systems/\*/((source|targets/\*)/performance|targets/\*/distances).*"
+    r"|/systems/\*/(citation|viewpoint|perspectives|circumstances|rules|sweeps|plan).*",
     "by_class": r"/(distance|source|notes|matching|false_positives).*",
 }
 """What each kind tells without telling anything that it follows from: of a list what is left out, of two that nothing
@@ -312,3 +313,34 @@ class TestRunsAreWhole:
         content = read("run")
         content["settings"]["environments"].remove("obs")
         assert refusal(content, tmp_path)[1] == "expected a scenario of the settings, got obs"
+
+
+@pytest.mark.parametrize("what", ["systems", "targets"])
+def test_a_system_or_a_data_set_that_an_assessment_leaves_out_is_missed(what, tmp_path):
+    content = read("assess")
+    holder = content if what == "systems" else max(content["systems"], key=lambda each: len(each["targets"]))
+    holder[what].append(holder[what].pop(0))
+    assert refusal(content, tmp_path)[0].startswith("/systems")
+    del holder[what][-1]
+    place, message = refusal(content, tmp_path)
+    assert place.startswith("/systems")
+    assert "of the grid" in message or what == "targets"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "place"),
+    [
+        ("condition", "if the sun shines", "/condition"),
+        ("event", "satisfied", "/terms/0/worst_scenario"),
+        ("left_out", ["obs"], "/terms/0/scenarios"),
+        ("requirement", "unheard_of", "/requirement"),
+    ],
+)
+def test_a_rate_beside_its_run_is_one_of_it(key, value, place, tmp_path):
+    of, path = read_document(report_documents.path("run")), tmp_path / "rate.json"
+    content = read("rate")
+    check_documents([of, read_document(report_documents.path("rate"))])
+    path.write_text(json.dumps({**content, key: value}))
+    with pytest.raises(InputError) as error:
+        check_documents([of, read_document(path)])
+    assert error.value.place.path == place

@@ -11,6 +11,7 @@ from verifier.base.errors import LimitError, UsageError
 from verifier.base.files import document_text
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.consistency import check_documents
+from verifier.evidence.following.rates import rate_against_run
 from verifier.evidence.rates.demonstration import encounters_needed, hours_needed
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below, garwood
@@ -335,7 +336,8 @@ def drawing_run(p_value, **chosen):
 def test_a_rate_follows_the_rule_of_verdicts(p_value, chosen, verdict, condition, kind):
     """12 encounters per hour fail with 0.01 to 0.08 each: at most 0.96 per hour, below 2."""
     asked = RateQuestion("stops", acceptance=Acceptance(Fraction(2)))
-    found = hazard_rate(drawing_run(p_value, **chosen), asked, {EVERY: Exposure.stated(Fraction(12))})
+    of = drawing_run(p_value, **chosen)
+    found = hazard_rate(of, asked, {EVERY: Exposure.stated(Fraction(12))})
     assert (found.verdict, found.decision.condition) == (verdict, condition)
     assert getattr(found.decision.reason, "kind", None) == kind
     assert found.bounds.assumes[0].startswith("drives are independent")
@@ -343,3 +345,9 @@ def test_a_rate_follows_the_rule_of_verdicts(p_value, chosen, verdict, condition
     content = json_values(rate_document(found))
     assert (content["condition"], (content["reason"] or {}).get("kind")) == (condition, kind)
     check_documents([document(content, "rate.json")])
+    assert list(rate_against_run(document(content, "rate.json").result, of)) == []
+    other = {"verdict": "violated", "condition": "if the sun shines", "event": "satisfied", "left_out": ["ped"]}
+    places = {"event": "/terms/0/probability", "left_out": "/terms"}
+    for key, value in other.items():
+        (place, _), *_ = rate_against_run(document({**content, key: value}, "rate.json").result, of)
+        assert place == places.get(key, f"/{key}")

@@ -183,7 +183,7 @@ def test_a_count_that_is_changed_together_with_all_hashes_is_found_by_the_result
     assert (RUN, "/requirements/1/points/1/probability") in where(report)
     proof = "certificates/block002_requirement02_lower_01.json"
     (found,) = [each for each in report.findings if each.file == proof]
-    assert (found.where, found.found) == ("/region/evidence/items/0/1/1", "90")
+    assert (found.where, found.found) == ("/region/columns/0/counts/0/1", "90")
     assert found.expected.startswith("96")
 
 
@@ -278,10 +278,13 @@ def test_another_total_of_the_violation_is_found(bundle):
     [
         (lambda each: each["claimed"].__setitem__(0, 0.95), "claims the bound 0.95"),
         (lambda each: each["boxes"][0]["value"].__setitem__(each["subject"]["starts"][0], 0.0), "its best choice"),
-        (lambda each: each["region"]["lower"][0][0].__setitem__(0, 740_000_000), "do not follow from its counts"),
+        (
+            lambda each: each["region"]["columns"][0]["lower"].__setitem__(0, 740_000_000),
+            "do not follow from its counts",
+        ),
         (lambda each: each["region"]["evidence"].update(alpha="1/2"), "1/20"),
         (lambda each: each["region"]["evidence"].update(events=1), "as the inputs give it"),
-        (lambda each: each["region"]["evidence"]["items"][0][0].__setitem__(0, 3000), "300, as the inputs give it"),
+        (lambda each: each["region"]["columns"][0]["counts"][0].__setitem__(0, 3000), "300, as the inputs give it"),
         (lambda each: each["region"].update(evidence=None), "as the inputs give it"),
         (lambda each: each["subject"].update(formula="G p0"), "as the inputs give it"),
         (lambda each: each["subject"]["starts"].__setitem__(0, 1), "as the inputs give it"),
@@ -334,14 +337,13 @@ def test_rates_fixed_by_convention_are_those_of_the_inputs(tmp_path):
     path = "certificates/block002_requirement01_lower_01.json"
 
     def other(content):
-        region = content["region"]
-        assert region["evidence"]["fixed"] == [[False, True]]
-        for end in ("lower", "upper"):
-            assert [group[1] for group in region[end][0]] == [0, 10**9]
-            region[end][0][0][1], region[end][0][1][1] = 10**9, 0
+        (column,) = (each for each in content["region"]["columns"] if each["true"] == 1)
+        assert column["counts"] is None
+        assert column["lower"] == column["upper"] == [0, 10**9]
+        column["lower"] = column["upper"] = [10**9, 0]
 
     report = check_files("b", forged(made, certificate(made, other, path)))
-    assert any(each.file == path and each.where.startswith("/region/lower") for each in report.findings)
+    assert any(each.file == path and "/lower" in each.where for each in report.findings)
 
 
 def test_certificates_that_are_missing_exchanged_or_doubled_are_found(bundle):
@@ -360,9 +362,9 @@ def test_certificates_that_are_missing_exchanged_or_doubled_are_found(bundle):
     [
         (lambda each: each["claimed"].__setitem__(0, 0.95), "claims the bound 0.95"),
         (lambda each: each["boxes"][0]["value"].__setitem__(each["subject"]["starts"][0], 0), "its best choice"),
-        (lambda each: each["boxes"][0].update(unit=2**129), "a target has a value below 1"),
-        (lambda each: each["region"]["unit"][0].__setitem__(0, 5), "4, as the inputs give it"),
-        (lambda each: each["region"]["lower"][0][0].__setitem__(0, 2), "3, as the inputs give it"),
+        (lambda each: each["boxes"][0].update(unit=2**129), "without any probability"),
+        (lambda each: each["region"]["columns"][0].update(unit=5), "4, as the inputs give it"),
+        (lambda each: each["region"]["columns"][0]["lower"].__setitem__(0, 2), "3, as the inputs give it"),
         (lambda each: each["subject"]["following"][-1].__setitem__(0, 1), "as the inputs give it"),
         (lambda each: each["subject"]["formula"][0].__setitem__(0, "fails"), "as the inputs give it"),
         (lambda each: each.update(side="upper"), ""),

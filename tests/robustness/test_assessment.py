@@ -13,10 +13,9 @@ from verifier.checking.verdicts import Verdict
 from verifier.robustness.assessment.circumstances import Circumstance, Risk, priorities
 from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.judgement import assess
-from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Piece, Tolerance
 from verifier.robustness.assessment.performance import Performance
 from verifier.robustness.assessment.reader import read_assessment
-from verifier.robustness.assessment.tolerance import Piece, Tolerance
 
 BOX_7 = Tolerance((Piece(Fraction(0), Fraction("0.01"), Fraction("0.25")), Piece(Fraction(1), Fraction(0))))
 

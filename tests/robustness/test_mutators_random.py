@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.robustness.mutators.noise import additive_noise, salt_and_pepper, shifted_lines
+from verifier.robustness.mutators.photometric import additive_noise, salt_and_pepper, shifted_lines
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 

@@ -1,19 +1,28 @@
 """Random changes to certificates, by somebody who wants a false bound to pass: claims are made to fit the values."""
 
 import copy
+import json
 from fractions import Fraction
 
 import numpy as np
 
+from verifier.analysis import kernel
+from verifier.analysis.robust.certificate import BoxArrays, content_document
+
 BILLION = 10**9
+SHOWN = "shown again"
+"""Among what was changed: the obligations are those that the program finds for the changed certificate."""
 
 
 def mutated(rng, content):
-    """(what was changed, the certificate with one to three changes)."""
+    """(what was changed, the certificate with one to three changes, half of them with obligations to fit)."""
     changed = copy.deepcopy(content)
     kinds = [str(rng.choice(list(MUTATIONS))) for _ in range(rng.integers(1, 4))]
     for kind in kinds:
         MUTATIONS[kind](rng, changed)
+    again = shown_again(changed) if rng.random() < 0.5 else None
+    if again is not None:
+        kinds, changed = [*kinds, SHOWN], again
     if rng.random() < 0.9:
         claim(changed)
     return kinds, changed
@@ -59,21 +68,101 @@ def other_order(rng, content):
         order[place(rng, order)] = int(rng.integers(-1, max(order) + 2))
 
 
+def all_components(box):
+    """The components of a box, and those that puts-off of untils end in."""
+    pending, found = list(box["components"]), []
+    while pending:
+        found.append(pending.pop())
+        pending += [part for each in found[-1]["without"] for part in each["components"]]
+    return found
+
+
 def other_component(rng, content):
-    component = box_of(rng, content)["component"]
-    k = place(rng, component)
-    component[k] = int(rng.choice([-2, -1, *component, k]))
-    if rng.random() < 0.3:
-        component[:] = [component[k] if own >= 0 and rng.random() < 0.5 else own for own in component]
+    """States that change their component, that are in none, or in one of their own."""
+    box = box_of(rng, content)
+    state, found = place(rng, box["value"]), all_components(box)
+    for component in found:
+        if state in component["states"] and rng.random() < 0.8:
+            k = component["states"].index(state)
+            del component["states"][k], component["obligations"][k]
+    own = {"states": [state], "obligations": [place(rng, content["obligations"])], "without": []}
+    if found and rng.random() < 0.5:
+        component = found[place(rng, found)]
+        component["states"].append(state)
+        component["obligations"].append(own["obligations"][0])
+    elif rng.random() < 0.5:
+        box["components"].append(own)
+
+
+def other_obligation(rng, content):
+    """Another obligation for a state or in a component, another term or atom in an obligation, or nothing put off."""
+    found = [component for box in content["boxes"] for component in all_components(box)]
+    table, change = content["obligations"], rng.integers(5)
+    holders = [content["obligation"], *(component["obligations"] for component in found if component["obligations"])]
+    if change < 2 or not table:
+        numbers = holders[place(rng, holders)]
+        numbers[place(rng, numbers)] = int(rng.integers(max(len(table), 1)))
+    elif change == 2:
+        terms = table[place(rng, table)]
+        if terms and rng.random() < 0.5:
+            del terms[place(rng, terms)]
+        else:
+            terms.append([list(atom_of(rng, content)) for _ in range(rng.integers(3))])
+    elif change == 3:
+        terms = table[place(rng, table)]
+        if terms:
+            term = terms[place(rng, terms)]
+            if term and rng.random() < 0.5:
+                del term[place(rng, term)]
+            else:
+                term.append(list(atom_of(rng, content)))
+    elif found:
+        component = found[place(rng, found)]
+        if component["without"]:
+            each = component["without"][place(rng, component["without"])]
+            if rng.random() < 0.5:
+                each["until"] = place(rng, content["subject"]["formula"])
+            else:
+                each["order"][place(rng, each["order"])] = int(rng.integers(4))
+
+
+def atom_of(rng, content):
+    """A node of the formula, with its own window or another."""
+    nodes = content["subject"]["formula"]
+    number = place(rng, nodes)
+    low, high = nodes[number][2:]
+    return number, low, -1 if high is None else high if rng.random() < 0.5 else max(high - 1, 0)
 
 
 def no_target(rng, content):
     """What should be a target is called a component, of value 0."""
     box = box_of(rng, content)
-    targets = [k for k, own in enumerate(box["component"]) if own == -2]
+    targets = [k for k, y in enumerate(box["value"]) if y >= box["unit"]]
     if targets:
         k = targets[place(rng, targets)]
-        box["component"][k], box["value"][k] = int(rng.choice([k, -1])), 0.0
+        box["value"][k] = 0.0
+        if rng.random() < 0.5:
+            own = {"states": [k], "obligations": [content["obligation"][k]], "without": []}
+            box["components"].append(own)
+
+
+def shown_again(content):
+    """The certificate with the obligations that the program finds for its system, values, order and components.
+
+    None where its system is none, or nothing is found.
+    """
+    boxes = []
+    for box in content["boxes"]:
+        component = [-1] * len(box["value"])
+        for number, part in enumerate(box["components"]):
+            for state in part["states"]:
+                component[state] = number
+        boxes.append(BoxArrays(box["unit"], box["value"], box["order"], component))
+    about = (content[key] for key in ("side", "claimed", "subject", "region"))
+    try:
+        return json.loads(json.dumps(content_document(*about, boxes, content["tree"])))
+    except (kernel.Rejected, LookupError, ValueError, TypeError):
+        return None
 
 
 def other_move(rng, content):
@@ -88,9 +177,10 @@ def other_letter(rng, content):
 
 
 def other_end(rng, content):
-    ends = content["region"][str(rng.choice(["lower", "upper"]))]
-    row = ends[place(rng, ends)]
-    row = row[place(rng, row)]
+    columns = content["region"]["columns"]
+    if not columns:
+        return
+    row = columns[place(rng, columns)][str(rng.choice(["lower", "upper"]))]
     k = place(rng, row)
     row[k] = int(np.clip(row[k] + rng.choice([-BILLION, -(10**8), -10, -1, 1, 10, 10**8, BILLION]), 0, BILLION))
 
@@ -114,9 +204,8 @@ def other_node(rng, content):
 
 def other_unit(rng, content):
     """What a column's rates, or a box's values, are parts of."""
-    row = content["region"]["unit"]
-    row = row[place(rng, row)]
-    holder, key = (row, place(rng, row)) if rng.random() < 0.7 else (box_of(rng, content), "unit")
+    columns = content["region"]["columns"]
+    holder, key = columns[place(rng, columns)] if columns and rng.random() < 0.7 else box_of(rng, content), "unit"
     holder[key] = max(holder[key] + int(rng.choice([-1, 1, 10, -10])), 1) if rng.random() < 0.7 else 2 * holder[key]
 
 
@@ -129,6 +218,7 @@ MUTATIONS = {
     "value": less_value,
     "order": other_order,
     "component": other_component,
+    "obligation": other_obligation,
     "target": no_target,
     "following": other_move,
     "letters": other_letter,

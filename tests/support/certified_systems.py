@@ -39,6 +39,15 @@ def formula_of(nodes):
     return built[-1]
 
 
+def column_of(content, columns, index, true):
+    """The ends of a column, and what they are parts of; one that is not told may be anything."""
+    for each in columns["columns"]:
+        if (each["bin"], each["true"]) == (index, true):
+            return each["lower"], each["upper"], each["unit"]
+    count = len(content["subject"]["reports"])
+    return [0] * count, [1] * count, 1
+
+
 def distributions(content, state):
     """What nature can choose in a state: observation -> chance, for vertices of all draws and their mean."""
     subject, region = content["subject"], content["region"]
@@ -52,8 +61,7 @@ def distributions(content, state):
     for index, column in zip(subject["bins"][row], subject["columns"][row], strict=True):
         if column < 0:
             continue
-        low, high = ([group[column] for group in region[end][index]] for end in ("lower", "upper"))
-        unit = region["unit"][index][column]
+        low, high, unit = column_of(content, region, index, column)
         points = vertices(low, high, unit)
         wider = []
         for before in choices:

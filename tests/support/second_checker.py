@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from certified_systems import formula_of, motion_of
+from certified_systems import column_of, formula_of, motion_of
 from interval_models import vertices
 
 from verifier.checking.graphs import components
@@ -31,49 +31,42 @@ def complaint(content):
         wrong = check(content)
         if wrong:
             return wrong
-    for box, ends in _boxes(content):
-        wrong = _box(content, content["boxes"][box], *ends)
+    for box, columns in _boxes(content):
+        wrong = _box(content, content["boxes"][box], columns)
         if wrong:
             return wrong
     return None
 
 
-def _columns(lower, upper):
-    for index, true in itertools.product(range(len(lower)), range(len(lower[0][0]))):
-        yield (index, true), [group[true] for group in lower[index]], [group[true] for group in upper[index]]
-
-
-def _empty(region):
+def _empty(columns):
     return any(
-        sum(low) > region["unit"][index][true]
-        or sum(high) < region["unit"][index][true]
-        or any(a > b for a, b in zip(low, high, strict=True))
-        for (index, true), low, high in _columns(region["lower"], region["upper"])
+        sum(each["lower"]) > each["unit"]
+        or sum(each["upper"]) < each["unit"]
+        or any(a > b for a, b in zip(each["lower"], each["upper"], strict=True))
+        for each in columns
     )
 
 
 def _region(content):
     region = content["region"]
-    if _empty(region):
+    if _empty(region["columns"]):
         return "empty region"
     evidence = region["evidence"]
     if evidence is None:
         return None
-    if {unit for row in region["unit"] for unit in row} != {BILLION}:
-        return "not billionths"
     tail, groups = Fraction(evidence["alpha"]) / (2 * max(evidence["events"], 1)), len(set(region["group"]))
     used = 0
-    for (index, true), low, high in _columns(region["lower"], region["upper"]):
-        if not region["needed"][index][true]:
-            if set(low) != {0} or set(high) != {BILLION}:
-                return "a column that is not free"
-        elif not evidence["fixed"][index][true]:
-            used += {1: 0, 2: 1}.get(groups, groups)
-            items = [group[true] for group in evidence["items"][index]]
-            for count, least, most in zip(items, low, high, strict=True):
-                misses = sum(items) - count
-                if _tail(sum(items), count, least) > tail or _tail(sum(items), misses, BILLION - most) > tail:
-                    return "ends that the counts do not give"
+    for column in region["columns"]:
+        if column["counts"] is None:
+            continue
+        if column["unit"] != BILLION:
+            return "not billionths"
+        used += {1: 0, 2: 1}.get(groups, groups)
+        (items,) = column["counts"]
+        for count, least, most in zip(items, column["lower"], column["upper"], strict=True):
+            misses = sum(items) - count
+            if _tail(sum(items), count, least) > tail or _tail(sum(items), misses, BILLION - most) > tail:
+                return "ends that the counts do not give"
     return "too many events" if used > evidence["events"] else None
 
 
@@ -85,18 +78,22 @@ def _tail(total, least, billionths):
 
 
 def _boxes(content):
-    return _cut(content["tree"], content["region"]["lower"], content["region"]["upper"])
+    return _cut(content["tree"], content["region"]["columns"])
 
 
-def _cut(tree, lower, upper):
+def _cut(tree, columns):
     if isinstance(tree, int):
-        yield tree, (lower, upper)
+        yield tree, columns
     elif tree is not None:
-        place = tree["bin"], tree["group"], tree["true"]
-        low, high = np.array(lower), np.array(upper)
-        low[place], high[place] = max(tree["at"], low[place]), min(tree["at"], high[place])
-        yield from _cut(tree["below"], lower, high.tolist())
-        yield from _cut(tree["above"], low.tolist(), upper)
+        place, group, below, above = (tree["bin"], tree["true"]), tree["group"], [], []
+        for each in columns:
+            low, high = list(each["lower"]), list(each["upper"])
+            if (each["bin"], each["true"]) == place:
+                low[group], high[group] = max(tree["at"], low[group]), min(tree["at"], high[group])
+            below.append({**each, "upper": high})
+            above.append({**each, "lower": low})
+        yield from _cut(tree["below"], below)
+        yield from _cut(tree["above"], above)
 
 
 def _tree(content):
@@ -113,35 +110,35 @@ def _claims(content):
     return None
 
 
-def _box(content, box, lower, upper):
+def _box(content, box, columns):
     if not all(math.isfinite(y) and y >= 0 for y in box["value"]):
         return "values"
-    steps = [_choices(content, state, lower, upper) for state in range(len(box["value"]))]
-    own, order, value = box["component"], box["order"], [Fraction(y) / box["unit"] for y in box["value"]]
+    steps = [_choices(content, state, columns) for state in range(len(box["value"]))]
+    order, value = box["order"], [Fraction(y) / box["unit"] for y in box["value"]]
+    own = {state: k for k, component in enumerate(box["components"]) for state in component["states"]}
+    steps = [[] if y >= 1 else choices for y, choices in zip(value, steps, strict=True)]  # nothing follows a target
     remains, lost = _obligations(content, steps)
     for state, choices in enumerate(steps):
-        if own[state] == -2:
-            if value[state] < 1:
-                return f"target {state}"
+        if value[state] >= 1:
             continue
         if lost in remains[state]:
             return f"lost {state}"
         if any(sum(p * value[t] for t, p in choice.items()) > value[state] for choice in choices):
             return f"value {state}"
         for support in _supports(choices):
-            rising = all(order[t] >= order[state] for t in support)
-            if rising and not (own[state] >= 0 and all(own[t] == own[state] for t in support)):
+            rising = all(order[t] >= order[state] and value[t] < 1 for t in support)
+            if rising and not (
+                state in own and all((own.get(t), order[t]) == (own[state], order[state]) for t in support)
+            ):
                 return f"order {state}"
-    for number in {k for k in own if k >= 0}:
-        members = [state for state, k in enumerate(own) if k == number]
-        if len({order[state] for state in members}) > 1:
-            return f"order of component {number}"
+    for number in set(own.values()):
+        members = [state for state, k in own.items() if k == number and value[state] < 1]
         if not _stays_well(content, members, steps, remains):
             return f"component {number}"
     return None
 
 
-def _choices(content, state, lower, upper):
+def _choices(content, state, columns):
     """Every way to draw vertices: state that follows -> chance."""
     subject = content["subject"]
     row = subject["row"][state]
@@ -150,8 +147,8 @@ def _choices(content, state, lower, upper):
     for index, column in zip(subject["bins"][row], subject["columns"][row], strict=True) if row >= 0 else ():
         if column < 0:
             continue
-        unit = content["region"]["unit"][index][column]
-        points = vertices([g[column] for g in lower[index]], [g[column] for g in upper[index]], unit)
+        low, high, unit = column_of(content, {"columns": columns}, index, column)
+        points = vertices(low, high, unit)
         wider = []
         for before in choices:
             for picked in itertools.product(points, repeat=len(before)):

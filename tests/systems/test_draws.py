@@ -1,11 +1,13 @@
 """Worlds that draw, by hand: a pedestrian who may step away, exports, many outcomes, outcomes without probability."""
 
 import json
+import random
 from fractions import Fraction as Fr
 
 import numpy as np
 import pytest
 import stormpy
+from plain_worlds import PlainWorld
 
 from verifier.analysis.objective import build_objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
@@ -172,3 +174,31 @@ def test_what_moves_with_something_hidden_is_hidden(tmp_path):
 def test_the_world_draws_in_memory_that_is_counted(tmp_path):
     with pytest.raises(Exception, match="with 4 observations on"):
         built(tmp_path, limits=Limits(memory_bytes=200))
+
+
+def check_plain(folder, seed):
+    """A random world against its chain by hand."""
+    plain = PlainWorld(random.Random(seed))
+    (folder / "model.toml").write_text(plain.model)
+    (folder / "cm.json").write_text(json.dumps(plain.document))
+    matrices = read_confusion(folder / "cm.json", kept=["occlusion"]).matrices
+    system = read_model(folder / "model.toml").inside("here").instantiate()
+    skeleton = build_skeleton(system, system.planners["p"], "here", matrices)
+    chain = markov_chain(skeleton, matrices.counts, {}, exact=True)
+    states = list(zip(*(chain.valuations[name].tolist() for name in "xyz"), strict=True))
+    found = {
+        state: {states[chain.indices[k]]: chain.fractions[k] for k in range(*chain.indptr[s : s + 2])}
+        for s, state in enumerate(states)
+    }
+    assert found == plain.rows(), f"seed {seed}:\n{plain.model}"
+
+
+def test_random_worlds_are_their_chains_state_by_state(tmp_path):
+    for seed in range(25):
+        check_plain(tmp_path, seed)
+
+
+@pytest.mark.slow
+def test_thousands_of_random_worlds_are_their_chains(tmp_path):
+    for seed in range(1000, 6000):
+        check_plain(tmp_path, seed)

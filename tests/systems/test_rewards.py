@@ -6,14 +6,18 @@ import json
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from plain_gains import gained, reaching
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.documents import json_values, read_document
 from verifier.base.errors import InputError, UsageError
 from verifier.checking.settings import EngineSettings
 from verifier.pipeline import verify_spec
+from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions, Selection
+from verifier.study.results import RunResult
 
 MODEL = """
 name = "approach"
@@ -73,6 +77,15 @@ never:   T <= 100 [ F (x = 1) ]
 """
 DRAWN = RunOptions(confidence=ConfidenceSettings(draws=1000))
 EXACT = RunOptions(confidence=None, engines=EngineSettings(exact=True))
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory):
+    """The JSON of a run."""
+    folder = tmp_path_factory.mktemp("run")
+    for name, text in (("model.toml", MODEL), ("spec.ltl", SPEC), ("cm.json", json.dumps(MATRICES))):
+        (folder / name).write_text(text)
+    return verify_spec(folder / "spec.ltl", folder / "cm.json", RunOptions(confidence=None)).json_text()
 
 
 @pytest.fixture
@@ -167,9 +180,6 @@ def test_draws_give_intervals_and_verdicts(files):
 
 
 def test_documents_say_what_is_asked(files):
-    from verifier.base.documents import json_values, read_document
-    from verifier.study.results import RunResult
-
     run = verify_spec(*files(), RunOptions(confidence=None))
     content = json_values(run)
     again = read_document(RunResult, json.loads(json.dumps(content, allow_nan=False)), "run.json")
@@ -180,8 +190,48 @@ def test_documents_say_what_is_asked(files):
     assert never["target"] == {"comparison": "<=", "probability": "100"}
     rows = {row["requirement"]: row for row in run.rows()}
     assert (rows["time"]["asked"], rows["time"]["unit"], rows["power"]["unit"]) == ("T", "s", "")
-    content["requirements"][6]["points"][0]["asked"] = "P"
-    with pytest.raises(InputError):
+
+
+def test_many_matrices_are_taken_in_parts(files, monkeypatch):
+    from verifier.analysis import quantities
+
+    study = Study.of(read_inputs(*files(), EXACT), EXACT)
+    seen = np.array([0.75, 0.5, 0.125])
+    rates = np.stack([np.array([[[q, 0.1], [1 - q, 0.9]]]) for q in seen])
+    ped, _ = study.cases
+    names = [each.name for each in study.requirements]
+    asked = dict(zip(names, ped.objectives, strict=True))
+    found = {name: each.probabilities(rates).probability[:, 0] for name, each in asked.items()}
+    assert found["time"] == pytest.approx(0.5 / (1 - seen) + 0.5)
+    assert found["soon"].tolist() == [2, 1, 1]
+    assert found["first"] == pytest.approx(seen + seen**2)
+    assert found["never"].tolist() == [math.inf] * 3
+    monkeypatch.setattr(quantities, "_NUMBERS_AT_ONCE", 1)
+    for name, each in asked.items():
+        assert np.array_equal(each.probabilities(rates).probability[:, 0], found[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "message"),
+    [
+        (
+            "fleet",
+            "means",
+            [{"constants": {}, "probability": 1.0, "lower": 1.0, "upper": 1.0}],
+            "the mean of the points",
+        ),
+        ("fleet", "weights", ["3/4", "1/4"], "the mean of the points by their weights"),
+        ("fleet", "weights", ["1/4", "1/4"], "expected weights that add up to 1"),
+        ("fleet", "weights", ["1/4"], "expected one entry per point beside means"),
+        ("never", "asked", "P", "expected a probability from 0 to 1"),
+        ("never", "asked", "Q", "/asked: "),
+        ("time", "points", [], "/points: "),
+    ],
+)
+def test_documents_that_contradict_themselves(document, name, key, value, message):
+    content = json.loads(document)
+    next(each for each in content["requirements"] if each["name"] == name)[key] = value
+    with pytest.raises(InputError, match=message):
         read_document(RunResult, content, "run.json")
 
 
@@ -233,6 +283,22 @@ def test_a_label_of_the_model_comes_before_the_word(files):
     assert numbers(run)["time", "ped"] == 2
     let = 'model "model.toml"\nlet ended = x >= 2\ntime: T = ? [ F ended ]\n'
     assert numbers(verify_spec(*files(let), EXACT))["time", "ped"] == 2
+
+
+def test_the_first_state_may_be_terminal(files):
+    # The same system with its road turned round: states are numbered by their values.
+    model = MODEL
+    for old, new in (
+        ('initial = "x = 0"', 'initial = "x = 3"'),
+        ('terminal = "x = 3"', 'terminal = "x = 0"'),
+        ('next = "min(x + go, 3)"', 'next = "max(x - go, 0)"'),
+        ("sees(ped) & x < 2", "sees(ped) & x > 1"),
+        ("x >= 2", "x <= 1"),
+    ):
+        model = model.replace(old, new)
+    spec = 'model "model.toml"\ntime: T = ? [ F ended ]\nsoon: T{0.5} = ? [ F ended ]\nfar: R{far} = ? [ F close ]\n'
+    found = numbers(verify_spec(*files(spec, model), EXACT))
+    assert [found[name, "ped"] for name in ("time", "soon", "far")] == [Fraction(5, 2), 2, 4]
 
 
 def test_other_commands_refuse_by_name(files):

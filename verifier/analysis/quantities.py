@@ -7,7 +7,8 @@ give one to a probability. What needs slopes, or bounds over all matrices, is kn
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ from verifier.checking.stepping import NEVER, Steps, gained, quantiles
 from verifier.language.expressions.syntax import Node
 from verifier.systems.rewards import Gains
 
+_NUMBERS_AT_ONCE = 2**23
 _QUANTILE_EFFORT = 50
 """A quantile takes about so many times what a probability does."""
 
@@ -77,6 +79,9 @@ class Gained(Objective):
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of what is gained; infinite where the condition may never hold."""
+        return _in_parts(self, rates, lambda part: self._gained(part, roughly=roughly))
+
+    def _gained(self, rates: Floats, *, roughly: bool) -> BatchResult:
         skeleton, values = self.skeleton, self.skeleton.entry_values(rates)
         gains = self.gains.values(rates)
         if self.steps is not None:
@@ -111,13 +116,25 @@ class Quantile(Objective):
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of the time; infinite where none is enough."""
+        return _in_parts(self, rates, self._quantiles)
+
+    def _quantiles(self, rates: Floats) -> BatchResult:
         skeleton, values = self.skeleton, self.skeleton.entry_values(rates)
-        reached = super().probabilities(rates, roughly=False)
+        reached = Objective.probabilities(self, rates)
         goal = skeleton.mask_of(self.condition)
         steps = Steps(skeleton.indptr, skeleton.indices, values.T, skeleton.entry)
         found = quantiles(steps, goal, skeleton.starts, self.level, reached.probability)
         value = np.where(found == NEVER, np.inf, found * float(self.step_s))
         return _only(value, np.ones_like(value))
+
+
+def _in_parts(objective: Objective, rates: Floats, solve: Callable[[Floats], BatchResult]) -> BatchResult:
+    """The results of some matrices at a time: numbers are needed for each transition, or state, of each."""
+    size = max(1, _NUMBERS_AT_ONCE // len(objective.skeleton.indices))
+    parts = [solve(rates[low : low + size]) for low in range(0, len(rates), size)]
+    return BatchResult(
+        *(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(BatchResult))
+    )
 
 
 def _only(value: Floats, error: Floats) -> BatchResult:

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import tempfile
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from verifier.base.documents import json_values
-from verifier.base.errors import InputError, Place, one_line, shown
+from verifier.base.errors import InputError, LimitError, Place, one_line, shown
+from verifier.base.numbers import LARGEST_NUMBER, extreme_numbers
 
 LARGEST_FILE = 256 * 2**20
 """Bytes; a larger text file is refused before it is read."""
@@ -157,9 +159,17 @@ def document_text(document: Any) -> str:
     """A document, a dataclass or JSON values, as the text that is written: indented, ending with a line end.
 
     Raises:
+        LimitError: it holds a number that no reader takes, as something that was given is too large or too small.
         ValueError: it holds NaN or an infinity, which JSON does not have.
     """
-    return json.dumps(json_values(document), indent=2, allow_nan=False) + "\n"
+    values = json_values(document)
+    for pointer, value in extreme_numbers(values):
+        if abs(value) < math.inf:
+            raise LimitError(
+                f"the result would hold {value:.3g} at {pointer}, and numbers of results go up to {LARGEST_NUMBER:g}",
+                hint="give a number of a size that something has",
+            )
+    return json.dumps(values, indent=2, allow_nan=False) + "\n"
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
+from typing import Any
 
+LARGEST_NUMBER = 1e300
+"""In size; a larger one is no count, length or probability of anything, neither given nor in a result."""
 LARGEST_DENOMINATOR = 10**12
 MOST_DECIMALS = 12
 LARGEST_ROUNDED = 1e6
@@ -138,3 +141,18 @@ def target_text(target: Mapping[str, str] | None) -> str:
 
 def _side(value: Fraction, target: Fraction | int) -> int:
     return (value > target) - (value < target)
+
+
+def extreme_numbers(value: Any, pointer: str = "") -> Iterator[tuple[str, float | int]]:
+    """Where JSON values hold NaN, or a number beyond `LARGEST_NUMBER`: JSON pointer and number."""
+    if isinstance(value, float | int):
+        if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:  # nor is NaN
+            yield pointer, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if not isinstance(inner, str):
+                yield from extreme_numbers(inner, f"{pointer}/{key}")
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            if not isinstance(inner, str):
+                yield from extreme_numbers(inner, f"{pointer}/{at}")

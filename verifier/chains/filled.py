@@ -115,12 +115,18 @@ def _valuations(skeleton: Skeleton) -> dict[str, NDArray[np.int64]]:
 
 
 def decision_process(
-    strategies: StrategySkeleton, counts: NDArray[np.int64], labels: Mapping[str, NDArray[np.bool_]]
+    strategies: StrategySkeleton,
+    counts: NDArray[np.int64],
+    labels: Mapping[str, NDArray[np.bool_]],
+    *,
+    exact: bool = False,
 ) -> DecisionProcess:
-    """The decision process of all winning strategies for one family of matrices; arguments as `markov_chain`."""
+    """The decision process of all winning strategies, or of a world that decides, for one family of matrices;
+    arguments as `markov_chain`."""
     choices = strategies.choices
     probabilities = choices.fill(rates(counts))
     kept = probabilities > 0
+    fractions = choices.fill(exact_rates(counts))[kept] if exact else None
     owners = rows_of(choices.indptr)[kept]
     per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)
     return DecisionProcess(
@@ -130,5 +136,6 @@ def decision_process(
         probabilities=probabilities[kept],
         labels=dict(labels),
         initial=choices.starts,
+        fractions=None if fractions is None else tuple(map(Fraction, fractions)),
         valuations=_valuations(choices),
     )

@@ -54,11 +54,11 @@ class Expectation:
     Attributes:
         formula: `F condition` over the chain's labels, or any where steps are counted.
         told: the same as its reader wrote it, for messages.
-        gains: (n,) what a step from each state gains; of a quantile the duration of a step.
+        gains: (n,) what a step from each state gains; not looked at for a quantile.
         gain_error: largest relative error of each, beyond that of the chain's probabilities.
         exact_gains: the same as fractions.
         steps: for the gains of so many steps; None for those until the condition holds.
-        level: for the quantile of the time until it holds; None for gains.
+        level: for the quantile of the time until it holds, in steps of `step_s`; None for gains.
         target: what it is compared with, if anything.
     """
 
@@ -69,6 +69,7 @@ class Expectation:
     exact_gains: Callable[[], Sequence[Fraction]]
     steps: int | None = None
     level: Fraction | None = None
+    step_s: Fraction = Fraction(1)
     target: Fraction | None = None
 
 
@@ -234,8 +235,7 @@ class Expecting:
         return replace(found, probability=_merged(found.probability, finite, told.value), lower=lower, upper=upper)
 
     def _quantile(self, asked: Expectation, product: Product, memory: int | None) -> TwoEngineValues:
-        chain, step_s = self.chain, next(iter(asked.exact_gains()))
-        (condition,) = children(asked.formula)
+        chain, (condition,) = self.chain, children(asked.formula)
         goal = truth_of(condition, chain.labels, chain.state_count)
         assert asked.level is not None
 
@@ -247,7 +247,7 @@ class Expecting:
 
         found = exact_quantiles(chain, goal, asked.level, self.value_error, surely, self.exact_chain)
         steps = [None if k == NEVER else k for k in found.tolist()]
-        fractions = [None if k is None else k * step_s for k in steps]
+        fractions = [None if k is None else k * asked.step_s for k in steps]
         value = np.array([np.inf if each is None else float(each) for each in fractions])
         remark, engine = None, "batch engine"
         if None in steps:

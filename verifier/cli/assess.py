@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from verifier.base.errors import UsageError
-from verifier.base.files import document_text, write_bytes, write_text
+from verifier.base.files import document_text
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.targets import check_targets
+from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
 from verifier.robustness.assessment.document import assess_document
 from verifier.robustness.assessment.plan import plans_text
@@ -23,31 +24,21 @@ def assess_command(arguments: AssessSettings, command: Command) -> int:
     _check_folders(arguments)
     check_targets(arguments, "assessment")
     result = assessed(arguments, progress_bar)
-    _give(arguments, result, command)
+    give(
+        arguments,
+        with_provenance(document_text(assess_document(result)), command),
+        lambda: assess_tables(result),
+        markdown=lambda _: assess_markdown(result),
+        plan=lambda _: plans_text(result.title, result.plans),
+        plot=partial(_picture, result),
+    )
     return int(result.verdict.exit_code)
 
 
-def _give(arguments: AssessSettings, result: AssessmentResult, command: Command) -> None:
-    """Everything is made before anything is written."""
-    texts = {}
-    document = with_provenance(document_text(assess_document(result)), command)
-    if arguments.output is not None:
-        texts[arguments.output] = document
-    if arguments.markdown is not None:
-        texts[arguments.markdown] = assess_markdown(result)
-    if arguments.plan is not None:
-        texts[arguments.plan] = plans_text(result.title, result.plans)
-    picture = b""
-    if arguments.plot is not None:
-        from verifier.telling.figures.assess import assess_figure
+def _picture(result: AssessmentResult, path: str) -> bytes:
+    from verifier.telling.figures.assess import assess_figure
 
-        picture = figure_bytes(assess_figure(result), arguments.plot)
-    printed = document if arguments.json else assess_tables(result)
-    for path, text in texts.items():
-        write_text(path, text)
-    if arguments.plot is not None:
-        write_bytes(arguments.plot, picture)
-    print(printed, end="")
+    return figure_bytes(assess_figure(result), path)
 
 
 def _check_folders(arguments: AssessSettings) -> None:

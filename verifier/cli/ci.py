@@ -70,8 +70,8 @@ def ci_texts(
 
 
 def _subjects(result: RunResult) -> dict[str, str]:
-    """Model and matrices with their hashes; where both have one name, the role stands before it."""
-    tested = [each for each in result.inputs if each.role in ("model", "confusion")]
+    """Model, files of planners and matrices with their hashes; where two have one name, the role stands before it."""
+    tested = [each for each in result.inputs if each.role != "spec"]
     names = [each.name for each in tested]
     return {each.name if names.count(each.name) == 1 else f"{each.role}/{each.name}": each.sha256 for each in tested}
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from verifier.base.files import csv_text, write_bytes, write_text
+from verifier.base.files import csv_text
 from verifier.base.options import named_files
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.targets import check_targets
+from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.baseline import read_baseline
 from verifier.evidence.bundle.certificates import certificates_of_comparison
@@ -24,20 +24,13 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
     baseline = None if arguments.baseline is None else read_baseline(arguments.baseline)
     asked, options, files = compare_options(arguments, baseline), arguments.options, named_files("--cm", arguments.cm)
     result = compare(arguments.spec, files, asked, options, progress_bar)
-    # Everything is made before anything is written.
-    table = compare_table(result, pairs=arguments.pairs)
-    document = with_provenance(result.json_text(), command)
-    proofs = b""
-    if arguments.certificates is not None:
-        proofs = zip_bytes(certificates_of_comparison(arguments.spec, list(files.values()), options))
-    picture = b"" if arguments.plot is None else figure_bytes(compare_figure(result), arguments.plot)
-    if arguments.output is not None:
-        write_text(arguments.output, document)
-    if arguments.csv is not None:
-        write_text(arguments.csv, csv_text(result.rows()))
-    if arguments.certificates is not None:
-        write_bytes(arguments.certificates, proofs)
-    if arguments.plot is not None:
-        write_bytes(arguments.plot, picture)
-    print(document if arguments.json else table, end="")
+    matrices = list(files.values())
+    give(
+        arguments,
+        with_provenance(result.json_text(), command),
+        lambda: compare_table(result, pairs=arguments.pairs),
+        csv=lambda _: csv_text(result.rows()),
+        certificates=lambda _: zip_bytes(certificates_of_comparison(arguments.spec, matrices, options)),
+        plot=lambda path: figure_bytes(compare_figure(result), path),
+    )
     return int(result.exit_code)

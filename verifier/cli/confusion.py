@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
-from verifier.base.files import write_bytes, write_text
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.terminal import is_watched, progress_bar
+from verifier.cli.targets import give
+from verifier.cli.terminal import Bars, progress_bar
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.record import check_record_target, write_record
@@ -34,16 +32,16 @@ def count_command(arguments: CountSettings, command: Command) -> int:
         check_record_target(arguments.record)
     if arguments.matching_audit:
         return _audit(arguments)
-    with _RowBar() as bar:
-        found = counted(arguments, bar)
+    with Bars() as bars:
+        found = counted(arguments, bars("rows", unit="row", unit_scale=True))
     if found.record is not None and arguments.record is not None:
         write_record([found.record], arguments.record)
-    document = _document(found.counts, command)
-    if arguments.output is not None:
-        write_text(arguments.output, document)
-    if arguments.plot is not None:
-        write_bytes(arguments.plot, figure_bytes(figure_of_counts(found.counts), arguments.plot))
-    print(document if arguments.json else counts_table(found.counts), end="")
+    give(
+        arguments,
+        _document(found.counts, command),
+        lambda: counts_table(found.counts),
+        plot=lambda path: figure_bytes(figure_of_counts(found.counts), path),
+    )
     finish(found.files)
     return 0
 
@@ -51,10 +49,7 @@ def count_command(arguments: CountSettings, command: Command) -> int:
 def merge_command(arguments: MergeSettings, command: Command) -> int:
     """Run `verify confusion merge` and give its exit code."""
     counts = merged(arguments)
-    document = _document(counts, command)
-    if arguments.output is not None:
-        write_text(arguments.output, document)
-    print(document if arguments.json else counts_table(counts), end="")
+    give(arguments, _document(counts, command), lambda: counts_table(counts))
     return 0
 
 
@@ -76,26 +71,3 @@ def _audit(arguments: CountSettings) -> int:
     else:
         print(audit_table(found), end="")
     return 0
-
-
-class _RowBar:
-    """A progress bar on stderr over the rows read, where a person is looking."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self.close: Callable[[], None] = lambda: None
-
-    def __enter__(self) -> _RowBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._bar is None and is_watched():
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=total, desc="rows", unit="row", unit_scale=True, leave=False)
-            self.close = self._bar.close
-        if self._bar is not None:
-            self._bar.update(done - self._bar.n)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from verifier.base.budget import memory_limit
-from verifier.base.files import write_bytes, write_text
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.targets import check_targets
+from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
 from verifier.questions.explain.explaining import explained, read_traced
 from verifier.questions.settings import ExplanationSettings
@@ -28,12 +27,11 @@ def explain_command(arguments: ExplanationSettings, command: Command) -> int:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         traced = None if arguments.record is None else read_traced(arguments.record, arguments.cm)
         result = explained(Study.of(inputs, options), settings, storm, traced, progress_bar)
-    # Everything is made before anything is written.
-    picture = b"" if arguments.plot is None else figure_bytes(explain_figure(result), arguments.plot)
     document = with_provenance(result.json_text(), command)
-    if arguments.output is not None:
-        write_text(arguments.output, document)
-    if arguments.plot is not None:
-        write_bytes(arguments.plot, picture)
-    print(document if arguments.json else explain_table(result), end="")
+    give(
+        arguments,
+        document,
+        lambda: explain_table(result),
+        plot=lambda path: figure_bytes(explain_figure(result), path),
+    )
     return int(result.verdict.exit_code)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from verifier.base.errors import UsageError, shown
-from verifier.base.files import document_text, write_text
+from verifier.base.files import document_text
 from verifier.cli.invocation import Command
-from verifier.cli.targets import check_targets
+from verifier.cli.targets import check_targets, give
 from verifier.evidence.consistency import read_document
-from verifier.evidence.context import CaseContext
-from verifier.evidence.context_reader import read_context
+from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.encounter_probabilities import requirement_of, unwanted
@@ -37,10 +36,7 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
         )
     found = hazard_rate(run, asked, given)
     study = replace(rate_document(found, context.file), command=command)
-    document = document_text(study)
-    if arguments.output is not None:
-        write_text(arguments.output, document)
-    print(document if arguments.json else rate_table(study), end="")
+    give(arguments, document_text(study), lambda: rate_table(study))
     return int(found.verdict.exit_code)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from verifier.base.budget import memory_limit
-from verifier.base.files import csv_text, write_text
+from verifier.base.files import csv_text
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.targets import check_targets
+from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
 from verifier.questions.require.question import question_of
 from verifier.questions.require.requiring import required
@@ -28,12 +28,7 @@ def require_command(arguments: RequirementSettings, command: Command) -> int:
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         result = required(Study.of(inputs, options), asked, storm, partial(progress_bar, what="planners"))
-    # Everything is made before anything is written.
-    table, document = require_table(result), with_provenance(result.json_text(), command)
-    if arguments.output is not None:
-        write_text(arguments.output, document)
-    if arguments.csv is not None:
-        rows = list(result.rows())
-        write_text(arguments.csv, csv_text(rows, None if rows else WITHOUT_ROWS))
-    print(document if arguments.json else table, end="")
+    rows, document = list(result.rows()), with_provenance(result.json_text(), command)
+    table = csv_text(rows, None if rows else WITHOUT_ROWS)
+    give(arguments, document, lambda: require_table(result), csv=lambda _: table)
     return int(result.exit_code)

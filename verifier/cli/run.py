@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
-from verifier.base.files import csv_text, write_bytes, write_text
+from verifier.base.files import csv_text, document_text, write_bytes, write_text
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
 from verifier.cli.ci import Stopwatch, ci_texts
@@ -14,22 +14,27 @@ from verifier.cli.gates import asked_gates, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
-from verifier.language.specs import read_spec
 from verifier.pipeline import export_chain, require_one_case, verified
 from verifier.questions.settings import RunSettings
-from verifier.study.case import Inputs, Study, read_inputs
+from verifier.study.case import Inputs, Study, read_inputs, read_spec_and_model
+from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
+from verifier.study.parsed import ParsedStudy, parsed_study
+from verifier.study.provenance import input_files, model_files
 from verifier.study.results import RunResult
+from verifier.study.scenarios import make_grid
 from verifier.telling.figures.drawing import figure_bytes
 from verifier.telling.figures.run import run_figure
 from verifier.telling.gates import gate_lines
+from verifier.telling.parsed import parsed_text
 from verifier.telling.run import run_table
 
 
 def run_command(arguments: RunSettings, command: Command) -> int:
     """Run `verify run` and give its exit code."""
     if arguments.parse:
-        print(parse_echo(arguments.spec), end="")
+        found = replace(_parsed(arguments), command=command)
+        print(document_text(found) if arguments.json else parsed_text(found), end="")
         return 0
     if arguments.cm is None:
         raise UsageError("name the confusion matrices: --cm RESULTS.json")
@@ -72,9 +77,19 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     return int(ExitCode.VIOLATED if held is not None and held.failed else result.verdict.exit_code)
 
 
-def parse_echo(spec_path: str) -> str:
-    """Every requirement as it is read, fully parenthesised."""
-    return "".join(f"{each.name}: {each.question}\n" for each in read_spec(spec_path).requirements)
+def _parsed(arguments: RunSettings) -> ParsedStudy:
+    """Spec and model as they are read; where matrices are given, what the chains show of them."""
+    options = arguments.options
+    spec, model = read_spec_and_model(arguments.spec, options)
+    if not (spec.planners or options.selection.planners):
+        options = replace(options, selection=replace(options.selection, planners=tuple(model.planners)))
+    if arguments.cm is None:
+        return parsed_study(model, make_grid(spec, model, options.selection), model_files(spec, model))
+    study = Study.of(read_inputs(arguments.spec, arguments.cm, options), options)
+    looks, inputs = [look_at(case) for case in study.cases], study.inputs
+    shares, remarks = tuple(look.share for look in looks), tuple(model_remarks(looks))
+    files = input_files(inputs.spec, inputs.model, inputs.confusion)
+    return parsed_study(inputs.model, study.grid, files, shares, remarks)
 
 
 def _panels(

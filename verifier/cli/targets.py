@@ -1,13 +1,14 @@
-"""Outputs of a command that could not be written, or would overwrite an input or each other, are refused at once."""
+"""What a command writes: what could not be written, or would overwrite an input or each other, is refused at once."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from verifier.base.errors import InputError, Place, UsageError
+from verifier.base.files import write_bytes, write_text
 from verifier.base.options import Setting, chosen_of
 from verifier.language.specs import read_spec
 from verifier.telling.figures.drawing import check_plot_target
@@ -45,6 +46,31 @@ def check_targets(settings: object, what: str = "run", within: Iterable[str] = (
             both = f"{other} and {each.full}" if other != each.full else f"{other}: two outputs"
             raise UsageError(f"{both} would be written to the same file")
         check_writable(target)
+
+
+def give(settings: Any, document: str, table: Callable[[], str], **files: Callable[[str], str | bytes]) -> None:
+    """Print the table, or with --json the document, and write it and what else is asked for.
+
+    Everything is made before anything is written.
+
+    Args:
+        settings: of the command, with `output` and `json`.
+        document: the JSON document.
+        table: makes what a person reads.
+        files: what makes the content of an output, from its path; by the name of its setting.
+    """
+    printed = document if settings.json else table()
+    targets = {name: getattr(settings, name) for name in files if getattr(settings, name) is not None}
+    paths = {name: path[-1] if isinstance(path, tuple) else path for name, path in targets.items()}
+    made = {path: files[name](path) for name, path in paths.items()}
+    if settings.output is not None:
+        write_text(settings.output, document)
+    for path, content in made.items():
+        if isinstance(content, str):
+            write_text(path, content)
+        else:
+            write_bytes(path, content)
+    print(printed, end="")
 
 
 def _files(chosen: list[tuple[Setting, Any]]) -> Iterator[tuple[Setting, str]]:

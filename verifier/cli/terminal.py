@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self, TypeVar
 
 Item = TypeVar("Item")
 
@@ -33,3 +33,36 @@ def progress_bar(items: Sequence[Item], what: str = "chains", unit: str | None =
     from tqdm import tqdm
 
     return tqdm(items, desc=what, unit=unit or what[:-1], leave=False, delay=0.5)
+
+
+class Bars:
+    """One progress bar on stderr after the other, where a person is looking."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def __call__(self, name: str, **looks: Any) -> Callable[[int, int], None]:
+        """What is told how much of how much is done; `looks` as for tqdm."""
+        self._close()
+        if not is_watched():
+            return lambda done, total: None
+        from tqdm import tqdm
+
+        self._bar = bar = tqdm(desc=name, leave=False, delay=0.5, **looks)
+
+        def told(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        return told
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None

@@ -217,7 +217,7 @@ VERBS: Mapping[str, Verb] = {
     ),
     "robroc": Verb(
         "verifier.closedloop.settings:RobrocSettings",
-        "verifier.cli.robroc:robroc_command",
+        "verifier.cli.closedloop:robroc_command",
         "the worst case of trade-off curves over conditions, also of verified ones",
         ROBROC,
     ),

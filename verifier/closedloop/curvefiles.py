@@ -29,6 +29,7 @@ import numpy as np
 from verifier.base.documents import ALWAYS, InputFile, Limits, Share
 from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.base.files import document_text, read_json, read_text
+from verifier.base.numbers import LARGEST_NUMBER
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.settings import Severity
@@ -38,7 +39,6 @@ NAMES = ("metric", "detector", "condition", "severity")
 NEEDED = ("detector", "condition", *NUMBERS)
 SEVERITIES = ("", *get_args(Severity))
 WITHOUT_METRIC = "trade_off"
-LARGEST = 1e300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +181,7 @@ def _check_numbers(values: Any, at: str, fail: Any) -> None:
     if not isinstance(values, list):
         raise fail(at, f"expected a list of numbers, got {shown(values)}")
     for number, value in enumerate(values):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST_NUMBER:
             raise fail(f"{at}/{number}", f"expected a number, got {shown(value)}")
 
 

@@ -4,10 +4,10 @@ Pezzementi et al. 2021, section 8. Both axes lie in [0, 1], and more is better o
 
 | curve | safety S(tau) | efficiency E(tau) |
 |---|---|---|
-| `roc_a` (eqs. 8, 9) | recall of all people | 1 - min(FPR / 0.1, 1), FPR = false positives / images, all logs |
-| `roc_b` (eqs. 10, 11) | recall of the people of positive logs | FPR = share of negative logs' images with any |
-| `roboticizer_curve` (8.2.1) | localized within 1 m, people at 0-10 m | only false positives at 0-10 m count |
-| `pathifier_curve` (8.2.2) | path blocked within 2 m; within 2-5 m unless missed twice in a row | likewise |
+| `judge_roc_a` (eqs. 8, 9) | recall of all people | 1 - min(FPR / 0.1, 1), FPR = false positives / images, all logs |
+| `judge_roc_b` (eqs. 10, 11) | recall of people, positive logs | FPR = share of negative logs' images with any |
+| `judge_roboticizer` (8.2.1) | localized within 1 m, people at 0-10 m | only false positives at 0-10 m count |
+| `judge_pathifier` (8.2.2) | path blocked within 2 m; within 2-5 m unless missed twice in a row | likewise |
 
 The fifth, closed loop, is simulated. A detection takes part at sensitivity tau when its standardized sensitivity is
 at most tau (see `Standardizer`): a greater tau lets more detections through.
@@ -21,32 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from verifier.base.arrays import Floats
-from verifier.closedloop.detection_outcomes import (
-    Judged,
-    PathifierMetric,
-    RoboticizerMetric,
-    judge_pathifier,
-    judge_roboticizer,
-    judge_roc_a,
-    judge_roc_b,
-)
-from verifier.closedloop.logs import Logs
-from verifier.closedloop.matched import IOU_HALF
-from verifier.closedloop.paths import PathSettings
-from verifier.closedloop.roboticizer import Standardizer
-from verifier.perception.matching import MatchingPolicy
-
-__all__ = [
-    "FPR_MAX",
-    "PathifierMetric",
-    "RoboticizerMetric",
-    "TradeOffCurve",
-    "judged_curve",
-    "pathifier_curve",
-    "roboticizer_curve",
-    "roc_a",
-    "roc_b",
-]
+from verifier.closedloop.detection_outcomes import Judged
 
 FPR_MAX = 0.1
 """False positives per image from which on a system is of no use: efficiency 0 (section 8)."""
@@ -98,54 +73,3 @@ def judged_curve(judged: Judged, sensitivities: ArrayLike, fpr_max: float = FPR_
         raise ValueError(f"expected a positive rate, got {fpr_max}")
     tau = np.asarray(sensitivities, dtype=np.float64)
     return TradeOffCurve(tau, judged.recall(tau), 1.0 - np.minimum(judged.alarm_rate(tau) / fpr_max, 1.0))
-
-
-def roc_a(
-    logs: Logs,
-    source: str,
-    standardizer: Standardizer,
-    sensitivities: ArrayLike,
-    policy: MatchingPolicy = IOU_HALF,
-    fpr_max: float = FPR_MAX,
-) -> TradeOffCurve:
-    """The curve of `judge_roc_a`; errors as there and as `judged_curve`."""
-    return judged_curve(judge_roc_a(logs, source, standardizer, policy), sensitivities, fpr_max)
-
-
-def roc_b(
-    logs: Logs,
-    source: str,
-    standardizer: Standardizer,
-    sensitivities: ArrayLike,
-    policy: MatchingPolicy = IOU_HALF,
-    fpr_max: float = FPR_MAX,
-) -> TradeOffCurve:
-    """The curve of `judge_roc_b`; errors as there and as `judged_curve`."""
-    return judged_curve(judge_roc_b(logs, source, standardizer, policy), sensitivities, fpr_max)
-
-
-def roboticizer_curve(
-    logs: Logs,
-    source: str,
-    standardizer: Standardizer,
-    sensitivities: ArrayLike,
-    metric: RoboticizerMetric | None = None,
-    fpr_max: float = FPR_MAX,
-) -> TradeOffCurve:
-    """The curve of `judge_roboticizer`; errors as there and as `judged_curve`."""
-    return judged_curve(judge_roboticizer(logs, source, standardizer, metric), sensitivities, fpr_max)
-
-
-def pathifier_curve(
-    logs: Logs,
-    source: str,
-    standardizer: Standardizer,
-    sensitivities: ArrayLike,
-    control_radius_m: float,
-    metric: PathifierMetric | None = None,
-    fpr_max: float = FPR_MAX,
-    settings: PathSettings | None = None,
-) -> TradeOffCurve:
-    """The curve of `judge_pathifier`; errors as there and as `judged_curve`."""
-    judged = judge_pathifier(logs, source, standardizer, control_radius_m, metric, settings)
-    return judged_curve(judged, sensitivities, fpr_max)

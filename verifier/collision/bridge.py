@@ -37,6 +37,7 @@ from verifier.checking.requirements import check_formulas
 from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import CLOSER, Approach, DriveSettings, approach, approach_chain
 from verifier.collision.distance_channel import ChannelSettings, DistanceChannel, distance_channel
+from verifier.collision.document import ClosedLoop, ClosedLoopPoint
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.subsampling import Progress
 from verifier.language.expressions.syntax import Name, Operation, Temporal
@@ -44,58 +45,6 @@ from verifier.language.expressions.syntax import Name, Operation, Temporal
 KERNEL_REACH = 6.0
 """Widths of the kernel; beyond lies less than 2e-9 of a normal distribution."""
 STAYS_AWAY = Temporal("G", (Operation("!", (Name(CLOSER),)),))
-
-
-@dataclass(frozen=True)
-class ClosedLoopPoint:
-    """One initial speed.
-
-    Attributes:
-        speed_mps: initial speed of the chain, the nearest to the one asked for.
-        stopping_m: S(v).
-        brakes: whether the first report makes the planner brake.
-        one_shot, closer, error_kept: probabilities of coming closer than `near_m`, see above.
-        lower, upper: numerical bounds of `closer`. They say nothing about how well the pairs determine it.
-        second: `closer` by the second engine.
-        states: of the chain; 0 where none was needed, for a vehicle at rest or cars that are closer from the start.
-    """
-
-    speed_mps: float
-    stopping_m: float
-    brakes: bool
-    one_shot: float
-    closer: float
-    lower: float
-    upper: float
-    second: float
-    error_kept: float
-    states: int
-
-
-@dataclass(frozen=True)
-class ClosedLoop:
-    """The closed loop from one first report, over initial speeds.
-
-    Attributes:
-        first_report_m: y.
-        width_m: of the kernel that weights the pairs.
-        cars: pairs within its reach.
-        missed: objects without a report that the channel counts.
-        effective_cars: (sum w)^2 / sum w^2 of their weights (Kish 1965): what they are worth in equal ones.
-        period_s, cell_m: of the chain, see `DriveSettings`.
-        borrowed_bins: bins of the true distance without items, and so with those of others.
-        points: one per speed.
-    """
-
-    first_report_m: float
-    width_m: float
-    cars: int
-    missed: int
-    effective_cars: float
-    period_s: float
-    cell_m: float
-    borrowed_bins: tuple[int, ...]
-    points: tuple[ClosedLoopPoint, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +109,8 @@ def closed_loop(
         first_report_m,
         width_m,
         len(cars.weight),
-        len(found.missed_m) if channel.misses else 0,
         float(cars.weight.sum() ** 2 / np.square(cars.weight).sum()),
+        len(found.missed_m) if channel.misses else 0,
         drive.period,
         drive.cell_m,
         tuple(borrowed.tolist()),
@@ -212,12 +161,12 @@ def _point(
     one_shot = cars.share(cars.true_m < stopping_m + drive.near_m)
     if units == 0:
         same = one_shot
-        return ClosedLoopPoint(speed, stopping_m, False, one_shot, same, same, same, same, same, states=0)
+        return ClosedLoopPoint(speed, stopping_m, False, one_shot, same, same, same, same, same, None, states=0)
     runs = approach(channel, speed_mps, reach_m, drive)
     brakes = runs.brakes(first_report_m)
     (closer, lower, upper, second), states = _verified(runs, cars, brakes, storm, engines)
     kept = cars.share(runs_with_kept_error(runs, channel, cars.true_m, cars.drawn_m, brakes))
-    return ClosedLoopPoint(speed, stopping_m, brakes, one_shot, closer, lower, upper, second, kept, states)
+    return ClosedLoopPoint(speed, stopping_m, brakes, one_shot, closer, lower, upper, second, kept, None, states)
 
 
 def _verified(

@@ -138,8 +138,19 @@ class IntervalRecord:
 
 
 @dataclass(frozen=True)
-class LoopPointRecord:
-    """As `verifier.collision.bridge.ClosedLoopPoint`; the interval is of `closer`, by bootstrap over images."""
+class ClosedLoopPoint:
+    """One initial speed of a closed loop, see `verifier.collision.bridge`.
+
+    Attributes:
+        speed_mps: initial speed of the chain, the nearest to the one asked for.
+        stopping_m: S(v).
+        brakes_at_first_report: whether the first report makes the planner brake.
+        one_shot, closer, error_kept: probabilities of coming closer than `near_m`.
+        lower, upper: numerical bounds of `closer`. They say nothing about how well the pairs determine it.
+        second_engine: `closer` by the second engine.
+        interval: of `closer`, by bootstrap over images; None without one.
+        states: of the chain; 0 where none was needed, for a vehicle at rest or cars that are closer from the start.
+    """
 
     speed_mps: float
     stopping_m: float
@@ -155,8 +166,19 @@ class LoopPointRecord:
 
 
 @dataclass(frozen=True)
-class LoopResult:
-    """As `verifier.collision.bridge.ClosedLoop`."""
+class ClosedLoop:
+    """The closed loop from one first report, over initial speeds.
+
+    Attributes:
+        first_report_m: y.
+        width_m: of the kernel that weights the pairs.
+        cars: pairs within its reach.
+        effective_cars: (sum w)^2 / sum w^2 of their weights (Kish 1965): what they are worth in equal ones.
+        missed: objects without a report that the channel counts.
+        period_s, cell_m: of the chain, see `verifier.collision.approach.DriveSettings`.
+        borrowed_bins: bins of the true distance without items, and so with those of others.
+        points: one per speed.
+    """
 
     first_report_m: float
     width_m: float
@@ -166,7 +188,7 @@ class LoopResult:
     period_s: float
     cell_m: float
     borrowed_bins: tuple[Count, ...]
-    points: tuple[LoopPointRecord, ...]
+    points: tuple[ClosedLoopPoint, ...]
 
 
 @dataclass(frozen=True)
@@ -186,7 +208,7 @@ class DetectorRecord:
     trust: Codes
     images_near: tuple[Count, ...]
     intervals: tuple[IntervalRecord, ...]
-    closed_loop: LoopResult | None
+    closed_loop: ClosedLoop | None
 
 
 @dataclass(frozen=True)

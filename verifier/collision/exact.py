@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
+from verifier.base.numbers import LARGEST_NUMBER
 from verifier.base.statistics import clopper_pearson
 from verifier.collision.estimator import Grid
 from verifier.collision.intervals import IntervalKind, IntervalMap, check_level
@@ -98,5 +99,5 @@ def exact_interval(
 
 def check_window(window_m: float) -> None:
     """UsageError unless the window is positive and finite."""
-    if not 0 < window_m < np.inf:
-        raise UsageError(f"the window must be positive, got {window_m:g} m")
+    if not 0 < window_m <= LARGEST_NUMBER:
+        raise UsageError(f"the window must be positive, and at most {LARGEST_NUMBER:g}, got {window_m:g} m")

@@ -14,7 +14,7 @@ from verifier.base.errors import UsageError
 from verifier.base.options import named_file
 from verifier.base.words import percent
 from verifier.checking.process import StormProcess
-from verifier.collision.bridge import ClosedLoop
+from verifier.collision.document import ClosedLoop
 from verifier.collision.pairs_of_detections import pairs_of_detections
 from verifier.collision.pairs_reader import ReadPairs, read_pairs, read_record
 from verifier.collision.result import CollisionResult

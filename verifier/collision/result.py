@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from verifier.base.documents import json_values
 from verifier.base.result import Result
-from verifier.collision.bridge import ClosedLoop
 from verifier.collision.combination import Combination
 from verifier.collision.comparison import Area
 from verifier.collision.document import (
@@ -26,9 +25,7 @@ from verifier.collision.document import (
     DetectorRecord,
     GridRecord,
     IntervalRecord,
-    LoopPointRecord,
     LoopRecord,
-    LoopResult,
     PolicyRecord,
     RankingRecord,
     RatioRecord,
@@ -217,38 +214,7 @@ def _detector(found: DetectorResult) -> DetectorRecord:
             )
             for each in sure.intervals.values()
         ),
-        closed_loop=None if found.loop is None else _loop(found.loop, found.loop_ends),
-    )
-
-
-def _loop(loop: ClosedLoop, ends: NDArray[np.float64] | None) -> LoopResult:
-    points = []
-    for at, each in enumerate(loop.points):
-        points.append(
-            LoopPointRecord(
-                speed_mps=each.speed_mps,
-                stopping_m=each.stopping_m,
-                brakes_at_first_report=each.brakes,
-                one_shot=each.one_shot,
-                closer=each.closer,
-                lower=each.lower,
-                upper=each.upper,
-                second_engine=each.second,
-                error_kept=each.error_kept,
-                interval=None if ends is None else (float(ends[0, at]), float(ends[1, at])),
-                states=each.states,
-            )
-        )
-    return LoopResult(
-        first_report_m=loop.first_report_m,
-        width_m=loop.width_m,
-        cars=loop.cars,
-        effective_cars=loop.effective_cars,
-        missed=loop.missed,
-        period_s=loop.period_s,
-        cell_m=loop.cell_m,
-        borrowed_bins=loop.borrowed_bins,
-        points=tuple(points),
+        closed_loop=found.loop,
     )
 
 

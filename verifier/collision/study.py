@@ -17,10 +17,11 @@ from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bootstrap import REPLICATES
-from verifier.collision.bridge import ClosedLoop, closed_loop
+from verifier.collision.bridge import closed_loop
 from verifier.collision.combination import Combination, combine
 from verifier.collision.comparison import THRESHOLD, Comparison, bootstrap_p_values, check_threshold, compare
 from verifier.collision.distance_channel import ChannelSettings
+from verifier.collision.document import ClosedLoop
 from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid, collision_map
 from verifier.collision.exact import WINDOW_M, check_window
 from verifier.collision.intervals import check_level
@@ -135,7 +136,6 @@ class DetectorResult:
         confidence: intervals of every kind, and which to trust.
         score: beside its own oracle, over the points where both are defined.
         loop: the closed loop, None where none was asked for.
-        loop_ends: (2, speeds) interval of its `closer`, None where there is none.
     """
 
     map: CollisionMap
@@ -143,7 +143,6 @@ class DetectorResult:
     confidence: Confidence
     score: Score
     loop: ClosedLoop | None
-    loop_ends: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,10 +286,10 @@ def _detector(
         progress=stages(f"{pairs.title}, intervals"),
     )
     own = score(chart.probability, oracle.probability, settings.weight or Weight.uniform(settings.grid))
-    loop, ends = None, None
+    loop = None
     if settings.loop is not None and storm is not None:
-        loop, ends = _loop(found, chart.width_m, policy, settings, settings.loop, storm, stages)
-    return DetectorResult(chart, oracle, sure, own, loop, ends)
+        loop = _loop(found, chart.width_m, policy, settings, settings.loop, storm, stages)
+    return DetectorResult(chart, oracle, sure, own, loop)
 
 
 def _loop(
@@ -301,13 +300,14 @@ def _loop(
     asked: LoopSettings,
     storm: StormProcess,
     stages: Stages,
-) -> tuple[ClosedLoop, Floats | None]:
+) -> ClosedLoop:
     told = stages(f"{found.pairs.title}, closed loop")
     drive = replace(asked.drive, policy=policy)
     what = (found, asked.first_report_m, width_m, asked.speeds_mps, drive, asked.channel)
     loop = closed_loop(*what, storm, asked.engines, told)
     if drive.braking != "to_rest" or not asked.replicates:
-        return loop, None
+        return loop
     rng = np.random.default_rng([settings.seed, 4])
     ends = closed_loop_intervals(*what, rng=rng, level=settings.level, replicates=asked.replicates)
-    return loop, np.stack(ends)
+    drawn = zip(loop.points, *(each.tolist() for each in ends), strict=True)
+    return replace(loop, points=tuple(replace(point, interval=(low, high)) for point, low, high in drawn))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,9 @@ from verifier.analysis.tipping import TippingPoints
 from verifier.base import documents
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
+from verifier.base.numbers import extreme_numbers
 from verifier.evidence.documents import Document, checked_document
+from verifier.evidence.following.rates import rate_against_run
 from verifier.evidence.following.runs import scenarios_left_out
 from verifier.evidence.measured import (
     check_assess,
@@ -49,9 +51,6 @@ from verifier.study.collection import Judging
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Engines, RequirementResult, RunResult, Target
-
-LARGEST_NUMBER = 1e300
-"""In size; a larger one is no count, length or probability of anything."""
 
 
 def read_document(path: str | Path) -> Document:
@@ -103,27 +102,17 @@ def check_documents(documents: Sequence[Document]) -> None:
             )
         seen[each.sha256] = each.name
         check_document(each)
+    runs = {each.sha256: each for each in documents if each.kind == "run"}
+    for rate in (each for each in documents if each.kind == "rate"):
+        for run in (runs[given.sha256] for given in rate.result.inputs if given.sha256 in runs):
+            refuse_misfits(rate, rate_against_run(rate.result, run))
 
 
 def _check_numbers(document: Document) -> None:
     """JSON as Python reads it may hold NaN, infinities, and whole numbers that no float is near to."""
-    for pointer, value in _extreme_numbers(document.content, ""):
+    for pointer, value in extreme_numbers(document.content):
         said = f"{value}" if isinstance(value, float) else f"one of {len(str(abs(value)))} digits"
         refuse(document, pointer, f"expected a number, got {said}")
-
-
-def _extreme_numbers(value: Any, pointer: str) -> Iterator[tuple[str, float | int]]:
-    if isinstance(value, float | int):
-        if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:  # nor is NaN
-            yield pointer, value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            if not isinstance(inner, str):
-                yield from _extreme_numbers(inner, f"{pointer}/{key}")
-    elif isinstance(value, list):
-        for at, inner in enumerate(value):
-            if not isinstance(inner, str):
-                yield from _extreme_numbers(inner, f"{pointer}/{at}")
 
 
 def _check_run(document: Document) -> None:

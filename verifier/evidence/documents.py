@@ -40,9 +40,10 @@ OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),
         "verifier.bundle_built": ("verifier.evidence.bundle.build", "BuiltResult"),
         "verifier.bundle_check": ("verifier.evidence.findings", "CheckResult"),
+        "verifier.parse": ("verifier.study.parsed", "ParsedStudy"),
     }
 )
-"""Likewise for what is written about bundles, of which no report is made."""
+"""Likewise for what is written about bundles and of what was read, of which no report is made."""
 SCHEMA_NAMES = tuple(sorted(TYPES))
 
 

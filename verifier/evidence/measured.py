@@ -102,7 +102,7 @@ def refuse_misfits(document: Document, found: Misfits) -> None:
 
 
 def check_mutate(document: Document) -> None:
-    """The totals are those of the images."""
+    """The totals are those of the images, whose files lie in the folders of their mutations."""
     result: MutateResult = document.result
     images, counts = result.images, result.counts
     check_once(document, "/images", [image.file for image in images])
@@ -112,6 +112,15 @@ def check_mutate(document: Document) -> None:
         told = getattr(counts, name)
         if told != expected:
             refuse(document, f"/counts/{name}", f"expected {expected}, as the images have, got {told}")
+    for k, image in enumerate(images):
+        for n, output in enumerate(image.outputs):
+            here = result.mutations[output.mutation : output.mutation + 1]
+            if not here or not output.path.startswith(f"{here[0].folder}/"):
+                where = f"/images/{k}/outputs/{n}/mutation"
+                refuse(document, where, f"expected the mutation of the folder, got {output.mutation}")
+        for n, failure in enumerate(image.failures):
+            if failure.mutation is not None and not 0 <= failure.mutation < len(result.mutations):
+                refuse(document, f"/images/{k}/failures/{n}/mutation", "expected the number of a mutation, or null")
 
 
 def check_confusion(document: Document) -> None:

@@ -60,7 +60,12 @@ class RunSettings:
         writes("write the Markov chain (.umb, .drn, .prism); needs one planner, one environment and no sweep"),
     ] = None
     all_scenarios: Annotated[bool, Option("list every scenario, not only the worst", role="output")] = False
-    parse: Annotated[bool, Option("print the formulas as parsed, and stop", role="output")] = False
+    parse: Annotated[
+        bool,
+        Option(
+            "print requirements and model as read (with --cm also what is odd about them), and stop", role="output"
+        ),
+    ] = False
     junit: Annotated[
         str | None, writes("write JUnit XML, one case per requirement and scenario", group="continuous integration")
     ] = None

@@ -8,6 +8,8 @@ first asked for, and kept for every study about the same scenarios while there i
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -29,6 +31,7 @@ from verifier.analysis.vacuity import Findings, find_vacuity
 from verifier.base.budget import Clock
 from verifier.base.cache import Cache, array_bytes
 from verifier.base.errors import NoAnswerError, UsageError, unknown_name
+from verifier.base.files import read_text
 from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.product import Product
@@ -101,14 +104,17 @@ class Inputs:
         return found.canonical() if found is not None and options.canonical else found
 
 
-def read_inputs(spec_path: str | Path, confusion_path: str | Path, options: RunOptions = RunOptions()) -> Inputs:
-    """Read spec, system model and matrices; VerifierError as `verifier.pipeline.verify_spec`."""
-    spec = read_spec(spec_path)
-    model = read_model(spec.model)
-    chosen = spec.planners if spec.planners and "all" not in spec.planners else tuple(model.planners)
-    spec = checked_names(spec, model, chosen)
-    if options.selection.initial is not None:
-        check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
+def read_inputs(
+    spec_path: str | Path,
+    confusion_path: str | Path,
+    options: RunOptions = RunOptions(),
+    system: SystemModel | None = None,
+) -> Inputs:
+    """Read spec, system model and matrices; VerifierError as `verifier.pipeline.verify_spec`.
+
+    `system` is the model that the spec names, read before and given further planners.
+    """
+    spec, model = read_spec_and_model(spec_path, options, system)
     kept = sorted(model.placed_by)
     for name in kept:
         if name in options.where:
@@ -122,6 +128,21 @@ def read_inputs(spec_path: str | Path, confusion_path: str | Path, options: RunO
                 _, hint = unknown_name("variable", name, confusion.further)
                 raise place.error(f"the matrices have no variable '{name}'", None, hint)
     return Inputs(spec, model, confusion)
+
+
+def read_spec_and_model(
+    spec_path: str | Path, options: RunOptions, system: SystemModel | None = None
+) -> tuple[Specification, SystemModel]:
+    """The spec and its model, checked against each other; as `read_inputs`."""
+    spec = read_spec(spec_path)
+    model = read_model(spec.model) if system is None else system
+    if system is not None and hashlib.sha256(read_text(spec.model)[1]).hexdigest() != system.sha256:
+        raise UsageError(f"{spec_path} names the model {spec.model_name}, and the system was read from {system.file}")
+    chosen = spec.planners if spec.planners and "all" not in spec.planners else tuple(model.planners)
+    spec = checked_names(spec, model, chosen)
+    if options.selection.initial is not None:
+        check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
+    return spec, model
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +259,19 @@ class Study:
         drawn = {name: sorted(bins) for name, bins in by_distance.items()}
         return class_tests(self.inputs.confusion.matrices.metadata, drawn)
 
+    @cached_property
+    def tables(self) -> dict[str, str]:
+        """Planner from elsewhere -> hash of what it does in all its cases; without those that limits leave out."""
+        found: dict[str, list[str]] = {}
+        for case in self.cases:
+            if case.planner.is_foreign:
+                with contextlib.suppress(NoAnswerError):
+                    found.setdefault(case.planner.name, []).append(case.skeleton.table)
+        return {
+            name: each[0] if len(each) == 1 else hashlib.sha256("".join(each).encode()).hexdigest()
+            for name, each in found.items()
+        }
+
     @property
     def skeleton_options(self) -> SkeletonOptions:
         """What skeletons depend on beside the case and the bins and labels of the matrices."""
@@ -286,7 +320,9 @@ class Case(Block):
     def _key(self) -> tuple[object, ...]:
         """What the structure depends on. A skeleton keeps its system, so that no other one has its identity."""
         matrices = self.study.matrices
-        bins = matrices.labelling, matrices.labels, matrices.edges_m.tobytes(), matrices.variables
+        located = str(matrices.metadata.get("localisation"))
+        edges = matrices.edges_m.tobytes()
+        bins = matrices.labelling, matrices.labels, edges, matrices.variables, located
         return (id(self.system), self.planner.name, self.environment, bins, self.study.skeleton_options)
 
     @property

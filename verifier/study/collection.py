@@ -23,6 +23,7 @@ from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
+from verifier.study.model_checks import Look
 from verifier.study.options import VerdictSource
 from verifier.study.points import Point, PointBounds, PointInterval, Uncertainty
 from verifier.study.profile import Profile
@@ -49,6 +50,7 @@ class CheckedCase:
         vacuity: for each requirement, for each initial state, why the requirement is vacuous there; mostly ().
         notes: for each requirement that is not vacuous throughout, what is constant in it.
         refused: number of a requirement -> why it has no answer; what is said of each requirement leaves it out.
+        look: what the chain shows of the model.
     """
 
     case: Case
@@ -59,6 +61,7 @@ class CheckedCase:
     vacuity: tuple[tuple[tuple[Vacuity, ...], ...], ...]
     notes: tuple[str, ...]
     refused: Mapping[int, LimitError] = field(default_factory=dict)
+    look: Look | None = None
 
     @property
     def answered(self) -> tuple[int, ...]:
@@ -261,8 +264,9 @@ def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:
     example = f"{result.name}, planner {result.planner}, {point.scenario}"
     example += f" and {len(beside) - 1} more" if len(beside) > 1 else ""
     return [
-        f"P lies outside its interval ({example}): P is for the matrix as measured, in which errors that were not "
-        "counted have rate 0, and the interval allows for errors that have not been seen yet"
+        f"{result.asked} lies outside its interval ({example}): {result.asked} is for the matrix as measured, in "
+        "which errors that were not counted have rate 0, and the interval allows for errors that have not been seen "
+        "yet"
     ]
 
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 
+import numpy as np
+
 from verifier.base.arrays import ROUNDOFF
-from verifier.base.errors import LimitError
+from verifier.base.errors import InputError, LimitError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.expectations import Expectation, Expecting, conditional
 from verifier.checking.process import StormProcess
@@ -67,14 +69,21 @@ def answers_of(
 def expectation_of(case: Case, number: int) -> Expectation:
     """A requirement that asks no probability, for both engines; errors as `gains_of`."""
     requirement, gains, counts = case.study.requirements[number], case.gains(number), case.counts
+    values = gains.values(rates(counts)[None])[:, 0]
+    if np.isnan(values).any():
+        raise InputError(
+            f"{requirement.asked} depends on reports from columns of the matrices that have no items",
+            hint="collect data, or name what to assume: --empty-columns prior, neighbour, pool or miss",
+        )
     return Expectation(
         case.study.formulas[number].formula,
         to_text(requirement.formula) if requirement.asked.steps is None else requirement.formula_text,
-        gains.values(rates(counts)[None])[:, 0],
+        values,
         gains.relative_error,
         lambda: gains.fractions(exact_rates(counts)),
         requirement.asked.steps,
         requirement.asked.level,
+        Fraction(1) if requirement.asked.level is None else case.step_s,
         requirement.target,
     )
 

@@ -18,6 +18,7 @@ from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.documents import json_values
 from verifier.base.numbers import decimal_text
 from verifier.base.version import __version__
+from verifier.base.words import counted
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
@@ -27,17 +28,18 @@ from verifier.perception.confusion import EMPTY, ConfusionFile, ConfusionMatrice
 from verifier.perception.confusion.dependence import dependence_remark
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark_texts
-from verifier.study.case import Case
+from verifier.study.case import Case, Study
 from verifier.study.options import RunOptions
 from verifier.study.records import ConfidenceRecord, MatricesRecord, PlannerRecord, SettingsRecord
 from verifier.study.results import RunInput
 from verifier.study.scenarios import Block, Grid
+from verifier.systems.behaviour import questions_of
 from verifier.systems.model import SystemModel
-from verifier.systems.model_parts import EMPTY_CLASS
+from verifier.systems.model_parts import EMPTY_CLASS, files_of
 
 MATRICES_SAY = (
-    "distance", "matching", "false_positives", "grouping", "score_threshold", "where", "mix", "dependence", "remarks",
-    "source",
+    "distance", "matching", "false_positives", "grouping", "score_threshold", "where", "mix", "localisation",
+    "dependence", "remarks", "source",
 )  # fmt: skip
 """What a result repeats of a confusion document."""
 
@@ -72,10 +74,15 @@ def installed_versions(names: Iterable[str]) -> dict[str, str]:
 
 def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFile) -> tuple[RunInput, ...]:
     """The files that went in, without folders: equal inputs give equal results wherever they lie."""
+    return (*model_files(spec, model), RunInput.of("confusion", confusion.name, confusion.sha256))
+
+
+def model_files(spec: Specification, model: SystemModel) -> tuple[RunInput, ...]:
+    """Those without the matrices."""
     return (
         RunInput.of("spec", spec.file or "", spec.sha256),
         RunInput.of("model", model.file, model.sha256),
-        RunInput.of("confusion", confusion.name, confusion.sha256),
+        *(RunInput.of("planner", each.name, each.sha256) for each in files_of(model.planners)),
     )
 
 
@@ -92,12 +99,16 @@ def matrices_record(confusion: ConfusionFile) -> MatricesRecord:
     )
 
 
-def run_settings(grid: Grid, options: RunOptions, data: Data | None) -> SettingsRecord:
+def run_settings(study: Study, options: RunOptions, data: Data | None) -> SettingsRecord:
     """Every choice that can change a number; `data` says how intervals were made, where they were."""
+    grid, tables = study.grid, study.tables
     systems = [block.system for block in grid.blocks]
     return SettingsRecord(
         environments_left_out=tuple(grid.left_out),
-        planners={block.planner.name: PlannerRecord(block.planner.kind, block.planner.pick) for block in grid.blocks},
+        planners={
+            each.name: PlannerRecord(each.kind, each.pick, tables.get(each.name))
+            for each in (block.planner for block in grid.blocks)
+        },
         environments=tuple(dict.fromkeys(block.environment for block in grid.blocks)),
         set_={
             name: value if isinstance(value, str) else decimal_text(value) for name, value in grid.settings.items()
@@ -225,13 +236,20 @@ def _draws_remark(draws: int, basis: BoundsBasis) -> list[str]:
     return [f"{draws} draws are too few for {ends}{plenty}"]
 
 
-def grid_remarks(grid: Grid, false_positives: str) -> Iterator[str]:
+def grid_remarks(grid: Grid, false_positives: str, matrices: ConfusionMatrices) -> Iterator[str]:
     """What a reader must know about all scenarios at once.
 
     Args:
         grid: the scenarios.
         false_positives: the policy, one of `FALSE_POSITIVE_POLICIES`.
+        matrices: of the run.
     """
+    asking = dict.fromkeys(
+        each.planner.name for each in grid.blocks if questions_of(each.system, each.planner, None).asks_within
+    )
+    if matrices.localisation is not None and asking:
+        items = counted(int(matrices.localisation.sum()), "item")
+        yield f"planner {_listed(list(asking))}: reported distances err as {items} say, which are taken as exact"
     for each in grid.requirements:
         formula = each.text[each.text.find("[") + 1 : each.text.rfind("]")]
         if read_otherwise_by_prism(formula):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from verifier.analysis.intervals.intervals import Kind
 from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
 from verifier.analysis.settings import Prior, Semantics
-from verifier.base.documents import Count, Level, Limits, MisfitError
+from verifier.base.documents import Count, Level, Limits, MisfitError, Sha256
 from verifier.checking.verdicts import INDEPENDENT_ITEMS, VerdictRule
 from verifier.perception.confusion.document_types import FalsePositiveCounting
 from verifier.perception.settings import EmptyColumns, Labelling
@@ -44,6 +44,7 @@ class MatricesRecord:
     score_threshold: Any = None
     where: Any = None
     mix: Any = None
+    localisation: Any = None
     dependence: Any = None
     remarks: Any = None
     source: Any = None
@@ -51,10 +52,15 @@ class MatricesRecord:
 
 @dataclass(frozen=True)
 class PlannerRecord:
-    """How a planner was made, and which of several winning moves a synthesised one takes."""
+    """How a planner was made, and which of several winning moves a synthesised one takes.
+
+    Attributes:
+        table: hash of what a planner from elsewhere does in every reached state under every observation.
+    """
 
     kind: PlannerKind
     pick: str
+    table: Sha256 | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ from verifier.study.gates import Gates
 from verifier.study.points import Numbers, Point, PointInterval, Uncertainty
 from verifier.study.records import MatricesRecord, SettingsRecord
 
-InputRole: TypeAlias = Literal["spec", "model", "confusion", "record"]
+InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
 """A record, of single objects, tells explanations which frames to name."""
 
 
@@ -170,6 +170,13 @@ class RequirementResult(Derives):
             raise MisfitError(["strategies"], "expected one entry per point")
         if len(self.weights) != len(self.points) * bool(self.means):
             raise MisfitError(["weights"], "expected one entry per point beside means")
+        for at, mean in enumerate(self.means):
+            told = zip(self.weights, self.points, strict=True)
+            here = [(weight, point.value) for weight, point in told if point.constants == mean.constants]
+            if sum(weight for weight, _ in here) != 1:
+                raise MisfitError(["weights"], "expected weights that add up to 1 for each mean")
+            if float(sum(weight * value for weight, value in here if weight)) != mean.probability:
+                raise MisfitError(["means", at, "probability"], "expected the mean of the points by their weights")
         if self.asked.startswith("P"):
             refuse_no_probability(self.target)
             for at, point in enumerate(self.points):

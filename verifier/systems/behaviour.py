@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -47,9 +46,7 @@ class Behaviour:
 
 def questions_of(system: System, planner: Planner, formula: Node | None) -> Questions:
     """What a planner asks about the detector's reports."""
-    rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
-    nodes = [node for rule in rules for node in (rule.when, *(rule.inputs or {}).values())]
-    nodes += [tracker.of for tracker in planner.trackers]
+    nodes = [*planner.nodes, *(tracker.of for tracker in planner.trackers)]
     asked: frozenset[str] = frozenset()
     if planner.kind == "synthesis" and formula is not None:
         names = names_in(formula)
@@ -70,83 +67,183 @@ def steps(
     observations: tuple[Label, ...],
     states: Codes,
     values: Mapping[str, Ints],
+    choice: int = 0,
 ) -> Codes:
-    """The next states by the first rule that holds, else with every input at its default.
+    """The next states by the decider, the command or the first rule that holds, else with every input at its default.
 
     Args:
         world: the system, and what its world draws.
         space, planner, observations: what is asked.
         states: (k,) codes; `values` are their valuations.
+        choice: what the world decides, a number in `World.choices`.
 
     Returns:
         (k, observations * outcomes of the world) codes, the outcomes of an observation side by side; `nowhere` where
-        neither is possible, the step is invalid, or the outcome impossible.
+        none of them is possible, several commands are, the step is invalid, or the outcome impossible.
     """
-    system = world.system
-    following = np.repeat(states[:, None], len(observations) * len(world.outcomes), axis=1)
+    outcomes = len(world.outcomes)
+    following = np.repeat(states[:, None], len(observations) * outcomes, axis=1)
     following[:] = space.nowhere
-    possible = world.possible(values, len(states))
-    for number, observation in enumerate(observations):
-        columns = slice(number * len(world.outcomes), (number + 1) * len(world.outcomes))
-        undecided = np.ones(len(states), dtype=bool)
-        seen = in_frames(observation, frames_read(planner, system.model.frames))
-        after = tracked(system, planner, seen, values, len(states))
-        told, scope = what_rules_read(planner, seen), {**values, **after}
-        for rule in (*planner.rules, *DEFAULTS[: len(system.defaults) == len(system.inputs)]):
-            where = np.flatnonzero(undecided & _applies(system, rule, told, scope, len(states)))
-            undecided[where] = False
-            if len(where):
-                drawn = [(each, possible[where, k]) for k, each in enumerate(world.outcomes)]
-                following[where, columns] = step_by(system, space, rule, told, states, where, scope, after, drawn)
+    possible = world.possible(values, len(states), choice)
+    for each in actions(world.system, planner, observations, values, len(states)):
+        columns = slice(each.observation * outcomes, (each.observation + 1) * outcomes)
+        drawn = [
+            ({**world.choices[choice], **draw}, possible[each.where, k]) for k, draw in enumerate(world.outcomes)
+        ]
+        following[each.where, columns] = step_by(world.system, space, each, states, drawn)
     return following
 
 
-def _applies(system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Any], count: int) -> Mask:
+@dataclass(frozen=True)
+class View:
+    """What a planner knows in some states under one observation.
+
+    Attributes:
+        told: the facts that its conditions read.
+        scope: (k,) value of each variable, of memory, and `confirmed(t)`.
+        after: the trackers after this step, by variable.
+        count: number of states, k.
+    """
+
+    told: Label
+    scope: Mapping[str, Any]
+    after: Mapping[str, Any]
+    count: int
+
+    def at(self, where: Ints) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Scope and trackers of the states at these positions."""
+        whole = len(where) == self.count
+        there = self.scope if whole else {name: value[where] for name, value in self.scope.items()}
+        return there, {name: value[where] for name, value in self.after.items()}
+
+
+def view_of(system: System, planner: Planner, observation: Label, values: Mapping[str, Ints], count: int) -> View:
+    """What a planner knows in some states, given by their values, under one observation."""
+    seen = in_frames(observation, frames_read(planner, system.model.frames))
+    after = tracked(system, planner, seen, values, count)
+    return View(what_rules_read(planner, seen), {**values, **after}, after, count)
+
+
+def asked(system: System, planner: Planner, view: View) -> dict[str, Any]:
+    """(k,) value of each question of a planner's decider."""
+    found = {}
+    for index, (text, (node, _)) in enumerate(planner.decider.asks.items() if planner.decider else ()):
+        path = f"planners.{planner.name}.asks[{index}]"
+        value = evaluate(system.resolve(resolve_sees(node, view.told), path), view.scope, system.model.at(path))
+        found[text] = np.broadcast_to(np.asarray(value), (view.count,))
+    return found
+
+
+def where_applies(
+    system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Any], count: int
+) -> Mask:
     """(count,) the valuations in which the condition of a rule or run holds."""
     path = f"{rule.path}.when"
     when = system.resolve(resolve_sees(rule.when, observation), path)
     return truth(when, values, count, system.model.at(path))
 
 
-def step_by(
-    system: System,
-    space: StateSpace,
-    rule: Rule | Run,
-    observation: Label,
-    states: Codes,
-    where: Ints,
-    values: Mapping[str, Any],
-    tracked: Mapping[str, Any] = MappingProxyType({}),
-    drawn: Sequence[tuple[Mapping[str, Any], Mask | bool]] = (({}, True),),
-) -> Codes:
-    """(k, outcomes) next state of the states at the positions `where` under one rule, for each outcome of what the
-    world draws and where it is possible; `nowhere` where the step is invalid or the outcome impossible."""
-    if rule.inputs is None and not tracked:
-        return states[where, None]
-    there = values if len(where) == len(states) else {name: value[where] for name, value in values.items()}
-    after = {name: value[where] for name, value in tracked.items()}
+@dataclass(frozen=True)
+class Action:
+    """What a planner sets in some states under one observation.
+
+    Attributes:
+        observation: its number.
+        where: (k,) positions of the states.
+        view: what is known in all states, of which these are some.
+        sets: name -> (k,) or single value of every input, and of the memory that changes; None where the state stays.
+        path: dotted key of the rule; "" where none decided.
+    """
+
+    observation: int
+    where: Ints
+    view: View
+    sets: Mapping[str, Any] | None
+    path: str = ""
+
+
+def actions(
+    system: System, planner: Planner, observations: tuple[Label, ...], values: Mapping[str, Ints], count: int
+) -> Iterator[Action]:
+    """What a planner that decides by its rules or from elsewhere sets in each of some states on each observation.
+
+    Each state occurs at most once per observation; it does not occur where nothing decides, or several commands do.
+
+    Args:
+        system, planner, observations: what is asked.
+        values: (count,) of variables, memory and trackers.
+    """
+    views = [view_of(system, planner, observation, values, count) for observation in observations]
+    decider, defaults = planner.decider, len(system.defaults) == len(system.inputs)
+    decided = decider.decided(asked(system, planner, view) for view in views) if decider else iter(())
+    usual = DEFAULTS[: defaults and not (planner.is_foreign and not planner.rules)]
+    for number, view in enumerate(views):
+        undecided = np.ones(count, dtype=bool)
+        if decider is not None:
+            decides, chosen = next(decided)
+            where, undecided = np.flatnonzero(decides), ~decides
+            if len(where):
+                own = {name: value[where] for name, value in chosen.items()}
+                yield Action(number, where, view, _whole_choice(system, view.at(where)[0], own))
+        times, command = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        for index, rule in enumerate(planner.commands):
+            applies = where_applies(system, rule, view.told, view.scope, count)
+            times, command = times + applies, np.where(applies, index, command)
+        for index, rule in enumerate(planner.commands):
+            where = np.flatnonzero((times == 1) & (command == index))
+            if len(where):
+                yield action_by(system, rule, number, view, where)
+        undecided &= times == 0
+        for rule in (*planner.rules, *usual):
+            where = np.flatnonzero(undecided & where_applies(system, rule, view.told, view.scope, count))
+            undecided[where] = False
+            if len(where):
+                yield action_by(system, rule, number, view, where)
+
+
+def action_by(system: System, rule: Rule | Run, number: int, view: View, where: Ints) -> Action:
+    """What a rule or run sets in the states at these positions; `number` is that of the observation."""
     if rule.inputs is None:
-        return space.number({**there, **after}, len(where))[:, None]
-    chosen = what_is_set(system, rule, observation, there)
-    inputs = {each.name: chosen.pop(each.name) for each in system.inputs}
-    moving = {each.name for each in system.variables}
-    kept = {each.name: there[each.name] for each in space.variables if each.name not in moving}
-    new = {**kept, **chosen, **after}
-    found = [successors(system, space, {**there, **each}, inputs, len(where), new, may) for each, may in drawn]
-    return np.stack(found, axis=1)
-
-
-def what_is_set(system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a rule with inputs sets where it applies: every input, those not named to their defaults, and memory."""
-    found = {}
-    for name, node in (rule.inputs or {}).items():
+        return Action(number, where, view, None, rule.path)
+    there, own = view.at(where)[0], dict[str, Any]()
+    for name, node in rule.inputs.items():
         path = f"{rule.path}.set.{name}"
-        found[name] = evaluate(system.resolve(resolve_sees(node, observation), path), values, system.model.at(path))
+        own[name] = evaluate(system.resolve(resolve_sees(node, view.told), path), there, system.model.at(path))
+    return Action(number, where, view, _whole_choice(system, there, own), rule.path)
+
+
+def _whole_choice(system: System, there: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What is set in states of these values, with the inputs that are not named at their defaults."""
+    found = dict(own)
     for each in system.inputs:
         if each.name not in found:
             source = system.model.at(f"inputs.{each.name}.default")
-            found[each.name] = evaluate(system.defaults[each.name], values, source)
+            found[each.name] = evaluate(system.defaults[each.name], there, source)
     return found
+
+
+def step_by(
+    system: System,
+    space: StateSpace,
+    action: Action,
+    states: Codes,
+    drawn: Sequence[tuple[Mapping[str, Any], Mask | bool]] = (({}, True),),
+) -> Codes:
+    """(k, outcomes) next state of each state of an action, for each outcome of what the world draws and where it is
+    possible; `nowhere` where the step is invalid or the outcome impossible."""
+    where, count = action.where, len(action.where)
+    if action.sets is None and not action.view.after:
+        return states[where, None]
+    there, after = action.view.at(where)
+    if action.sets is None:
+        return space.number({**there, **after}, count)[:, None]
+    inputs = {each.name: action.sets[each.name] for each in system.inputs}
+    moving = {each.name for each in system.variables}
+    kept = {each.name: there[each.name] for each in space.variables if each.name not in moving}
+    memory = {name: value for name, value in action.sets.items() if name in kept}
+    new = {**kept, **memory, **after}
+    found = [successors(system, space, {**there, **each}, inputs, count, new, may) for each, may in drawn]
+    return np.stack(found, axis=1)
 
 
 def input_choices(system: System, pick: str) -> Iterator[dict[str, int]]:
@@ -229,7 +326,7 @@ def runs_behaviour(
     for column, observation in enumerate(observations):
         undecided = np.ones(space.size, dtype=bool)
         for run in planner.runs:
-            when = _applies(system, run, observation, values, space.size)
+            when = where_applies(system, run, observation, values, space.size)
             applies, undecided = undecided & when, undecided & ~when
             if applies.any():
                 step = _run_steps(system, space, planner, run, observation, terminal)
@@ -245,7 +342,8 @@ def _run_steps(
     """(n,) the step that the run takes from each state it may pass; -1 where it does not lead on."""
     every = np.arange(space.size)
     if run.inputs is not None:
-        return step_by(system, space, run, observation, every, every, space.valuations())[:, 0]
+        view = View(observation, space.valuations(), {}, space.size)
+        return step_by(system, space, action_by(system, run, 0, view, every), every)[:, 0]
     goal, through = (
         space.where(system.resolve(node, f"{run.path}.{key}"), system.model.at(f"{run.path}.{key}"))
         for key, node in (("reach", run.reach), ("through", run.through))

@@ -22,13 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import UsageError
+from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.observation import ONE_FRAME, Frames, Questions, Report
@@ -39,6 +40,27 @@ FALSE_POSITIVE_POLICIES: Mapping[FalsePositives, str] = {
     "ignore": "nothing is ever reported where there is no object",
     "background": "as_counted, and beside the objects of a bin that column draws once more",
 }
+
+
+@dataclass(frozen=True)
+class Located:
+    """In which bin what a draw reports is reported, where that may be another than the true one.
+
+    Attributes:
+        told: (reported, rows, draws, labels) int64, as `Channel.told` for each reported bin.
+        counts: (reported, rows, draws) int64, how often a report is in that bin.
+    """
+
+    told: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def shares(self, kind: np.dtype[Any]) -> NDArray[Any]:
+        """(reported, rows, draws) probability of each reported bin, as fractions where `kind` is that of objects."""
+        totals = self.counts.sum(axis=0)
+        if kind.kind != "O":
+            return np.asarray(self.counts / totals)
+        fraction = np.frompyfunc(lambda count, total: Fraction(int(count), int(total)), 2, 1)
+        return np.asarray(fraction(self.counts, totals))
 
 
 @dataclass(frozen=True)
@@ -55,6 +77,8 @@ class Channel:
         plain: whether only `sees(class)` is asked: every draw is told alike, and observations are unions.
         motion: (rows, outcomes) fractions, how likely each outcome of what the world draws is, independently of the
             reports; None where it draws nothing, which is one outcome.
+        located: where reports may be in another bin than the true one, and it matters; `told` is then for the true
+            one.
     """
 
     labels: tuple[Label, ...]
@@ -65,6 +89,7 @@ class Channel:
     then: NDArray[np.int64]
     plain: bool
     motion: NDArray[Any] | None = None
+    located: Located | None = None
 
     @property
     def outcome_count(self) -> int:
@@ -84,6 +109,13 @@ class Channel:
     def moved_by(self, motion: NDArray[Any]) -> Channel:
         """The same where the world draws with these (rows, outcomes) chances."""
         return self if motion.shape[1] == 1 else replace(self, motion=motion)
+
+    def ways(self, draw: int, label: int, kind: np.dtype[Any]) -> list[tuple[NDArray[np.int64], Any]]:
+        """(rows,) reports that a label of a draw may be told as, and (rows,) the probability of each."""
+        if self.located is None:
+            return [(self.told[:, draw, label], 1)]
+        shares = self.located.shares(kind)[:, :, draw]
+        return [(told[:, draw, label], share) for told, share in zip(self.located.told, shares, strict=True)]
 
     def weights(self, rates: NDArray[Any]) -> NDArray[Any]:
         """Probability of each observation together with each outcome of what the world draws.
@@ -114,15 +146,19 @@ class Channel:
         shape = (*rates.shape[:-3], len(self.bins), len(self.observations))
         weights: NDArray[Any] = np.zeros(shape, dtype=rates.dtype)
         weights[..., 0] = 1
-        possible = {0}
+        possible, labels = {0}, range(len(self.labels))
+        ways = [
+            [(label, way) for label in labels for way in self.ways(draw, label, rates.dtype)]
+            for draw in range(self.bins.shape[1])
+        ]
         for draw, (bins, columns) in enumerate(zip(self.bins.T, self.columns.T, strict=True)):
             drawn = by_column[..., bins, columns, :]
             extended = np.zeros_like(weights)
             reached: set[int] = set()
             for before in possible:
-                for label in range(len(self.labels)):
-                    after = self.then[before, self.told[:, draw, label]]
-                    share = weights[..., before] * drawn[..., label]
+                for label, (told, located) in ways[draw]:
+                    after = self.then[before, told]
+                    share = weights[..., before] * drawn[..., label] * located
                     for observation in np.unique(after).tolist():
                         where = slice(None) if np.all(after == observation) else after == observation
                         extended[..., where, observation] += share[..., where]
@@ -134,13 +170,16 @@ class Channel:
     def at(self, rows: NDArray[np.int64]) -> Channel:
         """These rows only."""
         motion = None if self.motion is None else self.motion[rows]
-        return replace(self, bins=self.bins[rows], columns=self.columns[rows], told=self.told[rows], motion=motion)
+        located = self.located and Located(self.located.told[:, rows], self.located.counts[:, rows])
+        bins, columns, told = self.bins[rows], self.columns[rows], self.told[rows]
+        return replace(self, bins=bins, columns=columns, told=told, motion=motion, located=located)
 
     @property
     def rounding_steps(self) -> int:
         """At most so many roundings of doubles lie between the counts and a sum of weights."""
-        draws, outcomes = self.columns.shape[1], self.outcome_count
-        told = draws * (2 + len(self.labels) * len(self.observations))
+        draws, reported = self.columns.shape[1], 1 if self.located is None else len(self.located.told)
+        each, outcomes = len(self.labels) * len(self.observations) * reported, self.outcome_count
+        told = draws * (2 + each + 2 * (reported > 1))
         return int(told + len(self.observations) * outcomes + 2 * (outcomes > 1))
 
     def columns_used(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -207,12 +246,39 @@ def make_channel(
             beside[real[:, index] & _first_in_bin(places, index, real), position] = empty_column
         columns = np.concatenate([columns, beside], axis=1)
         bins, names = np.concatenate([bins, places[:, some]], axis=1), (*names, *("" for _ in some))
+    of_objects = np.concatenate([real, np.zeros((len(bins), bins.shape[1] - real.shape[1]), dtype=bool)], axis=1)
     drawn: NDArray[np.bool_] = np.any(columns >= 0, axis=0)
     kept = frames.count * tuple(name for name, draws in zip(names, drawn.tolist(), strict=True) if draws)
-    bins, columns = (np.tile(found[:, drawn], (1, frames.count)) for found in (bins, columns))
-    told, then = _reports(matrices, questions, observations, kept, bins, frames)
+    bins, columns, of_objects = (np.tile(found[:, drawn], (1, frames.count)) for found in (bins, columns, of_objects))
+    told, then, of_bins = _reports(matrices, questions, observations, kept, bins, frames)
     plain = not questions.atoms and not frames.told_apart
-    return Channel(matrices.labels, observations, bins, columns, told, then, plain)
+    located = None
+    if matrices.localisation is not None and questions.asks_within:
+        located = _located(matrices, bins, of_objects & (columns >= 0), of_bins)
+    return Channel(matrices.labels, observations, bins, columns, told, then, plain, located=located)
+
+
+def _located(
+    matrices: ConfusionMatrices,
+    bins: NDArray[np.int64],
+    of_objects: NDArray[np.bool_],
+    of_bins: NDArray[np.int64],
+) -> Located:
+    """Reports of objects in the bins that the localisation gives, all others in their own.
+
+    `of_bins` is (reported, draws, labels), as which report a label is told in each distance bin.
+    """
+    counts = matrices.localisation
+    assert counts is not None
+    distances = matrices.distance_bin(bins)
+    for index in np.unique(bins[of_objects]).tolist():
+        if not counts[:, matrices.distance_bin(index)].sum():
+            where = matrices.bin_text(index)
+            hint = "count reported distances of objects there, or leave the localisation out"
+            raise InputError(f"the localisation has no items for objects in {where}", hint=hint)
+    own = np.arange(len(counts))[:, None, None] == distances
+    told = np.broadcast_to(of_bins[:, None], (len(counts), *bins.shape, of_bins.shape[-1]))
+    return Located(told, np.where(of_objects, counts[:, distances], own))
 
 
 def _reports(
@@ -222,19 +288,21 @@ def _reports(
     names: tuple[str, ...],
     bins: NDArray[np.int64],
     frames: Frames,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """`told` and `then` of a channel."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """`told` and `then` of a channel, and (distance bins, draws, labels) as what report each label is told there."""
     reports: dict[Report, int] = {}
-    told = np.zeros((*bins.shape, len(matrices.labels)), dtype=np.int64)
+    ends = matrices.edges_m[1:].tolist()
+    of_bins = np.zeros((len(ends), len(names), len(matrices.labels)), dtype=np.int64)
     for draw, name in enumerate(names):
-        for index in np.unique(bins[:, draw]).tolist():
+        for index, end in enumerate(ends):
             for number, label in enumerate(matrices.labels):
-                report = questions.report(label, name, matrices.end_m(index))
+                report = questions.report(label, name, end)
                 report = frames.report(report, draw * frames.count // len(names))
-                told[bins[:, draw] == index, draw, number] = reports.setdefault(report, len(reports))
+                of_bins[index, draw, number] = reports.setdefault(report, len(reports))
+    told = of_bins[matrices.distance_bin(bins), np.arange(len(names))]
     number_of = {observation: number for number, observation in enumerate(observations)}
     then = [[number_of.get(questions.after(old, report), -1) for report in reports] for old in observations]
-    return told, np.array(then, dtype=np.int64).reshape(len(observations), len(reports))
+    return told, np.array(then, dtype=np.int64).reshape(len(observations), len(reports)), of_bins
 
 
 def _object_column(matrices: ConfusionMatrices, standing: Standing, j: int) -> NDArray[np.int64]:

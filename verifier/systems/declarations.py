@@ -5,9 +5,9 @@
 | constants, ranges, what an environment sets  | constants                                                 |
 | labels, quantities, initial, terminal, distances, defaults, runs | constants, variables, labels, quantities |
 | the weight of initial states                 | constants, variables, labels, quantities                  |
-| probabilities of draws                       | the same                                                  |
+| probabilities of draws, what the world may decide | the same and what the world decides                  |
 | admissible                                   | the same and inputs: labels and quantities of the old state |
-| next values, rewards                         | the same and what the world draws                         |
+| next values, rewards                         | the same and what the world draws or decides              |
 | rules: conditions and inputs                 | constants, variables, labels, quantities and `sees(class)` |
 | formulas of planners                         | what a spec may speak about                                |
 
@@ -22,10 +22,11 @@ from dataclasses import dataclass
 
 from verifier.base.errors import InputError, unknown_name
 from verifier.language.expressions import check_type, to_text
-from verifier.language.expressions.syntax import Call, Name, Node, atoms_in, fold, labels_of, names_in
+from verifier.language.expressions.syntax import TRUE, Call, Name, Node, atoms_in, fold, labels_of, names_in
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import (
     EMPTY_CLASS,
+    Decision,
     Draw,
     PlacedObject,
     Planner,
@@ -35,6 +36,8 @@ from verifier.systems.model_parts import (
     Variable,
     Variant,
 )
+
+VIEW_AND_PLACE = "the field of view draws false positives in every bin already; remove the empty place"
 
 
 def check_declarations(model: SystemModel) -> None:
@@ -108,9 +111,10 @@ def _check_objects(model: SystemModel, environment: str, objects: tuple[PlacedOb
     place = model.at(f"environments.{environment}")
     if EMPTY_CLASS in classes and len(classes) > 1:
         raise place.error("holds objects and empty places", None, "leave the empty places out")
-    if EMPTY_CLASS in classes and model.field_of_view_m is not None:
-        message = "the field of view draws false positives in every bin already; remove the empty place"
-        raise place.error(message, None)
+    if model.field_of_view_m is not None and any(
+        each.class_name == EMPTY_CLASS and each.when == TRUE for each in objects
+    ):
+        raise place.error(VIEW_AND_PLACE, None)
     names = [placed.name for placed in objects if placed.name]
     for name in names:
         if names.count(name) > 1:
@@ -140,10 +144,16 @@ class _Checker:
         self._check_ranges("variables", model.variables, constants)
         self._check_ranges("inputs", model.inputs, constants)
         self._check_ranges("world", model.world, constants)
-        for draw in model.world:
-            for value, chance in draw.chances.items():
-                if chance is not None:
-                    self._type(f"world.{draw.name}.probability.{value}", chance, state, "number")
+        decided = [each.name for each in model.world if isinstance(each, Decision)]
+        deciding: dict[str, Type] = {**state, **dict.fromkeys(decided, "number")}
+        for own in model.world:
+            if isinstance(own, Decision):
+                self._type(f"world.{own.name}.admissible", own.admissible, deciding, "boolean")
+                continue
+            for value, chance in own.chances.items():
+                path = f"world.{own.name}.probability.{value}"
+                for node in chance if isinstance(chance, tuple) else () if chance is None else (chance,):
+                    self._type(path, node, deciding, "number")
         for name, node in model.quantities.items():
             self._type(f"quantities.{name}", node, state, "number")
         for name, node in model.labels.items():
@@ -182,7 +192,7 @@ class _Checker:
             self._check_planner(planner, state)
 
     def _check_ranges(
-        self, table: str, variables: tuple[Variable | Draw, ...], constants: Mapping[str, Type]
+        self, table: str, variables: tuple[Variable | Draw | Decision, ...], constants: Mapping[str, Type]
     ) -> None:
         for each in variables:
             for index, end in enumerate((each.range.low, each.range.high)):
@@ -232,12 +242,13 @@ class _Checker:
             self._refuse_hidden(path, tracker.of)
             if any(atom.function == "confirmed" for atom in atoms_in(tracker.of)):
                 raise self._fail(path, "a tracker is of what is reported, not of confirmed(...)")
-        if planner.kind != "rules" and self.model.world:
+        if planner.chooses and self.model.world:
             drawn = ", ".join(f"'{each.name}'" for each in self.model.world)
             message = f"planner '{planner.name}' is computed for a world that does not move on its own"
-            raise self._fail(f"planners.{planner.name}.kind", f"{message}, and this one draws {drawn}", "use rules")
+            raise self._fail(f"planners.{planner.name}.kind", f"{message}, and this one moves {drawn}", "use rules")
         self._check_reading(planner)
-        rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
+        self._check_decider(planner, state)
+        rules: tuple[Rule | Run, ...] = (*planner.commands, *planner.rules, *planner.runs)
         for rule in rules:
             self._type(f"{rule.path}.when", rule.when, state, "boolean", observes=True)
             self._refuse_hidden(f"{rule.path}.when", rule.when)
@@ -253,9 +264,23 @@ class _Checker:
         if planner.formula is not None:
             self._type(f"planners.{planner.name}.formula", planner.formula, self.model.types(), "boolean")
 
+    def _check_decider(self, planner: Planner, state: Mapping[str, Type]) -> None:
+        """Refuse questions that mean nothing, and what is set and is neither an input nor memory."""
+        if planner.decider is None:
+            return
+        for index, (node, kind) in enumerate(planner.decider.asks.values()):
+            path = f"planners.{planner.name}.asks[{index}]"
+            self._type(path, node, state, kind, observes=True)
+            self._refuse_hidden(path, node)
+        if planner.decider.sets is not None:
+            self._check_set(
+                *(f"planners.{planner.name}.sets[0]", planner.decider.sets, {each.name for each in planner.memory}),
+                "it sets every input of the model that has no default, memory, and nothing else",
+            )
+
     def _check_reading(self, planner: Planner) -> None:
         """Refuse counts and reports of other frames than the last, trackers that are not there, and other frames."""
-        nodes = [node for rule in planner.rules for node in (rule.when, *(rule.inputs or {}).values())]
+        nodes = planner.nodes
         trackers = {tracker.name for tracker in planner.trackers}
         path = f"planners.{planner.name}.reading"
         for atom in sorted({atom for node in nodes for atom in atoms_in(node)}, key=to_text):
@@ -274,18 +299,21 @@ class _Checker:
     def _check_inputs(
         self, path: str, found: Mapping[str, Node], state: Mapping[str, Type], memory: Set[str]
     ) -> None:
-        wanted = [each.name for each in self.model.inputs]
-        needed = {each.name for each in self.model.inputs if each.default is None}
-        if not needed <= set(found) <= {*wanted, *memory}:
-            message = f"expected a value for {', '.join(wanted) or 'no input'}; got {', '.join(found) or 'none'}"
-            raise self.model.text_at(path).error(
-                message, None, "every rule sets every input of the model that has no default, and nothing else"
-            )
+        self._check_set(
+            path, found, memory, "every rule sets every input of the model that has no default, and nothing else"
+        )
         for name, node in found.items():
             self._type(f"{path}.{name}", node, state, "number", observes=True)
 
+    def _check_set(self, path: str, found: Iterable[str], memory: Set[str], rule: str) -> None:
+        wanted, given = [each.name for each in self.model.inputs], list(found)
+        needed = {each.name for each in self.model.inputs if each.default is None}
+        if not needed <= set(given) <= {*wanted, *memory}:
+            message = f"expected a value for {', '.join(wanted) or 'no input'}; got {', '.join(given) or 'none'}"
+            raise self.model.text_at(path).error(message, None, rule)
+
     def _type(
-        self, path: str, node: Node, types: Mapping[str, Type], expected: Type, *, observes: bool = False
+        self, path: str, node: Node, types: Mapping[str, Type], expected: Type | None, *, observes: bool = False
     ) -> None:
         for atom in sorted(atoms_in(node), key=to_text):
             self._check_atom(path, atom, observes=observes)

@@ -51,7 +51,11 @@ def explored(scene: Scene) -> Reached:
         NoAnswerError: more states or memory than the limits allow.
     """
     size, width, looked_at = scene.space.size, scene.width, 0
-    at_once = size <= MOST_STATES and reached_bytes(scene, size) <= scene.options.limits.memory_bytes
+    at_once = (
+        scene.planner.kind != "function"
+        and size <= MOST_STATES
+        and reached_bytes(scene, size) <= scene.options.limits.memory_bytes
+    )
     blocks: list[tuple[Codes, Codes]] = []
     for states, following in _frontiers(scene):
         blocks.append((states, following))
@@ -72,10 +76,10 @@ def explored(scene: Scene) -> Reached:
 
 def _frontiers(scene: Scene) -> Iterator[tuple[Codes, Codes]]:
     """Blocks of states met for the first time, and the codes of their next states."""
-    space, known, fresh, depth = scene.space, _Known(), np.unique(scene.starts), 0
+    space, known, fresh, depth = scene.space, Known(), np.unique(scene.starts), 0
     while len(fresh):
         known.add(fresh)
-        _watch(scene, known, depth, len(fresh))
+        watch(scene, known, depth, len(fresh))
         values = space.valuations(fresh)
         moving = np.flatnonzero(~scene.ended(values, len(fresh)))
         following = np.repeat(fresh[:, None], scene.width, axis=1)
@@ -91,19 +95,30 @@ def _frontiers(scene: Scene) -> Iterator[tuple[Codes, Codes]]:
 
 
 def _led(scene: Scene, states: Codes, values: Mapping[str, Ints]) -> Codes:
-    """(k, observations * outcomes) where each observation and outcome leads from states that do not end the episode.
-
-    What is impossible leads where something possible leads: an outcome without probability as the first that has
-    one; a report about an object that is not there as the first that can be made, whatever the matrices say.
-    """
-    count = len(states)
+    """(k, observations * outcomes) where each observation and outcome leads from states that are not terminal."""
     moved = steps(scene.world, scene.space, scene.planner, scene.observations, states, values)
+    return where_possible(scene, moved, values, scene.world.distributions(values, len(states))[:, 0])
+
+
+def where_possible(scene: Scene, moved: Codes, values: Mapping[str, Ints], distribution: Ints) -> Codes:
+    """(k, observations * outcomes) codes in which what is impossible leads where something possible leads.
+
+    An outcome without probability leads as the first that has one; a report about an object that is not there as the
+    first that can be made, whatever the matrices say.
+
+    Args:
+        scene: whose.
+        moved: where each observation and outcome leads from the states with these values.
+        values: (k,) of each variable.
+        distribution: (k,) row of `World.chances`.
+    """
+    count = len(moved)
     shape = count, len(scene.observations), len(scene.world.outcomes)
     if count and shape[2] > 1:
-        can = scene.world.possible(values, count)[:, None, :]
+        can = (scene.world.chances > 0)[distribution][:, None, :]
         moved = _as_the_first(moved.reshape(shape), np.broadcast_to(can, shape), 2).reshape(count, -1)
     if count and scene.comes_and_goes:
-        channel, row = scene.channel_at(values, np.zeros(count, dtype=bool))
+        channel, row = scene.channel_at(values, np.zeros(count, dtype=bool), distribution)
         can = channel.told_weights(np.ones_like(scene.matrices.counts, dtype=np.float64))[row] > 0
         moved = _as_the_first(moved.reshape(shape), np.broadcast_to(can[:, :, None], shape), 1).reshape(count, -1)
     return moved
@@ -116,7 +131,7 @@ def _as_the_first(moved: Codes, can: Mask, axis: int) -> Codes:
     return led
 
 
-class _Known:
+class Known:
     """The codes met so far, in a few sorted parts of falling size, so that adding and looking up stay cheap."""
 
     def __init__(self) -> None:
@@ -141,7 +156,7 @@ class _Known:
         return sum(map(len, self.parts))
 
 
-def _watch(scene: Scene, known: _Known, depth: int, fresh: int) -> None:
+def watch(scene: Scene, known: Known, depth: int, fresh: int) -> None:
     """Refuse when what is reached outgrows the limits."""
     limits, count, place = scene.options.limits, known.count, Place(scene.system.model.file)
     where = f"(stopped at depth {depth}; {fresh} new in the last step)"

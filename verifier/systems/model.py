@@ -19,6 +19,7 @@ every imperfect detector.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -43,6 +44,7 @@ from verifier.systems.model_parts import (
     EMPTY_CLASS,
     ENDED,
     ONE,
+    Decision,
     Draw,
     Memory,
     PlacedObject,
@@ -57,6 +59,8 @@ from verifier.systems.model_parts import BoundedVariable as BoundedVariable
 
 LARGEST_BOUND = 2**31
 """Size of the ends of a range."""
+_OUTSIDE = re.compile(r"planners\.(\w+)\.(?:asks|commands|memory|sets)(?:\[\d+\]|\.\w+)")
+"""Keys of what may stand in the file of a planner."""
 
 Setting: TypeAlias = int | Fraction | str
 
@@ -71,7 +75,7 @@ class SystemModel:
         labels: name -> state condition, an abbreviation and a proposition.
         environments: name -> the objects that stand there.
         variants: name of an environment that is written as a table -> how the model differs there.
-        world: the inputs that the world draws.
+        world: the inputs that the world draws or decides.
         field_of_view_m: from where to where false positives arise in every bin; None where only places have them.
         step_s: duration of a step in seconds.
         rewards: name -> what a step from a state that is not terminal gains, over the state and the inputs.
@@ -96,7 +100,7 @@ class SystemModel:
     quantities: Mapping[str, Node]
     planners: Mapping[str, Planner]
     variants: Mapping[str, Variant] = field(default_factory=dict)
-    world: tuple[Draw, ...] = ()
+    world: tuple[Draw | Decision, ...] = ()
     field_of_view_m: tuple[Node, Node] | None = None
     step_s: Fraction | None = None
     rewards: Mapping[str, Node] = field(default_factory=dict)
@@ -112,12 +116,17 @@ class SystemModel:
     def at(self, path: str) -> Source:
         """The element of the model file with that dotted key, for the messages of errors in it."""
         path = self.moved.get(path, path)
+        outside = _OUTSIDE.match(path)
+        place = outside and outside[1] in self.planners and self.planners[outside[1]].places.get(outside[0])
+        if place:
+            return place
         return Source("", self.file or None, path, None if self.document is None else self.document.find(path).line)
 
     def text_at(self, path: str) -> Source:
         """The same with the text of the expression there, for errors in it as it was read."""
+        place = self.at(path)
         text = None if self.document is None else self.document.find(self.moved.get(path, path)).value
-        return replace(self.at(path), text=text) if isinstance(text, str) else self.at(path)
+        return replace(place, text=text) if isinstance(text, str) and not place.text else place
 
     def object_path(self, environment: str, index: int) -> str:
         """The dotted key of an object."""
@@ -180,7 +189,7 @@ class SystemModel:
         nodes += [*self.rewards.values(), self.weight]
         nodes += [each.next for each in self.variables if each.next is not None]
         nodes += itertools.chain.from_iterable(variant.nodes for variant in self.variants.values())
-        nodes += [node for each in self.world for node in each.chances.values() if node is not None]
+        nodes += [node for each in self.world for node in each.nodes]
         return any(map(atoms_in, nodes))
 
     def types(self, planners: Iterable[str] = ()) -> dict[str, Type]:
@@ -334,7 +343,7 @@ def _field_of_view(model: SystemModel, resolve: _Resolver) -> tuple[Fraction, Fr
         Fraction(exact_number(resolve(end, source.path), {}, source))
         for end, source in zip(model.field_of_view_m, sources, strict=True)
     )
-    return low, high
+    return (low, high) if low < high else None
 
 
 def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variable) -> BoundedVariable:
@@ -353,10 +362,12 @@ def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variab
 
 
 def _resolved(resolve: _Resolver, path: str, key: str, node: Node) -> Node:
-    return resolve(node, f"{path}.{key}")
+    found = resolve(node, f"{path}.{key}")
+    constant = key == "when" and not (names_in(found) or atoms_in(found))
+    return Boolean(bool(evaluate(found, {}))) if constant else found
 
 
-def bounded(system: System, path: str, named: Memory | Draw) -> BoundedVariable:
+def bounded(system: System, path: str, named: Memory | Draw | Decision) -> BoundedVariable:
     """What has a range, with that in numbers; InputError as `SystemModel.instantiate`."""
     return _bounded(system.model, system.resolve, path, Variable(named.name, named.range))
 
@@ -367,7 +378,7 @@ def _with_pick(planner: Planner, settings: Mapping[str, Setting]) -> Planner:
 
 
 def _constant_settings(model: SystemModel, settings: Mapping[str, Setting]) -> dict[str, int | Fraction]:
-    known = {f"{name}.pick" for name, each in model.planners.items() if each.kind != "rules"} | set(model.constants)
+    known = {f"{name}.pick" for name, each in model.planners.items() if each.chooses} | set(model.constants)
     found: dict[str, int | Fraction] = {}
     for name, value in settings.items():
         if name not in known:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from typing import Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
+from verifier.base.arrays import Mask
 from verifier.base.errors import UsageError
 from verifier.language.expressions import Source, replace_atoms
 from verifier.language.expressions.kinds import Kind
@@ -25,7 +27,7 @@ PICKS = {
 """How one of several equally good inputs is picked; which one a synthesis tool takes is an accident."""
 
 Type: TypeAlias = Kind
-PlannerKind: TypeAlias = Literal["rules", "runs", "synthesis"]
+PlannerKind: TypeAlias = Literal["rules", "runs", "synthesis", "table", "gr1c", "prism", "function"]
 
 
 @dataclass(frozen=True)
@@ -56,16 +58,44 @@ class Draw:
     """An input that the world draws in every step, independently of the others and of what is reported.
 
     Attributes:
-        chances: value -> its probability, over the state; None for what the others leave of 1.
+        chances: value -> its probability, over the state and what the world decides; two for an interval that it lies
+            in, which the world resolves anew in every step; None for what the others leave of 1.
     """
 
     name: str
     range: Range
-    chances: Mapping[int, Node | None]
+    chances: Mapping[int, Node | tuple[Node, Node] | None]
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every expression that it has."""
+        found = (each if isinstance(each, tuple) else (each,) for each in self.chances.values() if each is not None)
+        return tuple(itertools.chain.from_iterable(found))
 
     def with_nodes(self, change: Callable[[Node], Node]) -> Draw:
-        """The same with each probability changed."""
-        return replace(self, chances={value: node and change(node) for value, node in self.chances.items()})
+        """The same with each expression changed."""
+        chances: dict[int, Node | tuple[Node, Node] | None] = {}
+        for value, each in self.chances.items():
+            chances[value] = (change(each[0]), change(each[1])) if isinstance(each, tuple) else each and change(each)
+        return replace(self, chances=chances)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An input that the world sets as it likes, where that is admissible together with its other decisions."""
+
+    name: str
+    range: Range
+    admissible: Node = TRUE
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every expression that it has."""
+        return (self.admissible,)
+
+    def with_nodes(self, change: Callable[[Node], Node]) -> Decision:
+        """The same with each expression changed."""
+        return replace(self, admissible=change(self.admissible))
 
 
 @dataclass(frozen=True)
@@ -249,18 +279,60 @@ class Tracker:
         return f"{self.name}_confirmed", f"{self.name}_recent"
 
 
+class Decider(Protocol):
+    """What decides in the place of rules: a table, or a function of arrays.
+
+    A *case* is a state with what is reported in it; it is given by the values of `asks`.
+    """
+
+    @property
+    def asks(self) -> Mapping[str, tuple[Node, Type | None]]:
+        """Text -> expression over state, memory and atoms, and its kind where that is known."""
+
+    @property
+    def compared(self) -> tuple[Node, ...]:
+        """The same as conditions and values in which counts are compared with the numbers that matter."""
+
+    @property
+    def sets(self) -> tuple[str, ...] | None:
+        """The inputs and the memory that it sets; None where that is known only when it decides."""
+
+    def decided(self, views: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mask, Mapping[str, Any]]]:
+        """For each view, values of `asks` as (k,) arrays: (k,) whether it decides, and name -> (k,) what it sets."""
+
+    def explained(self, case: Mapping[str, Any]) -> tuple[Source, str]:
+        """Where it decides one case, and what to say if it does not."""
+
+
+@dataclass(frozen=True)
+class PlannerFile:
+    """The file of a planner: its name as the model has it, where it lies, and the hash of its bytes."""
+
+    name: str
+    path: str
+    sha256: str
+
+
+def files_of(planners: Mapping[str, Planner]) -> tuple[PlannerFile, ...]:
+    """The files of planners, each once."""
+    return tuple(dict.fromkeys(each.file for each in planners.values() if each.file is not None))
+
+
 @dataclass(frozen=True)
 class Planner:
-    """A planner of one of three kinds.
+    """A planner.
 
     rules: the first rule whose condition holds sets the inputs; a feedback on the whole state.
     runs: the first run whose condition holds is followed where the state lies on it, else the first rule that
         holds (the backup).
     synthesis: for each observation the controller that meets the requirements if the observation is true
         (perfect perception); where no input can still meet them, the first rule that holds.
+    table, gr1c, function: the decider; where it does not decide, the first rule that holds, if there are rules.
+    prism: the only command whose guard holds; where none does, the first rule that holds, if there are rules.
 
     `reading` says which of the frames of a step `sees` means: the last one, any, all, or (h, n), at least h of n.
     `formula` is what a synthesis planner is computed from; None means the requirements of the spec.
+    `places` says where in the planner's file something stands that a dotted key of the model names.
     """
 
     name: str
@@ -273,10 +345,31 @@ class Planner:
     memory: tuple[Memory, ...] = ()
     trackers: tuple[Tracker, ...] = ()
     reading: Reading = "last"
+    decider: Decider | None = None
+    commands: tuple[Rule, ...] = ()
+    file: PlannerFile | None = None
+    places: Mapping[str, Source] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.pick not in PICKS:
             raise UsageError(f"planner '{self.name}': unknown pick rule {self.pick!r}; known: {', '.join(PICKS)}")
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it looks at all moves; any other planner is followed from the initial states."""
+        return self.kind in ("runs", "synthesis")
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether something else than the model says what it does."""
+        return self.decider is not None or bool(self.commands)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every condition and value of it that may ask what is reported, but for those of trackers."""
+        rules: tuple[Rule | Run, ...] = (*self.commands, *self.rules, *self.runs)
+        own = () if self.decider is None else self.decider.compared
+        return (*own, *(node for rule in rules for node in (rule.when, *(rule.inputs or {}).values())))
 
 
 def dependency_order(nodes: Mapping[str, Node], table: Source) -> list[str]:

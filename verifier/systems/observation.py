@@ -94,6 +94,11 @@ class Questions:
         return cls(classes | names, frozenset(each for each in asked - plain if each.function != "confirmed"), caps)
 
     @property
+    def asks_within(self) -> bool:
+        """Whether it matters in which bin a report is."""
+        return any(isinstance(each, Number) for atom in self.atoms for each in atom.arguments)
+
+    @property
     def named(self) -> frozenset[str]:
         """Every class that is asked about in some way; `empty` is none."""
         last = {labels_of(each)[-1] for each in self.atoms}

@@ -6,13 +6,16 @@ complaint names the file, the line and the dotted key.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from verifier.base.errors import shown
+from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
 from verifier.language.expressions import Source, parse_expression
 from verifier.language.expressions.syntax import FALSE, RESERVED, TRUE, Node, Number
@@ -23,11 +26,13 @@ from verifier.systems.model_parts import (
     EMPTY_CLASS,
     ONE,
     PICKS,
+    Decision,
     Draw,
     FrameWord,
     Memory,
     PlacedObject,
     Planner,
+    PlannerFile,
     PlannerKind,
     Range,
     Reading,
@@ -37,6 +42,9 @@ from verifier.systems.model_parts import (
     Variable,
     Variant,
 )
+from verifier.systems.planners.gr1c import controller_of
+from verifier.systems.planners.prism import module_of
+from verifier.systems.planners.table_files import table_of
 
 TABLES = (
     "name",
@@ -60,15 +68,27 @@ TABLES = (
     "planners",
 )
 _ENVIRONMENT = ("objects", "set", "next", "labels", "initial", "terminal", "weight")
-_PLANNER = ("kind", "source", "rules", "runs", "formula", "pick")
-_REMEMBERING = ("memory", "trackers", "reading")
+_ELSEWHERE: tuple[PlannerKind, ...] = ("table", "gr1c", "prism")
+_PLANNER_KEYS: dict[str, tuple[PlannerKind, ...]] = {
+    "runs": ("runs",),
+    "formula": ("synthesis",),
+    "pick": ("runs", "synthesis"),
+    "memory": ("rules", "table"),
+    "trackers": ("rules", *_ELSEWHERE),
+    "reading": ("rules", *_ELSEWHERE),
+    "file": _ELSEWHERE,
+    "reads": ("gr1c",),
+    "sets": ("gr1c",),
+    "module": ("prism",),
+}
+"""Key of a planner -> the kinds that it goes with; `kind`, `source` and `rules` go with all."""
 _LONGEST_WINDOW = 20
 _MOST_LEVELS = 10_000
 _PROBABILITY = 'write probability = { 1 = "0.3", 0 = "rest" }, with an expression over the state for each value'
 _WHOLE = re.compile(r"-?[0-9]{1,10}\Z")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _FRAME_WORDS: tuple[FrameWord, ...] = get_args(FrameWord)
-_KINDS: tuple[PlannerKind, ...] = get_args(PlannerKind)
+_KINDS: tuple[PlannerKind, ...] = tuple(kind for kind in get_args(PlannerKind) if kind != "function")
 
 
 def read_model(path: str | Path) -> SystemModel:
@@ -98,7 +118,7 @@ def read_model(path: str | Path) -> SystemModel:
         variants={
             name: _variant(entry) for name, entry in _named(top, "environments") if isinstance(entry.value, dict)
         },
-        world=tuple(_draw(name, entry) for name, entry in _named(top, "world")),
+        world=tuple(_moved(name, entry) for name, entry in _named(top, "world")),
         field_of_view_m=_field_of_view(top),
         step_s=step_s,
         frames=_frames(top),
@@ -177,20 +197,24 @@ def _variable(name: str, found: Element, *, moves: bool) -> Variable:
     )
 
 
-def _draw(name: str, found: Element) -> Draw:
+def _moved(name: str, found: Element) -> Draw | Decision:
     found.table(("range", "probability", "admissible"), required=("range",))
-    if not found.has("probability") or found.has("admissible"):
-        raise found.fail(f"the world would decide '{name}', and only draws are known so far", _PROBABILITY)
-    chances: dict[int, Node | None] = {}
+    if not found.has("probability"):
+        return Decision(name, _range(found.at("range")), found.given("admissible", _node, TRUE))
+    if found.has("admissible"):
+        raise found.at("admissible").fail(f"the world draws '{name}': 'admissible' goes with what it decides")
+    chances: dict[int, Node | tuple[Node, Node] | None] = {}
     for text, entry in found.at("probability").open_table().entries():
         if not _WHOLE.match(text):
             raise entry.fail(f"expected a whole number as a value of '{name}', got {shown(text)}", _PROBABILITY)
-        if isinstance(entry.value, list):
-            raise entry.fail("an interval is resolved by a world that decides, and only draws are known so far")
         value, rest = int(text), entry.value == "rest"
         if value in chances or (rest and None in chances.values()):
             raise entry.fail(f"the value {value} stands twice" if value in chances else 'a second "rest"')
-        chances[value] = None if rest else _node(entry)
+        if isinstance(entry.value, list):
+            ends = _range(entry)
+            chances[value] = ends.low, ends.high
+        else:
+            chances[value] = None if rest else _node(entry)
     if not chances:
         raise found.at("probability").fail("expected at least one value and its probability", _PROBABILITY)
     return Draw(name, _range(found.at("range")), chances)
@@ -264,21 +288,20 @@ def _class(name: str, found: Element) -> str:
 
 
 def _planner(name: str, found: Element, step_s: Fraction | None) -> Planner:
-    found.table((*_PLANNER, *_REMEMBERING), required=("rules",))
+    found.table(("kind", "source", "rules", *_PLANNER_KEYS))
     kind = found.at("kind").one_of(_KINDS) if found.has("kind") else "rules"
-    for key, kinds in (("runs", ("runs",)), ("formula", ("synthesis",)), ("pick", ("runs", "synthesis"))):
+    for key, kinds in _PLANNER_KEYS.items():
         if found.has(key) and kind not in kinds:
             wanted = " or ".join(f'kind = "{each}"' for each in kinds)
             raise found.fail(f"'{key}' goes with {wanted}, found kind = \"{kind}\"")
-    for key in _REMEMBERING:
-        if found.has(key) and kind != "rules":
-            raise found.fail(f'\'{key}\' goes with kind = "rules", found kind = "{kind}"')
+    required = ("file", *(("reads", "sets") if kind == "gr1c" else ())) if kind in _ELSEWHERE else ("rules",)
+    found.table(tuple(found.value), required)
     if kind in ("rules", "runs") and not found.value.get(kind):
         raise found.fail(f'a planner of kind "{kind}" needs a list of {kind}')
-    return Planner(
+    planner = Planner(
         name,
         kind,
-        _rules(found.at("rules").items()),
+        _rules(found.list_at("rules")),
         tuple(_run(run) for run in found.list_at("runs")),
         found.given("formula", _formula, None, step_s),
         found.given("pick", Element.one_of, "lowest", tuple(PICKS)),
@@ -287,6 +310,27 @@ def _planner(name: str, found: Element, step_s: Fraction | None) -> Planner:
         tuple(_tracker(key, entry) for key, entry in _named(found, "trackers")),
         found.given("reading", _reading, "last"),
     )
+    return replace(planner, **_from_file(name, found)) if kind in _ELSEWHERE else planner
+
+
+def _from_file(name: str, found: Element) -> dict[str, Any]:
+    """What the file of a planner says of it; a relative path is relative to the model's."""
+    named, key = found.at("file").string(), f"planners.{name}"
+    path = str(Path(found.file).parent / named)
+    raw = read_text(path)[1]
+    said: dict[str, Any] = {"file": PlannerFile(named, path, hashlib.sha256(raw).hexdigest())}
+    if found.value["kind"] == "prism":
+        module = module_of(raw, path, found.given("module", Element.string, None), key)
+        places = {f"{key}.commands[{number}]": place for number, place in enumerate(module.places)}
+        return {**said, "commands": module.rules, "memory": module.memory, "places": places}
+    if found.value["kind"] == "table":
+        table, columns = table_of(raw, path)
+        places = {f"{key}.asks[{k}]": each for k, each in enumerate(columns)}
+        return {**said, "decider": table, "places": {**places, f"{key}.sets[0]": replace(columns[0], path=None)}}
+    reads = {variable: (_node(entry), entry) for variable, entry in found.at("reads").entries()}
+    controller, node = controller_of(raw, path, reads, dict(found.at("sets").entries()))
+    asks = {f"{key}.asks[{k}]": _source(found.at("reads").at(each)) for k, each in enumerate(controller.asks) if k}
+    return {**said, "decider": controller, "memory": (node,), "places": asks}
 
 
 def _memory(name: str, found: Element) -> Memory:

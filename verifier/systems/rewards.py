@@ -5,7 +5,8 @@ A reward is about the state and the inputs, and the inputs are what the planner 
     gain(s) = sum over y of Pr(y | objects, their bins in s) * reward(s, K(s, y))
 
 So a gain is linear in the weights of the channel, as the probabilities of transitions are. A reward that is the same
-whatever is reported does not depend on the matrix at all. Terminal states gain nothing.
+whatever is reported does not depend on the matrix at all. One that reads what the world draws is its mean over the
+outcomes, which are drawn independently of the reports. Terminal states gain nothing.
 """
 
 from __future__ import annotations
@@ -19,17 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
+from verifier.base.arrays import ROUNDOFF, Floats, Ints
 from verifier.base.errors import UsageError
-from verifier.language.expressions import evaluate, exact_number, resolve_sees
-from verifier.language.expressions.syntax import TRUE, Node, names_in
-from verifier.perception.confusion.matrices import Label
-from verifier.systems.behaviour import DEFAULTS, what_is_set
-from verifier.systems.memory import frames_read, in_frames, tracked, what_rules_read
+from verifier.language.expressions import evaluate, exact_number
+from verifier.language.expressions.syntax import Node, names_in
+from verifier.systems.behaviour import actions
 from verifier.systems.model_parts import Planner
 from verifier.systems.skeleton import Skeleton
-from verifier.systems.space import truth, whole_in_range
+from verifier.systems.space import whole_in_range
 from verifier.systems.standing import state_text
+from verifier.systems.world import World
 
 _LARGEST_EXACT = 2**53
 
@@ -89,7 +89,7 @@ class Gains:
 
     def _weights(self, rates: NDArray[Any]) -> NDArray[Any]:
         """(M, places) of the channel."""
-        weights: NDArray[Any] = self.skeleton.channel.weights(rates).reshape(len(rates), -1)
+        weights: NDArray[Any] = self.skeleton.channel.told_weights(rates).reshape(len(rates), -1)
         return weights
 
     @property
@@ -122,7 +122,7 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
     system, path = skeleton.system, f"rewards.{name}"
     node = system.resolve(system.model.rewards[name], path)
     asks = bool(names_in(node) & {each.name for each in system.inputs})
-    if asks and planner.kind != "rules":
+    if asks and planner.chooses:
         raise UsageError(
             f"R{{{name}}} asks for inputs, and planner '{planner.name}' of kind \"{planner.kind}\" chooses moves: "
             "rewards about the state alone are known for it"
@@ -130,20 +130,29 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
     moving = np.flatnonzero(~skeleton.terminal)
     channel, width = skeleton.channel, len(skeleton.channel.observations)
     sure, values = len(channel.bins) * width, {each: value[moving] for each, value in skeleton.valuations.items()}
-    if not asks:
-        found = _rewards(skeleton, node, path, values, len(moving))
-        return Gains(skeleton, moving, np.full(len(moving), sure), *found)
     row = skeleton.entry_row[skeleton.entry[skeleton.indptr[moving]]]
-    counts = np.ones((len(skeleton.channel.labels),) * 2)
+    if not asks:
+        return Gains(skeleton, moving, np.full(len(moving), sure), *_gained(skeleton, node, path, values, row))
+    counts = np.ones((len(channel.labels),) * 2)
     bins = int(channel.bins.max(initial=0)) + 1
-    possible = channel.weights(np.broadcast_to(counts, (bins, *counts.shape)))[row] > 0
+    possible = channel.told_weights(np.broadcast_to(counts, (bins, *counts.shape)))[row] > 0
     parts = []
-    for column, told in enumerate(channel.observations):
-        here = np.flatnonzero(possible[:, column])
-        there = {each: value[here] for each, value in values.items()}
-        inputs = _inputs(skeleton, planner, told, there, len(here))
-        rewards, exact = _rewards(skeleton, node, path, {**there, **inputs}, len(here))
-        parts.append((moving[here], row[here] * width + column, rewards, exact))
+    for each in actions(system, planner, channel.observations, values, len(moving)):
+        of_those = np.flatnonzero(possible[each.where, each.observation])
+        here = each.where[of_those]
+        if not len(here):
+            continue
+        if each.sets is None:
+            message = "the rule stays without setting inputs, and a reward asks for them"
+            raise system.model.at(each.path).error(message, None, "set the inputs in place of stay = true")
+        there = {name: value[here] for name, value in values.items()}
+        for variable in system.inputs:
+            whole, _ = whole_in_range(each.sets[variable.name], variable)
+            there[variable.name] = np.broadcast_to(whole, each.where.shape)[of_those]
+        gained = _gained(skeleton, node, path, there, row[here])
+        parts.append((moving[here], row[here] * width + each.observation, *gained))
+    none = np.zeros(0, dtype=np.int64)
+    parts = parts or [(none, none, none.astype(np.float64), none.astype(object))]
     states, places, rewards, exact = (np.concatenate(each) for each in zip(*parts, strict=True))
     return Gains(skeleton, *_joined(states, places, rewards, exact, sure))
 
@@ -166,30 +175,21 @@ def _joined(
     return states[kept], places[kept], rewards[kept], exact[kept]
 
 
-def _inputs(
-    skeleton: Skeleton, planner: Planner, told: Label, values: Mapping[str, Ints], count: int
-) -> dict[str, Ints]:
-    """(count,) of each input: what the planner sets on this observation; see `verifier.systems.behaviour.steps`."""
-    system = skeleton.system
-    seen = in_frames(told, frames_read(planner, system.model.frames))
-    scope: dict[str, Any] = {**values, **tracked(system, planner, seen, values, count)}
-    read = what_rules_read(planner, seen)
-    inputs = {each.name: np.zeros(count, dtype=np.int64) for each in system.inputs}
-    undecided: Mask = np.ones(count, dtype=bool)
-    for rule in (*planner.rules, *DEFAULTS):
-        path = f"{rule.path}.when"
-        when = TRUE if rule.when == TRUE else system.resolve(resolve_sees(rule.when, read), path)
-        where = np.flatnonzero(undecided & truth(when, scope, count, system.model.at(path)))
-        undecided[where] = False
-        if not len(where):
-            continue
-        if rule.inputs is None:
-            message = "the rule stays without setting inputs, and a reward asks for them"
-            raise system.model.at(rule.path).error(message, None, "set the inputs in place of stay = true")
-        found = what_is_set(system, rule, read, {name: value[where] for name, value in scope.items()})
-        for each in system.inputs:
-            inputs[each.name][where] = whole_in_range(found[each.name], each)[0]
-    return inputs
+def _gained(
+    skeleton: Skeleton, node: Node, path: str, values: Mapping[str, Ints], row: Ints
+) -> tuple[Floats, NDArray[Any]]:
+    """(count,) rewards as doubles and exactly, in the mean over what the world draws in these rows of the channel."""
+    outcomes = World(skeleton.system).outcomes
+    if not names_in(node) & outcomes[0].keys():
+        return _rewards(skeleton, node, path, values, len(row))
+    chances = skeleton.channel.chances(np.dtype(object))[row]
+    exact = np.full(len(row), Fraction(0), dtype=object)
+    for number, drawn in enumerate(outcomes):
+        here = np.flatnonzero(chances[:, number] > 0)
+        there = {name: value[here] for name, value in values.items()}
+        there |= {name: np.full(len(here), value) for name, value in drawn.items()}
+        exact[here] += chances[here, number] * _rewards(skeleton, node, path, there, len(here))[1]
+    return exact.astype(np.float64), exact
 
 
 def _rewards(

@@ -16,12 +16,13 @@ import numpy as np
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
 from verifier.language.expressions import Source, exact_number, to_text
-from verifier.language.expressions.syntax import TRUE, Name, Node, Number, Operation, names_in
+from verifier.language.expressions.syntax import FALSE, TRUE, Name, Node, Number, Operation, names_in
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import questions_of
 from verifier.systems.channel import Channel, Standing, make_channel, possible_observations
-from verifier.systems.distinct import distinct
+from verifier.systems.declarations import VIEW_AND_PLACE
+from verifier.systems.distinct import distinct_rows
 from verifier.systems.memory import remembered
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner
@@ -116,22 +117,27 @@ class Scene:
     @property
     def comes_and_goes(self) -> bool:
         """Whether what can be reported differs from state to state."""
-        return self.system.field_of_view_m is not None or any(placed.when != TRUE for placed in self.objects)
+        viewed = self.system.field_of_view_m is not None
+        return self.questions.asks_within or viewed or any(placed.when != TRUE for placed in self.objects)
 
-    def channel_at(self, valuations: Mapping[str, Ints], ended: Mask) -> tuple[Channel, Ints]:
+    def channel_at(
+        self, valuations: Mapping[str, Ints], ended: Mask, moved: Ints | None = None
+    ) -> tuple[Channel, Ints]:
         """The channel for some states, and the channel row of each.
 
         Args:
             valuations: variable name -> (k,) int64 value in each of the states.
             ended: (k,) bool, the states in which nobody looks any more.
+            moved: (k,) row of `World.chances` that the world draws with; the only one if None.
 
         Raises:
             InputError: a distance that no bin holds, or a class without a matrix column.
         """
         standing = standing_in(self.system, self.environment, self.matrices, valuations, ended)
-        moved = np.zeros(len(ended), dtype=np.int64)
-        looking = {name: value[~ended] for name, value in valuations.items()}
-        moved[~ended] = self.world.distribution(looking, int(np.count_nonzero(~ended)))
+        if moved is None:
+            moved = np.zeros(len(ended), dtype=np.int64)
+            looking = {name: value[~ended] for name, value in valuations.items()}
+            moved[~ended] = self.world.distributions(looking, int(np.count_nonzero(~ended)))[:, 0]
         kept, row_of_state = _distinct_rows(standing, moved, ended, self.matrices.bin_count)
         standing = replace(standing, what=standing.what[kept], bins=standing.bins[kept])
         frames = Frames.of(self.planner, self.system.model.frames)
@@ -152,13 +158,14 @@ def set_scene(
         message, hint = unknown_name(kind, name, matrices.classes)
         raise InputError(message, Place(system.model.file), hint)
     _check_atoms(system, planner, matrices, questions)
+    _check_places(system, environment, objects)
     real = [placed.name for placed in objects if placed.class_name != EMPTY_CLASS]
     places = [*(None for _ in range(len(objects) - len(real))), *viewed_bins(system, matrices)]
     frames = Frames.of(planner, system.model.frames)
     observations = possible_observations(matrices, questions, tuple(real), places, options.false_positives, frames)
     own = remembered(system, planner)
     space = StateSpace((*system.variables, *(variable for variable, _ in own)))
-    if planner.kind != "rules":
+    if planner.chooses:
         _refuse_if_too_large(space, system, planner, len(observations), 1, options.limits)
     begun = {variable.name: value for variable, value in own}
     starts = _initial_states(system, space, environment, options.initial, begun)
@@ -178,6 +185,14 @@ def set_scene(
         starts,
         World(system),
     )
+
+
+def _check_places(system: System, environment: str, objects: tuple[PlacedObject, ...]) -> None:
+    """Refuse an empty place beside a field of view, unless the constants say that it is not there."""
+    for index, placed in enumerate(objects):
+        placed_anyway = placed.class_name == EMPTY_CLASS and placed.when != FALSE
+        if system.field_of_view_m is not None and placed_anyway:
+            raise system.model.at(system.model.object_path(environment, index)).error(VIEW_AND_PLACE, None)
 
 
 def _refuse_if_too_large(
@@ -227,7 +242,7 @@ def reached_bytes(scene: Scene, states: int) -> int:
 
 def _choices(system: System, planner: Planner) -> int:
     """Combinations of inputs that the planner chooses among."""
-    return 0 if planner.kind == "rules" else StateSpace(system.inputs).size
+    return StateSpace(system.inputs).size if planner.chooses else 0
 
 
 def _initial_states(
@@ -303,12 +318,7 @@ def _distinct_rows(standing: Standing, moved: Ints, ended: Mask, bin_count: int)
     looked_from = np.flatnonzero(~ended)
     if len(looked_from):  # terminal states need no row; they borrow one that occurs
         codes = np.where(ended[:, None], codes[looked_from[0]], codes)
-    row, count = np.zeros(len(codes), dtype=np.int64), 1
-    for column in codes.T:  # numbered again for every object, so that no code outgrows an integer
-        found, row = distinct(row * kinds + column, count * kinds)
-        count = len(found)
-    sample = np.empty(count, dtype=np.int64)
-    sample[row[::-1]] = np.arange(len(codes))[::-1]
+    row, sample = distinct_rows(codes.T, kinds, len(codes))
     if len(looked_from):
         sample[row[looked_from[::-1]]] = looked_from[::-1]
     return sample, row

@@ -17,6 +17,8 @@ and one gather.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import UsageError
+from verifier.base.errors import NoAnswerError, Place, UsageError
 from verifier.language.expressions.syntax import Node
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Behaviour, runs_behaviour
@@ -61,6 +63,7 @@ class Skeleton:
         entry: (nnz,) int64, which distinct sum each transition has; the last entry is the constant 1.
         entry_row: (entries - 1,) int64 channel row of each distinct sum.
         entry_observations: (entries - 1, observations) bool, the observations it sums over.
+        table: SHA-256 of what a planner from elsewhere does: where each observation leads in each state.
     """
 
     system: System
@@ -75,6 +78,7 @@ class Skeleton:
     entry: Ints
     entry_row: Ints
     entry_observations: Mask
+    table: str = ""
 
     @property
     def state_count(self) -> int:
@@ -149,7 +153,9 @@ def build_skeleton(
         UsageError: no initial state.
     """
     scene = set_scene(system, planner, environment, matrices, options)
-    reached = explored(scene) if planner.kind == "rules" else reachable_part(scene, _chosen(scene))
+    if scene.world.decides:
+        raise world_decides(scene)
+    reached = reachable_part(scene, _chosen(scene)) if planner.chooses else explored(scene)
     valuations = scene.space.valuations(reached.states)
     ended = scene.ended(valuations, len(reached.states))
     channel, row_of_state = scene.channel_at(valuations, ended)
@@ -162,6 +168,26 @@ def build_skeleton(
         ended,
         channel,
         *merged_transitions(reached.following, row_of_state, ended),
+        table=_digest(scene, valuations, reached.following) if planner.is_foreign else "",
+    )
+
+
+def _digest(scene: Scene, valuations: Mapping[str, Ints], following: Ints) -> str:
+    """SHA-256 of a planner's table, in hexadecimal: names, observations, states, and where these lead."""
+    names = json.dumps([list(valuations), [sorted(each) for each in scene.observations]])
+    found = hashlib.sha256(names.encode())
+    for column in (*valuations.values(), *following.T):
+        found.update(column.astype("<i8").tobytes())
+    return found.hexdigest()
+
+
+def world_decides(scene: Scene) -> NoAnswerError:
+    """Why there is no Markov chain."""
+    names = ", ".join(f"'{name}'" for name in scene.world.decides)
+    return NoAnswerError(
+        f"the world decides {names}: a probability has a least and a greatest value, and there is no single chain",
+        Place(scene.system.model.file),
+        hint="give it a probability",
     )
 
 

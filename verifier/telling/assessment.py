@@ -21,13 +21,12 @@ from verifier.robustness.assessment.document import (
     MadeRecord,
     OutcomeRecord,
     Performance,
-    RuleRecord,
     SystemRecord,
+    TolerancePiece,
 )
 from verifier.robustness.assessment.level_draws import CONFIDENCE
-from verifier.robustness.assessment.measures import GQM_NUMBERS, WORDS
+from verifier.robustness.assessment.measures import GQM_NUMBERS, WORDS, Tolerance
 from verifier.robustness.assessment.performance import COUNTS, METRICS
-from verifier.robustness.assessment.tolerance import Piece, Tolerance
 from verifier.telling.blocks import Block, Cell, Row, Section, Table, told
 
 QUESTIONS = (
@@ -182,7 +181,7 @@ def _distances(found: SystemRecord) -> Iterator[Block | str]:
     measures = {rule.name: rule.measure for rule in found.rules}
     in_sweeps = {name for sweep in found.sweeps for name in sweep.targets}
     rows = [
-        (target.name, *_distance_cells(name, measures[name], distance))
+        (target.name, *_distance_cells(name, measures.get(name, "other"), distance))
         for target in found.targets
         for name, distance in target.distances.items()
         if target.name not in in_sweeps
@@ -208,16 +207,15 @@ def _distances(found: SystemRecord) -> Iterator[Block | str]:
 def _distance_cells(name: str, measure: str, each: DistanceRecord) -> tuple[str, ...]:
     number = f" ({GQM_NUMBERS[measure]})" if measure in GQM_NUMBERS else ""
     pairs = "given" if each.given else str(each.pairs) if each.pairs is not None else "clouds"
-    return name, WORDS[measure] + number, _number(each.similarity), _number(each.distance), pairs
+    return name, WORDS.get(measure, measure) + number, _number(each.similarity), _number(each.distance), pairs
 
 
 def _changes(found: SystemRecord) -> Iterator[Block | str]:
     source, rows = found.source.performance, []
     for target in found.targets:
-        if source is None or target.performance is None:
-            continue
-        for name in found.metrics:
-            before, after = _exact(source[name]), _exact(target.performance[name])
+        own = target.performance or {}
+        for name in (name for name in found.metrics if source is not None and name in source and name in own):
+            before, after = _exact((source or own)[name]), _exact(own[name])
             numbers = before, after, after - before, abs(before - after)
             rows.append((target.name, name, *map(exact_text, numbers)))
     if rows:
@@ -231,7 +229,8 @@ def _impact(found: SystemRecord) -> Iterator[Block | str]:
     judged = [rule for rule in found.rules if rule.tolerance is not None]
     if judged:
         yield "The metamorphic relation: |P_x - P_x'| <= epsilon(d) for every metric, with"
-        yield Table("", ("distance d by", "epsilon(d)"), tuple((rule.name, _tolerance(rule)) for rule in judged))
+        rows = tuple((rule.name, str(Tolerance.told(map(_piece, rule.tolerance or ())))) for rule in judged)
+        yield Table("", ("distance d by", "epsilon(d)"), rows)
     outcomes = [(target.name, one) for target in found.targets for one in target.outcomes]
     if outcomes:
         scaled = any(one.scale != 1 for _, one in outcomes)
@@ -244,12 +243,8 @@ def _impact(found: SystemRecord) -> Iterator[Block | str]:
         yield "No tolerance was given, so nothing was assessed."
 
 
-def _tolerance(rule: RuleRecord) -> str:
-    pieces = (
-        Piece(_exact(each.slope), _exact(each.constant), None if each.up_to is None else _exact(each.up_to))
-        for each in rule.tolerance or ()
-    )
-    return str(Tolerance(tuple(pieces)))
+def _piece(each: TolerancePiece) -> tuple[float, float, float | None]:
+    return each.slope, each.constant, each.up_to
 
 
 ROBUST = {"satisfied": "robust", "violated": "not globally robust", "inconclusive": "not decided"}

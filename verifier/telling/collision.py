@@ -12,11 +12,11 @@ from verifier.base.errors import one_line
 from verifier.base.numbers import interval_text, level_text, rounded
 from verifier.base.words import counted, listed, percent
 from verifier.collision.document import (
+    ClosedLoop,
     CollisionStudy,
     CombinationRecord,
     ComparisonRecord,
     DetectorRecord,
-    LoopResult,
     PolicyRecord,
     RankingRecord,
     RatioRecord,
@@ -177,7 +177,7 @@ def _shown_rows(distances_m: Sequence[float], stopping_m: Sequence[float]) -> li
     return sorted(rows)
 
 
-def _loop(study: CollisionStudy, detector: DetectorRecord, loop: LoopResult) -> Iterator[Block]:
+def _loop(study: CollisionStudy, detector: DetectorRecord, loop: ClosedLoop) -> Iterator[Block]:
     drive = study.settings.closed_loop
     near, margin = (0.0, 0.0) if drive is None else (drive.near_m, drive.margin_m)
     what = "probability of collision" if near == 0 else f"probability of coming closer than {near:g} m"

@@ -125,7 +125,7 @@ def probability_draws(objective: Objective, draws: Iterable[Floats]) -> Iterator
     """
     skeleton = objective.skeleton
     sums = len(skeleton.channel.bins) + len(skeleton.entry_row)
-    at_once = max(1, PART_BYTES // (24 * sums * len(skeleton.channel.observations) + 1))
+    at_once = max(1, PART_BYTES // (24 * sums * skeleton.entry_observations.shape[1] + 1))
     for part in draws:
         for low in range(0, len(part), at_once):
             yield objective.probabilities(part[low : low + at_once], roughly=True).probability

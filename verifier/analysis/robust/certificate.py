@@ -14,19 +14,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from verifier.analysis import kernel
 from verifier.analysis.robust.bound import Side, SideBound
 from verifier.analysis.robust.order import decision_order
 from verifier.analysis.robust.region import Region
+from verifier.analysis.robust.staying import Staying
 from verifier.analysis.robust.subject import Subject, region_document, subject_document
 from verifier.base.arrays import Floats, Ints
 
 SCHEMA_NAME = "verifier.certificate"
-SCHEMA_VERSION = 3
-"""Of a system in which the world draws nothing; the next one says how likely its outcomes are."""
+SCHEMA_VERSION = 4
 TARGET = -2
 """In `Box.component`: the state is a target."""
 NO_COMPONENT = -1
@@ -118,16 +119,19 @@ def claimed_bound(side: Side, value: float) -> float:
 def document(certificate: Certificate) -> dict[str, Any]:
     """The JSON document of a certificate."""
     boxes = [
-        {
-            "unit": 1,
-            "value": box.value.tolist(),
-            "order": box.order.tolist(),
-            "component": box.component.tolist(),
-        }
-        for box in certificate.boxes
+        BoxArrays(1, box.value.tolist(), box.order.tolist(), box.component.tolist()) for box in certificate.boxes
     ]
     about = subject_document(certificate.subject), region_document(certificate.region)
     return content_document(certificate.side, certificate.claimed, *about, boxes, _tree_document(certificate.tree))
+
+
+class BoxArrays(NamedTuple):
+    """The numbers of a box, as `Box` has them; each value stands for itself divided by the unit."""
+
+    unit: int
+    value: list[Any]
+    order: list[int]
+    component: list[int]
 
 
 def content_document(
@@ -135,21 +139,45 @@ def content_document(
     claimed: Sequence[float | None],
     subject: Mapping[str, Any],
     region: Mapping[str, Any],
-    boxes: list[dict[str, Any]],
+    boxes: Sequence[BoxArrays],
     tree: Any,
 ) -> dict[str, Any]:
-    """The JSON document with this content; each of a box's values stands for itself divided by its `unit`."""
+    """The JSON document with this content, and with the obligations that show it."""
+    assumed = [{**column, "counts": None} for column in region["columns"]]  # that ends follow is the kernel's matter
+    columns = kernel.read_region({**region, "columns": assumed})
+    staying = Staying(subject, kernel.System(subject, columns), side)
+    own = staying.own(len(subject["row"]))
+    parts = dict(kernel.leaves(tree, columns))
+    shown = [
+        _box_document(box, staying, kernel.System(subject, parts.get(k, columns))) for k, box in enumerate(boxes)
+    ]
     content = {
         "schema": SCHEMA_NAME,
-        "version": SCHEMA_VERSION + ("motion" in subject),
+        "version": SCHEMA_VERSION,
         "side": side,
         "claimed": list(claimed),
         "subject": subject,
         "region": region,
-        "boxes": boxes,
+        "obligation": own,
+        "obligations": staying.table,
+        "boxes": shown,
         "tree": tree,
     }
     return {**content, "sha256": digest_of(content)}
+
+
+def _box_document(box: BoxArrays, staying: Staying, system: kernel.System) -> dict[str, Any]:
+    """A box with its components; states that no matrix reaches count as targets."""
+    members: dict[int, list[int]] = {}
+    for state, number in enumerate(box.component):
+        if number >= 0 and staying.reaches(state):
+            members.setdefault(number, []).append(state)
+    return {
+        "unit": box.unit,
+        "value": [y if staying.reaches(state) else box.unit for state, y in enumerate(box.value)],
+        "order": box.order,
+        "components": [staying.component(system, states) for states in members.values()],
+    }
 
 
 def digest_of(content: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ from scipy.sparse.linalg import splu
 from verifier.analysis import kernel
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.bound import Side
-from verifier.analysis.robust.certificate import NO_COMPONENT, TARGET, content_document
+from verifier.analysis.robust.certificate import NO_COMPONENT, TARGET, BoxArrays, content_document
 from verifier.analysis.robust.provable import LARGEST_CERTIFIED
 from verifier.analysis.robust.subject import point_document, subject_document, subject_of
 from verifier.base.arrays import Ints, Mask
@@ -101,12 +101,8 @@ def point_certificates(objective: Objective, counts: NDArray[np.int64]) -> Itera
         component = np.where((chain.met | chain.failed) & ~lost, chain.component, NO_COMPONENT)
         component[lost | ~chain.reached] = TARGET
         value[lost | ~chain.reached] = UNIT
-        box = {
-            "unit": UNIT,
-            "value": value[subject.origin].tolist(),
-            "order": order[subject.origin].tolist(),
-            "component": component[subject.origin].tolist(),
-        }
+        arrays = (each[subject.origin].tolist() for each in (value, order, component))
+        box = BoxArrays(UNIT, *arrays)
         claimed = [_outwards(side, value[state]) for state in objective.product.start.tolist()]
         content = content_document(side, claimed, *about, [box], 0)
         try:

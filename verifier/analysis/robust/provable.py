@@ -1,4 +1,4 @@
-"""What the kernel can prove about who stays: bounds rest on nothing else, so every bound has a certificate."""
+"""What can be shown to the kernel about who stays: bounds rest on nothing else, so each has a certificate."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from verifier.analysis import kernel
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region
+from verifier.analysis.robust.staying import Staying
 from verifier.analysis.robust.subject import region_document, subject_document, subject_of
 
 LARGEST_CERTIFIED = 20_000
@@ -19,7 +20,7 @@ LARGEST_CERTIFIED = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Provable:
-    """Asks the kernel about end components.
+    """Says of which end components the kernel can be shown that no run that stays there is lost.
 
     Attributes:
         objective: the formula on the skeleton.
@@ -30,23 +31,19 @@ class Provable:
     region: Region
 
     def __call__(self, members: NDArray[np.int64], holds: bool) -> bool:
-        """Whether the kernel proves that who stays among the product states `members` meets (violates) the formula.
+        """Whether it can be shown that who stays among the product states `members` meets (violates) the formula.
 
         True where the product is too large to have certificates.
         """
         if self.objective.state_count > LARGEST_CERTIFIED:
             return True
-        system, formula, remains = self._known
-        try:
-            # Of the product states, only `false` and `true`, numbers 0 and 1, have other numbers in certificates.
-            return kernel.never_lost(system, formula, remains, frozenset((members - 2).tolist()), holds)
-        except kernel.Rejected:
-            return False
+        system, sides = self._known
+        # Of the product states, only `false` and `true`, numbers 0 and 1, have other numbers in certificates.
+        return sides["lower" if holds else "upper"].shown(system, (members - 2).tolist()) is not None
 
     @cached_property
-    def _known(self) -> tuple[kernel.System, kernel.Formula, list[set[kernel.Terms]]]:
+    def _known(self) -> tuple[kernel.System, dict[str, Staying]]:
         subject = subject_document(subject_of(self.objective))
         columns = kernel.read_region(region_document(replace(self.region, evidence=None)))
         system = kernel.System(subject, columns)
-        formula = kernel.Formula(subject)
-        return system, formula, kernel.what_remains(system, formula)
+        return system, {side: Staying(subject, system, side) for side in ("lower", "upper")}

@@ -18,6 +18,7 @@ from verifier.base.arrays import Ints
 from verifier.language.expressions import to_text
 from verifier.language.ltl.normal_form import PositiveFormula
 from verifier.language.ltl.progression import ACCEPT, REJECT
+from verifier.perception.confusion.matrices import Label
 from verifier.systems.skeleton import Skeleton
 
 KernelNode: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"
@@ -172,30 +173,36 @@ def subject_document(subject: Subject) -> dict[str, Any]:
 
 
 def region_document(region: Region) -> dict[str, Any]:
-    """What a document says about the region."""
-    evidence = region.evidence
-    found = None
+    """What a document says about the region: the columns that matter, with what was counted in them."""
+    evidence, rule = region.evidence, None
+    counts: dict[tuple[int, int], list[Any]] = {}
+    largest: dict[tuple[int, int], int] = {}
     if evidence is not None:
-        found = {
+        rule = {
             "alpha": str(evidence.alpha),
             "events": evidence.events,
-            "items": evidence.items.tolist(),
-            "fixed": evidence.fixed.tolist(),
             "tier": evidence.tier,
-            "drives": None if evidence.drives is None else evidence.drives.tolist(),
-            "largest": None if evidence.largest is None else evidence.largest.tolist(),
             "icc": None if evidence.icc is None else str(evidence.icc),
             "shift": evidence.shift,
         }
-    return {
-        "labels": [sorted(each) for each in region.labels],
-        "group": region.group.tolist(),
-        "lower": region.lower.tolist(),
-        "upper": region.upper.tolist(),
-        "unit": np.full(region.needed.shape, UNIT).tolist(),
-        "needed": region.needed.tolist(),
-        "evidence": found,
-    }
+        for k, (index, true) in enumerate(np.argwhere(region.needed & ~evidence.fixed).tolist()):
+            drives = evidence.items[None, index, :, true] if evidence.drives is None else evidence.drives[:, k]
+            counts[index, true] = drives.tolist()
+            if evidence.largest is not None:
+                largest[index, true] = int(evidence.largest[k])
+    columns = [
+        {
+            "bin": index,
+            "true": true,
+            "unit": UNIT,
+            "lower": region.lower[index, :, true].tolist(),
+            "upper": region.upper[index, :, true].tolist(),
+            "counts": counts.get((index, true)),
+            "largest": largest.get((index, true)),
+        }
+        for index, true in np.argwhere(region.needed).tolist()
+    ]
+    return _columns_document(region.labels, region.group, columns, rule)
 
 
 def point_document(skeleton: Skeleton, counts: Ints) -> dict[str, Any]:
@@ -203,18 +210,25 @@ def point_document(skeleton: Skeleton, counts: Ints) -> dict[str, Any]:
 
     Args:
         skeleton: says which columns matter, and which labels its planner tells apart.
-        counts: (bins, predicted, true), with items in the columns that matter; the others are left free.
+        counts: (bins, predicted, true), with items in the columns that matter.
     """
     group = groups_of(skeleton.channel)
-    needed = needed_columns(skeleton, len(counts))
-    items = np.where(needed[:, None, :], by_group(counts[None], group)[0], 0)
-    items //= np.maximum(np.gcd.reduce(items, axis=1, keepdims=True), 1)  # the rates alone matter
+    columns = []
+    for index, true in np.argwhere(needed_columns(skeleton, len(counts))).tolist():
+        items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]
+        rates = (items // max(np.gcd.reduce(items), 1)).tolist()  # the rates alone matter
+        place = {"bin": index, "true": true, "unit": sum(rates)}
+        columns.append({**place, "lower": rates, "upper": rates, "counts": None, "largest": None})
+    return _columns_document(skeleton.channel.labels, group, columns, None)
+
+
+def _columns_document(
+    labels: Sequence[Label], group: Ints, columns: list[dict[str, Any]], rule: dict[str, Any] | None
+) -> dict[str, Any]:
     return {
-        "labels": [sorted(each) for each in skeleton.channel.labels],
+        "labels": [sorted(each) for each in labels],
         "group": group.tolist(),
-        "lower": items.tolist(),
-        "upper": np.where(needed[:, None, :], items, 1).tolist(),
-        "unit": np.where(needed, items.sum(axis=1), 1).tolist(),
-        "needed": needed.tolist(),
-        "evidence": None,
+        "groups": int(group.max()) + 1,
+        "columns": columns,
+        "evidence": rule,
     }

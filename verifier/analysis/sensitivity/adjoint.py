@@ -182,8 +182,9 @@ def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
         drawn = by_column[channel.bins[:, d], channel.columns[:, d]]
         extended = np.zeros_like(before[d])
         for label in range(len(channel.labels)):
-            for old, after_report in enumerate(channel.then[:, channel.told[:, d, label]]):
-                extended[places, after_report] += before[d, :, old] * drawn[:, label]
+            for told, share in channel.ways(d, label, rates.dtype):
+                for old, after_report in enumerate(channel.then[:, told]):
+                    extended[places, after_report] += before[d, :, old] * drawn[:, label] * share
         before[d + 1] = np.where(channel.columns[:, d, None] >= 0, extended, before[d])
     result = np.zeros((*rates.shape, len(adjoint)))
     after = adjoint
@@ -193,7 +194,10 @@ def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
         drawn = by_column[bins, columns]
         earlier = np.zeros_like(after)
         for label in range(len(channel.labels)):
-            continued = after[:, places[:, None], channel.then[:, channel.told[:, d, label]].T]
+            continued = sum(
+                after[:, places[:, None], channel.then[:, told].T] * np.reshape(share, (-1, 1))
+                for told, share in channel.ways(d, label, rates.dtype)
+            )
             each = (before[d] * continued).sum(axis=-1)
             np.add.at(result, (bins[real], np.full(real.sum(), label), columns[real]), each[:, real].T)
             earlier += drawn[:, label, None] * continued

@@ -34,6 +34,8 @@ from verifier.language.specs import read_spec
 from verifier.study.case import Study, clock_of
 from verifier.study.options import RunOptions
 from verifier.study.scenarios import refuse_others
+from verifier.systems.model_parts import files_of
+from verifier.systems.reader import read_model
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,8 @@ def _refuse_inputs_inside(target: str | Path, sources: Sources) -> None:
     if not Path(target).exists():
         return
     place, spec = Path(target).resolve(), read_spec(sources.spec)
-    for each in (sources.spec, spec.model, sources.matrices, sources.context, *sources.given):
+    planners = [each.path for each in files_of(read_model(spec.model).planners)]
+    for each in (sources.spec, spec.model, sources.matrices, sources.context, *sources.given, *planners):
         if each is not None and place in (Path(each).resolve(), *Path(each).resolve().parents):
             raise UsageError(f"{target}: {each}, an input, lies there and would be replaced")
 
@@ -225,11 +228,13 @@ def _copied(
 ) -> tuple[Request, dict[str, bytes], dict[str, str], Mapping[str, Path]]:
     """The request, and path -> bytes, words and own name of every input."""
     spec = read_spec(sources.spec)
-    found = input_paths(spec, sources.matrices, sources.context, tuple(sources.given))
+    planners = files_of(read_model(spec.model).planners)
+    found = input_paths(spec, sources.matrices, sources.context, tuple(sources.given), planners)
     paths = list(found)
     context = paths[3] if sources.context is not None else None
-    given = tuple(paths[4 if context else 3 :])
-    request = Request(paths[0], paths[1], paths[2], context, given, options, tuple(sources.command))
+    rest = paths[4 if context else 3 :]
+    given, own = tuple(rest[: len(sources.given)]), tuple(rest[len(sources.given) :])
+    request = Request(paths[0], paths[1], paths[2], context, given, options, tuple(sources.command), own)
     files = {path: read_text(file)[1] for path, file in found.items()}
     if spec.sha256 != digest_of(files[request.spec]):
         raise InputError("changed while it was read", Place(str(sources.spec)))
@@ -249,4 +254,5 @@ def input_words(request: Request) -> dict[str, str]:
     }
     if request.context is not None:
         words[request.context] = "the declared context of the case"
+    words |= dict.fromkeys(request.planners, "a planner of the model")
     return words | dict.fromkeys(request.given, "a result that was made elsewhere")

@@ -149,9 +149,7 @@ def check_certificates(
     if region is None or region.evidence is None:
         raise ValueError("a run without confidence bounds, or with bounds from draws, has no certificates")
     about = {"subject": subject_document(subject_of(objective)), "region": region_document(region)}
-    # The kernel proves the ends from the counts, however they were computed; but for those of fixed columns.
-    free = np.broadcast_to(~(region.evidence.fixed & region.needed)[:, None, :], region.lower.shape)
-    return _checked(files, paths, about, free, len(objective.product.start))
+    return _checked(files, paths, about, len(objective.product.start))
 
 
 def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, list[Finding]]:
@@ -164,7 +162,7 @@ def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, 
         "subject": subject_document(subject_of(objective)),
         "region": point_document(objective.skeleton, source.counts),
     }
-    proven, findings = _checked(files, there, about, None, len(objective.product.start))
+    proven, findings = _checked(files, there, about, len(objective.product.start))
     wanted = "the proof of a probability, which can be made"
     return proven, findings + [Finding(path, "", "nothing", wanted, Kind.CONTENT) for path in missing]
 
@@ -173,7 +171,6 @@ def _checked(
     files: Mapping[str, bytes],
     paths: Sequence[str],
     about: Mapping[str, Any],
-    free: NDArray[np.bool_] | None,
     count: int,
 ) -> tuple[Proven, list[Finding]]:
     """What certificates prove for `count` initial states, and what is wrong.
@@ -182,7 +179,6 @@ def _checked(
         files: of the bundle.
         paths: of the certificates.
         about: what they must be about.
-        free: (bins, groups, true) the ends of the region that are the certificate's own matter; None for none.
         count: see above.
     """
     proven = Proven([None] * count, [None] * count)
@@ -190,7 +186,7 @@ def _checked(
     for path in paths:
         try:
             content = json_of(files[path], path)
-            wrong = _about_something_else(path, content, files[path], about, free)
+            wrong = _about_something_else(path, content, files[path], about)
             if wrong:
                 findings += wrong
                 continue
@@ -211,9 +207,7 @@ def _checked(
     return proven, findings
 
 
-def _about_something_else(
-    path: str, content: Any, raw: bytes, about: Mapping[str, Any], free: NDArray[np.bool_] | None
-) -> list[Finding]:
+def _about_something_else(path: str, content: Any, raw: bytes, about: Mapping[str, Any]) -> list[Finding]:
     """Where a certificate is damaged, or about something else."""
     if not isinstance(content, dict) or not isinstance(content.get("region"), dict):
         return [Finding(path, "", "no certificate", "an object with a region", Kind.CONTENT)]
@@ -221,10 +215,13 @@ def _about_something_else(
         return [Finding(path, "/sha256", "a hash of another content", "that of this content", Kind.CONTENT)]
     if (json.dumps(content) + "\n").encode() != raw:
         return [Finding(path, "", "the same certificate in other bytes", "those that were written", Kind.CONTENT)]
-    about, given = {**about, "region": dict(about["region"])}, content["region"]
-    if free is not None and np.shape(given.get("lower")) == free.shape == np.shape(given.get("upper")):
-        for name in ("lower", "upper"):
-            ends = np.array(given[name], dtype=object), np.array(about["region"][name], dtype=object)
-            about["region"][name] = np.where(free, *ends).tolist()
+    about, given = {**about, "region": dict(about["region"])}, content["region"].get("columns")
+    columns = about["region"]["columns"]
+    if isinstance(given, list) and len(given) == len(columns) and all(isinstance(each, dict) for each in given):
+        # The kernel proves ends from counts, however they were computed.
+        about["region"]["columns"] = [
+            each if each["counts"] is None else {**each, **{end: own.get(end) for end in ("lower", "upper")}}
+            for each, own in zip(columns, given, strict=True)
+        ]
     said = {key: content.get(key) for key in about}
     return differing(path, said, about, ", as the inputs give it")[:MOST]

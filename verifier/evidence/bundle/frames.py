@@ -17,6 +17,7 @@ from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.study.case import Study
+from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.provenance import grid_remarks, noted, program_versions, run_remarks, start_remarks
 from verifier.study.results import RunResult
@@ -89,7 +90,8 @@ def _expected_remarks(rebuilt: Study, options: RunOptions) -> Iterator[str]:
         options,
         [column for case in rebuilt.cases for column in case.assumed],
         [
-            *grid_remarks(rebuilt.grid, options.false_positives),
+            *grid_remarks(rebuilt.grid, options.false_positives, rebuilt.matrices),
+            *model_remarks([look_at(case) for case in rebuilt.under(options).cases]),
             *(remark for case in rebuilt.cases for remark in start_remarks(case)),
             *noted((case, case.notes) for case in rebuilt.cases),
         ],

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
 
-from verifier.base.errors import InputError, Place
+from verifier.base.errors import InputError, Place, shown
 from verifier.evidence.bundle.names import check_paths
 from verifier.language.specs import Specification
+from verifier.systems.model_parts import PlannerFile
 
 INPUTS = "inputs"
 CERTIFICATES = "certificates"
@@ -41,12 +42,17 @@ class CertificatePlace(NamedTuple):
 
 
 def input_paths(
-    spec: Specification, matrices: str | Path, context: str | Path | None, given: tuple[str | Path, ...]
+    spec: Specification,
+    matrices: str | Path,
+    context: str | Path | None,
+    given: tuple[str | Path, ...],
+    planners: tuple[PlannerFile, ...] = (),
 ) -> Mapping[str, Path]:
-    """Path in the bundle -> file on disk, for spec, model, matrices, context and given results, in this order.
+    """Path in the bundle -> file on disk, for spec, model, matrices, context, given results, planners, in this order.
 
     Raises:
-        InputError: a name that cannot stand in a bundle, or a spec that names its model by an absolute path.
+        InputError: a name that cannot stand in a bundle, a spec that names its model by an absolute path, or a model
+            that names the file of a planner so or too far above.
     """
     written = PurePosixPath(spec.model_name)
     if written.is_absolute():
@@ -72,10 +78,28 @@ def input_paths(
         if path in found:
             raise InputError(f"two given results are called {PurePath(each).name}", Place(str(each)), "rename one")
         found[path] = Path(each)
-    if len(found) != 3 + (context is not None) + len(given):
+    found |= {path_of_planner(model, each.name, str(spec.model)): Path(each.path) for each in planners}
+    if len(found) != 3 + (context is not None) + len(given) + len(planners):
         raise InputError("two inputs would lie at one place of the bundle", Place(spec.file), "rename one")
     check_paths(found, "an input")
     return found
+
+
+def path_of_planner(model: str, name: str, file: str) -> str:
+    """Where the file of a planner lies, for the model's path in the bundle and the name that the model gives it.
+
+    `file` is what messages call the model.
+    """
+    written = PurePosixPath(name)
+    up, inside = _normal(written)
+    folders = model.split("/")[1:-1]
+    if written.is_absolute() or up > len(folders):
+        raise InputError(
+            f"the model names the planner's file {shown(name)}, which means nothing in a bundle",
+            Place(file),
+            "put it beside the model, and name it relative to the model's folder",
+        )
+    return "/".join([INPUTS, *folders[: len(folders) - up], *inside])
 
 
 def require_file(number: int, requirement: str) -> str:

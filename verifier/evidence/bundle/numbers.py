@@ -69,7 +69,7 @@ def check_head(
         with_confidence: whether the document's kind has intervals.
     """
     inputs = rebuilt.inputs
-    settings = json_values(run_settings(rebuilt.grid, options, rebuilt.data if with_confidence else None))
+    settings = json_values(run_settings(rebuilt, options, rebuilt.data if with_confidence else None))
     expected = {
         "inputs": json_values(input_files(inputs.spec, inputs.model, inputs.confusion)),
         "settings": settings,

@@ -43,6 +43,7 @@ class Request:
         given: paths of results that were made elsewhere and put in.
         options: of the run.
         command: what was typed; empty where a program called.
+        planners: paths of the files of planners that the model names.
     """
 
     spec: str
@@ -52,15 +53,22 @@ class Request:
     given: tuple[str, ...]
     options: RunOptions
     command: tuple[str, ...] = ()
+    planners: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The paths of all input files, this document excluded."""
-        return (self.spec, self.model, self.matrices, *([self.context] if self.context else []), *self.given)
+        declared = [self.context] if self.context else []
+        return (self.spec, self.model, self.matrices, *declared, *self.given, *self.planners)
+
+    @property
+    def _planners(self) -> dict[str, list[str]]:
+        """The entry of the planners' files, where there are any."""
+        return {"planners": list(self.planners)} if self.planners else {}
 
     def json_text(self) -> str:
         """The document as text."""
-        files = {name: getattr(self, name) for name in _FILES}
+        files = {name: getattr(self, name) for name in _FILES} | self._planners
         return (
             json.dumps(
                 {
@@ -88,12 +96,16 @@ def request_of(content: Any) -> Request:
         document = _object(content, ("schema", "version", "files", "options", "command"))
         if (document["schema"], document["version"]) != (SCHEMA_NAME, SCHEMA_VERSION):
             raise ValueError("another schema or version")
-        files = _object(document["files"], _FILES)
+        named = document["files"]
+        more = ("planners",) if isinstance(named, dict) and "planners" in named else ()
+        files = _object(named, (*_FILES, *more))
         given = tuple(_text(each) for each in files["given"])
         context = None if files["context"] is None else _text(files["context"])
         paths = [_text(files[name]) for name in ("spec", "model", "matrices")]
         command = tuple(map(_text, document["command"]))
-        request = Request(paths[0], paths[1], paths[2], context, given, _options_of(document["options"]), command)
+        planners = tuple(_text(each) for each in files.get("planners", ()))
+        options = _options_of(document["options"])
+        request = Request(paths[0], paths[1], paths[2], context, given, options, command, planners)
         if not all(path.startswith(INPUTS + "/") for path in request.inputs):
             raise ValueError(f"an input that does not lie in {INPUTS}/")
         if len(set(request.inputs)) < len(request.inputs):

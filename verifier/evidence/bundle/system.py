@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verifier.base.errors import InputError, Place, VerifierError, shown
-from verifier.evidence.bundle.request import Request
-from verifier.evidence.context import CaseContext
-from verifier.evidence.context_reader import read_context
+from verifier.evidence.bundle.layout import path_of_planner
+from verifier.evidence.bundle.request import REQUEST_FILE, Request
+from verifier.evidence.context import CaseContext, read_context
 from verifier.study.case import Inputs, read_inputs
+from verifier.systems.model_parts import files_of
 
 _PREFIX = "verify-bundle-"
 
@@ -36,7 +37,7 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
         folder = Path(name).resolve()
         declared = [] if request.context is None else [request.context]
-        for path in (request.spec, request.model, request.matrices, *declared):
+        for path in (request.spec, request.model, request.matrices, *declared, *request.planners):
             if path not in files:
                 raise InputError("the request names an input that is not there", Place(path))
             target = folder / path
@@ -49,6 +50,11 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
                 raise InputError(
                     f"the spec names the model {named}, which is not {request.model}", Place(request.spec)
                 )
+            own = [
+                path_of_planner(request.model, each.name, request.model) for each in files_of(inputs.model.planners)
+            ]
+            if own != list(request.planners):
+                raise InputError(f"the model names {shown(own)} as files of planners", Place(REQUEST_FILE))
             context = read_context(folder / declared[0]) if declared else CaseContext()
         yield Unpacked(inputs, context)
 

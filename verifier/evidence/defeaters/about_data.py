@@ -127,7 +127,7 @@ def _matrices(document: Document, run: Document) -> ConfusionMatrices:
     counts = DocumentReader(document.name).counts(dict(document.content))
     if counts.thresholds is not None:
         counts = counts.member(settings.score_threshold)
-    told = " ".join(run.result.matrices.bins)
+    told = " ".join(() if run.result.matrices is None else run.result.matrices.bins)
     return counts.matrices(settings.where, [each.name for each in counts.bins.variables if f", {each.name} " in told])
 
 

@@ -11,9 +11,13 @@ from verifier.study.results import InputRole
 
 
 def sources_of(document: Document) -> dict[str, str]:
-    """Role -> SHA-256 of the spec, model and matrices that a result was made from; other results name none."""
-    inputs = document.content.get("inputs", ())
-    return {each["role"]: each["sha256"] for each in inputs if each.get("role") in get_args(InputRole)}
+    """Role -> SHA-256 of the spec, model and matrices that a result was made from; other results name none.
+
+    Of the files of planners there may be several; they have their names behind the role.
+    """
+    inputs = [each for each in document.content.get("inputs", ()) if each.get("role") in get_args(InputRole)]
+    named = {True: "planner {name}", False: "{role}"}
+    return {named[each["role"] == "planner"].format(**each): each["sha256"] for each in inputs}
 
 
 def same_sources(document: Document, run: Document) -> bool:

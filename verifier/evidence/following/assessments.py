@@ -26,6 +26,9 @@ def assess_misfits(result: AssessResult) -> Misfits:
             yield from part(where, system)
         if system.degradation is not None:
             yield from _degradation(f"{where}/degradation", system.degradation)
+    told = [[system.key, *(target.name for target in system.targets)] for system in result.systems]
+    if told != [[key, *names] for key, names in result.grid.items()]:
+        yield "/systems", "expected the systems and data sets of the grid, in its order"
     verdict = worst_verdict(Verdict(system.verdict) for system in result.systems).value
     yield from misfits("/verdict", result.verdict, verdict)
 
@@ -49,6 +52,8 @@ def _circumstances(where: str, system: SystemRecord) -> Misfits:
 
 def _relation(where: str, system: SystemRecord) -> Misfits:
     """Task 7: every metric under every distance with a tolerance, and the verdicts that follow."""
+    from verifier.robustness.assessment.measures import Tolerance
+
     counts, verdicts = ("TP", "FP", "FN"), []
     performances = [(f"{where}/source", system.source.performance)]
     performances += [(f"{where}/targets/{k}", target.performance) for k, target in enumerate(system.targets)]
@@ -68,6 +73,12 @@ def _relation(where: str, system: SystemRecord) -> Misfits:
         for k, name in enumerate(told):
             if name in told[:k]:
                 yield f"{where}/{kind}/{k}", "expected each of them once"
+    for k, rule in enumerate(system.rules):
+        try:
+            if rule.tolerance is not None:
+                Tolerance.told((each.slope, each.constant, each.up_to) for each in rule.tolerance)
+        except ValueError as error:
+            yield f"{where}/rules/{k}/tolerance", str(error)
     names = {target.name for target in system.targets}
     for k, sweep in enumerate(system.sweeps):
         if len(sweep.settings) != len(sweep.targets) or not names.issuperset(sweep.targets):

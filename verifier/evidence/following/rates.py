@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from verifier.base.errors import LimitError
+from verifier.base.errors import LimitError, UsageError
 from verifier.evidence.following.numbers import Misfits, misfits, near, ordered
 from verifier.evidence.points import ROUNDING
 
 if TYPE_CHECKING:
-    from verifier.evidence.rates.document import RateResult
+    from verifier.evidence.documents import Document
+    from verifier.evidence.rates.document import RateBounds, RateResult
 
 
 def rate_misfits(rate: RateResult) -> Misfits:
@@ -19,8 +21,7 @@ def rate_misfits(rate: RateResult) -> Misfits:
     from verifier.evidence.rates.demonstration import encounters_needed, hours_needed
 
     most = math.fsum(term.exposure.upper for term in rate.terms)
-    bounds = [("/bounds", rate.bounds), *((f"/other_bounds/{k}", told) for k, told in enumerate(rate.other_bounds))]
-    for where, told in bounds:
+    for where, told in _all_bounds(rate):
         yield from ordered(f"{where}/upper", (told.lower, told.upper), 0, most * (1 + ROUNDING))
         for name in ("level", "error_probability", "error_exposure"):
             if not 0 <= (getattr(told, name) or 0) <= 1:
@@ -56,6 +57,71 @@ def rate_misfits(rate: RateResult) -> Misfits:
             yield "/demonstration/encounters", f"expected {count}, got {shown.encounters}"
     elif (rate.demonstration is None) != (rate.acceptance is None):
         yield "/acceptance", "expected a criterion with what would demonstrate it, or neither"
+
+
+def rate_against_run(rate: RateResult, run: Document) -> Misfits:
+    """Whether a rate is one of a run: its event's probabilities, what it rests on, and the decision that follows.
+
+    Args:
+        rate: whose parts follow from each other.
+        run: the document that it names.
+    """
+    from verifier.evidence.rates.encounter_probabilities import chances, requirement_of
+    from verifier.evidence.rates.grounds import Grounds
+    from verifier.evidence.rates.hazard import EVERY
+
+    try:
+        found = chances(requirement_of(run, rate.requirement, rate.planner), rate.event)
+    except UsageError as error:
+        yield "/requirement", str(error)
+        return
+    used = [each for each in found if each.environment not in rate.left_out]
+    groups = [[each for each in used if term.environment in (EVERY, each.environment)] for term in rate.terms]
+    if not all(groups) or sum(map(len, groups)) != len(used):
+        yield "/terms", f"expected the environments of the run {run.name} that are not left out"
+        return
+    for k, (term, group) in enumerate(zip(rate.terms, groups, strict=True)):
+        worst = max(group, key=lambda each: each.probability)
+        stated = {"worst_scenario": worst.scenario, "scenarios": len(group), "probability": float(worst.probability)}
+        for name, value in stated.items():
+            yield from misfits(f"/terms/{k}/{name}", getattr(term, name), value)
+    grounds, source = Grounds(run.result, used), rate.bounds.source
+    for where, told in _all_bounds(rate):
+        if any(told.source not in each.bounds for each in used):
+            yield f"{where}/source", "expected bounds that the run has"
+            return
+        yield from misfits(f"{where}/assumes", list(told.assumes), list(grounds.assumes(told.source)))
+    bounds, whatever = (
+        _summed(rate, ends)
+        for ends in (
+            [[each.bounds[source] for each in group] for group in groups],
+            [[each.whatever for each in group] for group in groups],
+        )
+    )
+    for name, end in zip(("lower", "upper"), bounds, strict=True):
+        yield from misfits(f"/bounds/{name}", getattr(rate.bounds, name), float(end))
+    limit = None if rate.acceptance is None else Fraction(rate.acceptance.per_hour)
+    known = limit is None or not any(near(float(end / limit), 1) for end in (*bounds, *whatever))
+    if known:  # where they are equal, doubles do not tell
+        decision = grounds.decision(source, bounds, whatever, limit)
+        for name in ("verdict", "condition", "basis", "reason"):
+            follows = getattr(decision, name)
+            if getattr(rate, name) != follows:
+                yield f"/{name}", f"expected {follows}, as the run {run.name} decides"
+
+
+def _all_bounds(rate: RateResult) -> list[tuple[str, RateBounds]]:
+    """Those that the verdict comes from, and the others, by where they stand."""
+    return [("/bounds", rate.bounds), *((f"/other_bounds/{k}", told) for k, told in enumerate(rate.other_bounds))]
+
+
+def _summed(rate: RateResult, groups: Sequence[Sequence[tuple[Fraction, Fraction]]]) -> tuple[Fraction, Fraction]:
+    """The sums of the products of the ends of each term's worst probability and of its exposure."""
+    lower = upper = Fraction(0)
+    for term, ends in zip(rate.terms, groups, strict=True):
+        lower += Fraction(term.exposure.lower) * max(low for low, _ in ends)
+        upper += Fraction(term.exposure.upper) * max(high for _, high in ends)
+    return lower, upper
 
 
 def _counted(rate: RateResult) -> Misfits:

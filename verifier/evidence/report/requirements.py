@@ -12,12 +12,13 @@ from verifier.base.numbers import exact_or_number, interval_text, level_text, nu
 from verifier.base.words import counted, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.documents import Document
-from verifier.evidence.report.explained import explained_sections
 from verifier.evidence.report.subjects import Subject
 from verifier.questions.require.require_result import Answer
 from verifier.study.points import Point, Uncertainty
 from verifier.study.records import SettingsRecord
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
+from verifier.telling.explain import improving_blocks, improving_sentence
+from verifier.telling.failing import cause_lines, failing_blocks
 from verifier.telling.grounds import (
     marked_verdict,
     needed_text,
@@ -27,10 +28,10 @@ from verifier.telling.grounds import (
     why,
 )
 from verifier.telling.pictures import Line, plot, ruler
-from verifier.telling.require import answer_blocks
+from verifier.telling.require import answer_blocks, answer_text
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import farthest
-from verifier.telling.wording import asked_text, name_text, scenario_text
+from verifier.telling.wording import asked_text, name_text, scenario_text, sentence
 
 MOST_OPEN = 20
 """Scenarios up to which their table is open."""
@@ -334,3 +335,31 @@ def answers_section(pairs: Sequence[tuple[Document, Answer]]) -> Iterator[Sectio
         blocks.append(Paragraph(f"{name_text(asked.name)}: P {asked.target}", "lead"))
         blocks += answer_blocks(document.result, answer, document.name)
     yield Section("What recall is asked for", tuple(blocks), id="asked")
+
+
+def explained_sections(subject: Subject) -> Iterator[Section]:
+    """How it fails, once per explanation, and what to improve; none where nothing of that is known."""
+    for document, explained in subject.explained:
+        more = f" ({document.name})" if len(subject.explained) > 1 else ""
+        yield Section(f"How it fails{more}", tuple(failing_blocks(document.result, explained)), listed=False)
+    helping: list[Block] = []
+    for document, explained in subject.explained:
+        helping += improving_blocks(document.result, explained)
+    for document, answer in subject.answers:
+        helping += answer_blocks(document.result, answer, document.name)
+    if helping:
+        yield Section("What to improve", tuple(helping), listed=False)
+
+
+def explained_sentences(subject: Subject) -> Iterator[str]:
+    """What it is lost by first of all, and what would help most, a sentence for each as far as they are known."""
+    for document, explained in subject.explained:
+        first = next(cause_lines(document.result, explained), None)
+        if first is not None:
+            yield f"{first}."
+            break
+    told = [improving_sentence(document.result, explained) for document, explained in subject.explained[:1]]
+    told += [f"{sentence(answer_text(document.result, answer))}." for document, answer in subject.answers[:1]]
+    helping = " ".join(text for text in told if text is not None)
+    if helping:
+        yield helping

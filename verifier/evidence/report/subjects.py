@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from verifier.analysis.channel_test import Channel
 from verifier.base.numbers import number_text
@@ -17,7 +17,7 @@ from verifier.questions.explain.explain_result import Explained
 from verifier.questions.require.require_result import Answer
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.study.results import RequirementResult, RunResult
+from verifier.study.results import InputRole, RequirementResult, RunResult
 from verifier.telling.grounds import told_verdict
 from verifier.telling.wording import name_text, scenario_text
 
@@ -146,7 +146,7 @@ def _by_requirement(parts: Iterable[tuple[Document, T, str, str]]) -> dict[Any, 
 
 
 def _key(document: Document, name: str, planner: str) -> Any:
-    roles = ("spec", "model", "confusion")
+    roles = get_args(InputRole)
     inputs = document.content["inputs"]
     hashes = tuple(sorted((each["role"], each["sha256"]) for each in inputs if each["role"] in roles))
     settings = document.content["settings"]

@@ -9,8 +9,12 @@ from verifier.base.words import counted, listed
 from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdict_text, worst_verdict
 from verifier.evidence.documents import Document
 from verifier.evidence.report.assumptions import caveats
-from verifier.evidence.report.explained import explained_sentences
-from verifier.evidence.report.requirements import deciding_sentences, uncertainty_cells, verdict_sentence
+from verifier.evidence.report.requirements import (
+    deciding_sentences,
+    explained_sentences,
+    uncertainty_cells,
+    verdict_sentence,
+)
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
 from verifier.telling.grounds import bounds_told

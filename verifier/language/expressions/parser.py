@@ -306,6 +306,7 @@ _ARROWS = {"IMPLIES", "IFF"}
 _COMPARISONS = {"EQ", "NE", "LT", "LE", "GT", "GE"}
 _OPERATORS = _ARROWS | _COMPARISONS | {"XOR", "OR", "AND", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT"}
 _PUNCTUATION = {"RPAR": "')'", "RSQB": "']'", "COMMA": "','", "DOTDOT": "'..'", "COLON": "':'"}
+_PUNCTUATION |= {"SEMICOLON": "';'", "MODULE": "'module'", "ENDMODULE": "'endmodule'", "PRIMED": "x'"}
 _LOOKALIKES = {"–": "-", "—": "-", "−": "-", "×": "*", "·": "*", "÷": "/", "“": '"', "”": '"', "’": "'", "…": ".."}
 
 

@@ -44,6 +44,7 @@ METADATA = (
     "where",
     "totals",
     "source",
+    "localisation",
     "dependence",
     "remarks",
     "notes",
@@ -121,9 +122,22 @@ class DocumentReader:
         if "dependence" in metadata:
             later = document["version"] > 1
             check_dependence(metadata["dependence"], members, self.fail, bins if later else None)
+        if "localisation" in metadata:
+            self._check_localisation(metadata["localisation"], bins)
         if "remarks" in metadata:
             check_remarks(metadata["remarks"], self.fail)
         return metadata
+
+    def _check_localisation(self, found: Any, bins: int) -> None:
+        path = "/localisation"
+        if not isinstance(found, dict) or set(found) != {"axes", "counts"}:
+            raise self.fail(path, f"expected an object with the keys 'axes' and 'counts', got {shown(found)}")
+        if found["axes"] != ["reported", "true"]:
+            hint = "transpose the counts, so that each column sums to the items of one true bin"
+            raise self.fail(f"{path}/axes", f'expected ["reported", "true"], got {shown(found["axes"])}', hint)
+        counts = self._counts(f"{path}/counts", found["counts"], bins, "reported bin", "true bin")
+        if not any(map(any, counts)):
+            raise self.fail(f"{path}/counts", "expected at least one item")
 
     def _check_head(self, document: Any) -> None:
         if not isinstance(document, dict):
@@ -383,14 +397,16 @@ class DocumentReader:
             raise self.fail(path, f"expected a distance in metres from 0 to 1e9, got {shown(found)}")
         return float(found)
 
-    def _counts(self, path: str, found: Any, size: int) -> list[list[int]]:
+    def _counts(
+        self, path: str, found: Any, size: int, row_of: str = "predicted label", column_of: str = "true label"
+    ) -> list[list[int]]:
         if not isinstance(found, list) or len(found) != size:
             number = f"{len(found)} rows" if isinstance(found, list) else shown(found)
-            raise self.fail(path, f"expected {size} rows (one per predicted label), got {number}")
+            raise self.fail(path, f"expected {size} rows (one per {row_of}), got {number}")
         for i, row in enumerate(found):
             if not isinstance(row, list) or len(row) != size:
                 number = f"{len(row)} entries" if isinstance(row, list) else shown(row)
-                raise self.fail(f"{path}/{i}", f"expected {size} entries (one per true label), got {number}")
+                raise self.fail(f"{path}/{i}", f"expected {size} entries (one per {column_of}), got {number}")
             for j, count in enumerate(row):
                 if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                     raise self.fail(f"{path}/{i}/{j}", f"expected a non-negative integer, got {shown(count)}")

@@ -136,6 +136,17 @@ class BinRecord:
 
 
 @dataclass(frozen=True)
+class LocalisationRecord:
+    """Items that were reported, by the distance bins in which they were reported and in which they truly are.
+
+    `counts[i][j]` belongs to reported bin i and true bin j.
+    """
+
+    axes: tuple[Literal["reported"], Literal["true"]]
+    counts: Matrix
+
+
+@dataclass(frozen=True)
 class RemarkRecord:
     """What a reader of the numbers must know of the data."""
 
@@ -222,6 +233,7 @@ class ConfusionDocument:
         where: the bins of further variables to which these matrices are restricted.
         totals: numbers of frames, annotations and detections, and what became of them.
         dependence: in a family one entry per score threshold.
+        localisation: errors of reported distances, the same for all classes.
         source: where the numbers come from: files with hashes, tool, command, or a publication.
     """
 
@@ -243,6 +255,7 @@ class ConfusionDocument:
     where: Any = None
     totals: Any = None
     source: Any = None
+    localisation: LocalisationRecord | None = None
     dependence: Dependence | Annotated[tuple[Dependence, ...], Limits(min_length=1)] | None = None
     remarks: tuple[RemarkRecord, ...] = ()
     notes: Any = None

@@ -112,6 +112,12 @@ class ConfusionMatrices:
         return int(self.counts.sum(axis=1)[own].sum())
 
     @property
+    def localisation(self) -> NDArray[np.int64] | None:
+        """(reported, true) items by the bins of their reported and their true distance; None for no such counts."""
+        found = self.metadata.get("localisation")
+        return None if found is None else np.array(found["counts"], dtype=np.int64)
+
+    @property
     def classes(self) -> frozenset[str]:
         """Every class that a label names."""
         return frozenset().union(*self.labels)
@@ -136,7 +142,8 @@ class ConfusionMatrices:
             names = ", ".join(f"'{each.name}'" for each in self.variables)
             raise UsageError(f"--canonical sums over all bins, and the model says where objects are by {names}")
         total = self.counts.sum(axis=0, keepdims=True)
-        return replace(self, edges_m=np.array([0.0, np.inf]), counts=total)
+        metadata = {key: value for key, value in self.metadata.items() if key != "localisation"}
+        return replace(self, edges_m=np.array([0.0, np.inf]), counts=total, metadata=metadata)
 
     def bins_of(self, distances_m: NDArray[np.float64]) -> NDArray[np.int64]:
         """Distance bin of each distance in metres; -1 where no bin holds it."""

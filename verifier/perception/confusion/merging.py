@@ -59,6 +59,15 @@ def merge(
     known = [each for each in totals if isinstance(each, Mapping) and all(type(n) is int for n in each.values())]
     for key in ("totals", "dependence", "remarks"):
         metadata.pop(key, None)
+    found_at = [part.metadata.get("localisation") for part in parts]
+    if any(found_at):
+        if not all(found_at):
+            with_it, without = (
+                next(k for k, each in enumerate(found_at) if bool(each) is has) for has in (True, False)
+            )
+            raise InputError(f"no localisation, which {names[with_it]} has", Place(names[without]))
+        counts = sum(np.array(each["counts"], dtype=np.int64) for each in found_at if each)
+        metadata["localisation"] = {"axes": ["reported", "true"], "counts": np.asarray(counts).tolist()}
     tests = [part.metadata["dependence"] for part in parts if "dependence" in part.metadata]
     if tests:
         metadata["dependence"] = combined_dependence(tests)

@@ -10,19 +10,25 @@ given the same resampled sequences, others independent draws.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path, PurePath
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from verifier.analysis.channel_test import (
     Channel,
 )
 from verifier.analysis.confidence import Data, bounds_of_chain
+from verifier.analysis.intervals.posterior import matrix_draws, probability_draws
 from verifier.analysis.objective import Objective
+from verifier.analysis.phantom_draws import common_draws
 from verifier.analysis.robust.solutions import Effort, RobustBounds
-from verifier.analysis.settings import ConfidenceSettings
+from verifier.analysis.settings import ConfidenceSettings, check_draws
 from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError, UsageError
 from verifier.base.numbers import decimal_text
@@ -30,7 +36,6 @@ from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
 from verifier.pipeline import check_case
 from verifier.questions.compare.compare_result import CompareChoices, CompareResult, Detector
-from verifier.questions.compare.draws import check_enough_draws, drawn_probabilities, shared_draws
 from verifier.questions.compare.gate import Baseline
 from verifier.questions.compare.gating import gate_of
 from verifier.questions.compare.scores import Scores, places_of
@@ -224,7 +229,8 @@ class _Task:
         """Everything about the spec; `data` of each detector, with as many draws of each."""
         (count,) = {each.draws for each in data.values()}
         scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
-        said, assumed = list(grid_remarks(self.grid, self.options.false_positives)), dict[str, list[str]]()
+        matrices, assumed = next(iter(self.studies.values())).matrices, dict[str, list[str]]()
+        said = list(grid_remarks(self.grid, self.options.false_positives, matrices))
         configurations, noticed = self.configurations, list[tuple[Case, tuple[str, ...]]]()
         for detector, case in progress(
             [(name, case) for name, study in self.studies.items() for case in study.cases]
@@ -257,7 +263,7 @@ class _Task:
                 None if asked is None else pareto_view(asked, requirements, scores, len(configurations)),
             ),
             scores,
-            {name: run_settings(self.grid, self.options, each) for name, each in data.items()},
+            {name: run_settings(self.studies[name], self.options, each) for name, each in data.items()},
             [*said, *noted(noticed), *self._remarks(data, assumed)],
         )
 
@@ -274,7 +280,7 @@ class _Task:
         case, study = checked.case, checked.case.study
         objectives = case.objectives
         where = places_of(case, objectives[0].skeleton)
-        judging = Judging(run_settings(self.grid, self.options, data), study.tests)
+        judging = Judging(run_settings(study, self.options, data), study.tests)
         results = collected(study.requirements, [checked], [None], judging)
         held = self._held_against(objectives, data, settings)
         for index, (result, objective) in enumerate(zip(results, objectives, strict=True)):
@@ -318,6 +324,64 @@ def _input_files(tasks: Sequence[_Task]) -> tuple[RunInput, ...]:
     for task in tasks:
         for study in task.studies.values():
             inputs = study.inputs
-            files.update(dict.fromkeys(input_files(inputs.spec, inputs.model, inputs.confusion)[:2]))
+            files.update(dict.fromkeys(input_files(inputs.spec, inputs.model, inputs.confusion)[:-1]))
     matrices = [study.inputs.confusion for study in tasks[0].studies.values()]
     return (*files, *(RunInput.of("confusion", each.name, each.sha256) for each in matrices))
+
+
+FEWEST_SHARED = 1000
+"""Draws that are made of each detector, however many detectors there are, where its chains can afford them."""
+FEWEST_HITS = 10
+
+
+def shared_draws(data: Iterable[Data], settings: ConfidenceSettings) -> int:
+    """How many draws are made of every detector, so that all can be compared draw by draw.
+
+    As many as asked for. Without a request, what the costliest detector can afford, shared among all, but at least
+    `FEWEST_SHARED` as far as it can afford those.
+    """
+    affordable = [each.draws for each in data]
+    if settings.draws is not None:
+        return check_draws(settings.draws)
+    return max(min(affordable) // len(affordable) // 100 * 100, min(*affordable, FEWEST_SHARED))
+
+
+def check_enough_draws(count: int, least_chance: Fraction | None) -> None:
+    """Refuse to tell a chance from so few draws that it, or its complement, would be less than `FEWEST_HITS` of them.
+
+    Raises:
+        UsageError: with the number that would do.
+    """
+    if least_chance is None:
+        return
+    needed = math.ceil(FEWEST_HITS / min(least_chance, 1 - least_chance))
+    if count < needed:
+        raise UsageError(
+            f"{count} draws do not tell a probability of {float(least_chance):g} from others; it takes {needed} "
+            "(--draws)"
+        )
+
+
+def drawn_probabilities(
+    objective: Objective, data: Data, settings: ConfidenceSettings
+) -> Iterator[NDArray[np.float64]]:
+    """(c, m) probabilities of each draw from each initial state, `data.draws` rows in all.
+
+    Draw number d has the same matrices for every objective on the same counts, and for detectors of the same
+    drives the same weights of these.
+
+    Args:
+        objective: formula and skeleton.
+        data: the detector's counts, and what is drawn.
+        settings: prior and seed.
+    """
+    columns = objective.skeleton.columns_needed()
+    if not len(columns):  # nothing that is reported changes anything
+        found = objective.probabilities(data.measured.rates[None]).probability
+        return iter([np.repeat(found, data.draws, axis=0)])
+    if data.choice.kind == "bootstrap":
+        drawn = common_draws(data.of_drives(objective), settings.prior, data.draws, settings.seed)
+        return probability_draws(objective, drawn)
+    return probability_draws(
+        objective, matrix_draws(data.measured, columns, settings.prior, data.draws, settings.seed)
+    )

@@ -84,7 +84,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
     chosen = question.in_question(study.matrices)
     answers: list[Answer] = []
     assumed: list[str] = []
-    said = list(grid_remarks(study.grid, options.false_positives))
+    said = list(grid_remarks(study.grid, options.false_positives, study.matrices))
     clock = clock_of(study.options, len(study.cases))
     for cases in progress(_by_planner(study)):
         with clock.running(f"the search for what {name} requires"):
@@ -101,7 +101,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
         matrices=matrices_record(inputs.confusion),
         channel=Channel(classes=study.tests),
-        settings={**json_values(run_settings(study.grid, options, None)), **_settings(question)},
+        settings={**json_values(run_settings(study, options, None)), **_settings(question)},
         versions={**program_versions(), "storm": storm.storm_version()},
         engines=engines_over(point for found in answers for point in found.points),
         remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests),

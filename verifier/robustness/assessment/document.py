@@ -225,7 +225,11 @@ class SystemRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AssessResult:
-    """Result of `verify assess`."""
+    """Result of `verify assess`.
+
+    Attributes:
+        grid: the key of each system -> the names of its data sets, in order; nothing may be left out below.
+    """
 
     schema: ClassVar[str] = "verifier.assess"
     version: ClassVar[int] = 1
@@ -234,6 +238,7 @@ class AssessResult:
     verdict: Told
     inputs: tuple[InputFile, ...]
     versions: Mapping[str, str]
+    grid: Mapping[str, tuple[str, ...]]
     systems: Annotated[tuple[SystemRecord, ...], Limits(min_length=1)]
 
 
@@ -244,6 +249,7 @@ def assess_document(result: AssessmentResult) -> AssessResult:
         verdict=result.verdict.value,
         inputs=tuple(InputFile(**each) for each in result.inputs),
         versions=result.versions,
+        grid={each.assessment.key: tuple(data.target.name for data in each.targets) for each in result.systems},
         systems=tuple(map(_system, result.systems)),
     )
 

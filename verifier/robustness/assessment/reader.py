@@ -51,9 +51,8 @@ from verifier.robustness.assessment.data_reader import read_source, read_sweep, 
 from verifier.robustness.assessment.definition import Assessment, DataSet, FollowUp
 from verifier.robustness.assessment.degradation_reader import read_degradation
 from verifier.robustness.assessment.detector_reader import read_detector
-from verifier.robustness.assessment.measures import MEASURES, DistanceRule
+from verifier.robustness.assessment.measures import MEASURES, DistanceRule, Piece, Tolerance
 from verifier.robustness.assessment.plan import MOST_IMAGES, OCCURRENCES, PROPORTIONS
-from verifier.robustness.assessment.tolerance import Piece, Tolerance
 from verifier.robustness.assessment.transformation_reader import read_transformation
 
 Made = TypeVar("Made")

@@ -27,15 +27,17 @@ from verifier.robustness.mutators.defocus import defocus
 from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame, Metres, Pixels
 from verifier.robustness.mutators.geometric import Canvas, rotate_frame, truncate_frame
 from verifier.robustness.mutators.haze import extinction_per_m, haze
-from verifier.robustness.mutators.noise import additive_noise, salt_and_pepper, shifted_lines
 from verifier.robustness.mutators.photometric import (
     CHANNELS,
     HAZE_COLOUR,
+    additive_noise,
     alpha_blend,
     brightness,
     channel_dropout,
     contrast,
     jpeg,
+    salt_and_pepper,
+    shifted_lines,
 )
 
 MOST = sys.float_info.max

@@ -237,7 +237,7 @@ def _intervals(axis: Axes, result: CollisionResult, found: DetectorResult, speed
 
 
 def _closed_loop(axis: Axes, result: CollisionResult, found: DetectorResult) -> None:
-    loop, ends, chart = found.loop, found.loop_ends, found.map
+    loop, chart = found.loop, found.map
     assert loop is not None  # drawn only where there is one
     speeds = np.array([each.speed_mps for each in loop.points]) / result.unit_mps
     y = np.flatnonzero(chart.grid.distances_m == loop.first_report_m)
@@ -250,8 +250,10 @@ def _closed_loop(axis: Axes, result: CollisionResult, found: DetectorResult) -> 
               label="one report, one object: stopping no longer possible")  # fmt: skip
     axis.plot(speeds, [each.closer for each in loop.points], color="#d62728", marker="o", markersize=3,
               label="closed loop, every report drawn independently (Storm)")  # fmt: skip
-    if ends is not None:
-        axis.fill_between(speeds, ends[0], ends[1], color="#d62728", alpha=0.2, linewidth=0)
+    ends = [each.interval for each in loop.points if each.interval is not None]
+    if ends:
+        lower, upper = zip(*ends, strict=True)
+        axis.fill_between(speeds, lower, upper, color="#d62728", alpha=0.2, linewidth=0)
     axis.plot(speeds, [each.error_kept for each in loop.points], color="#1f77b4", linestyle="--", marker="s",
               markersize=3, label="closed loop, each car keeps its error")  # fmt: skip
     axis.set_ylim(-0.03, 1.03)

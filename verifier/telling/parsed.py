@@ -1,0 +1,90 @@
+"""A spec and its model as they were read, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from verifier.base.errors import one_line
+from verifier.base.words import counted
+from verifier.study.parsed import ParsedPlanner, ParsedRule, ParsedStudy, ParsedVariable
+
+
+def parsed_text(found: ParsedStudy) -> str:
+    """The text of `verify run --parse`: requirements, then the model, then what its chains are like."""
+    return "\n".join(map(one_line, _lines(found))) + "\n"
+
+
+def _lines(found: ParsedStudy) -> Iterator[str]:
+    for requirement in found.requirements:
+        yield f"{requirement.name}: {requirement.question}"
+    yield f"model {found.model}"
+    if found.step_s:
+        yield f"  a step takes {found.step_s} s, with {counted(found.frames, 'report')}"
+    if found.field_of_view_m is not None:
+        yield f"  field of view from {found.field_of_view_m[0]} to {found.field_of_view_m[1]} m"
+    if found.constants:
+        yield f"  constants {', '.join(f'{name} = {value}' for name, value in found.constants.items())}"
+    for each in found.variables:
+        yield f"  variable {_variable(each)}{', hidden' if each.hidden else ''}"
+    for move in found.world:
+        chances = "".join(f", {value} with {chance}" for value, chance in move.probability.items())
+        where = "" if move.admissible is None else f", admissible {move.admissible}"
+        yield f"  world {move.name} in {move.low}..{move.high}{chances}{where}"
+    for each in found.steers:
+        yield f"  input {_variable(each)}"
+    for name, condition in found.conditions.items():
+        yield f"  {name} {condition}"
+    for kind, named in (("quantity", found.quantities), ("label", found.labels), ("reward", found.rewards)):
+        for name, meaning in named.items():
+            yield f"  {kind} {name} = {meaning}"
+    for environment in found.environments:
+        yield f"environment {environment.name}"
+        for placed in environment.objects:
+            classes = placed.classes.items()
+            words = [name if when == "true" else f"{name} where {when}" for name, when in classes]
+            there = "" if placed.when == "true" else f", there where {placed.when}"
+            named_as = f" named {placed.name}" if placed.name else ""
+            further = "".join(f", {name} {_bin(where)}" for name, where in placed.at.items())
+            yield f"  {' or '.join(words)}{named_as} at {placed.distance_m} m{further}{there}"
+        for key, text in environment.changes.items():
+            yield f"  {key} = {text}"
+    for planner in found.planners:
+        yield from _planner(planner)
+    for case in found.cases:
+        states = counted(case.states, "state")
+        same = f"in {case.same} of them nothing depends on the report"
+        yield f"{case.case}: {states} before the end; {same}"
+    for remark in found.remarks:
+        yield f"note: {remark}"
+
+
+def _bin(where: str | Mapping[str, str]) -> str:
+    return where if isinstance(where, str) else " or ".join(f"{name} where {when}" for name, when in where.items())
+
+
+def _variable(each: ParsedVariable) -> str:
+    more = {"next": each.next, "default": each.default, "initial": each.initial}
+    said = "".join(f", {key} {value}" for key, value in more.items() if value is not None)
+    return f"{each.name} in {each.low}..{each.high}{said}"
+
+
+def _planner(planner: ParsedPlanner) -> Iterator[str]:
+    yield f"planner {planner.name}, kind {planner.kind}{f', {planner.file}' if planner.file else ''}"
+    for each in planner.memory:
+        yield f"  memory {_variable(each)}"
+    for name, text in planner.trackers.items():
+        yield f"  tracker {name} of {text}"
+    if planner.asks:
+        rows = "" if planner.rows is None else f", {planner.rows} rows"
+        yield f"  {', '.join(planner.asks)} -> {', '.join(planner.sets) or 'what the function gives'}{rows}"
+    for kind, rules in (("command", planner.commands), ("run", planner.runs), ("rule", planner.rules)):
+        for number, rule in enumerate(rules):
+            yield f"  {kind}s[{number}] {rule.when} -> {_sets(rule)}"
+
+
+def _sets(rule: ParsedRule) -> str:
+    if rule.reach is not None:
+        return f"reach {rule.reach} through {rule.through}"
+    if rule.stay:
+        return "stay"
+    return ", ".join(f"{name} = {value}" for name, value in rule.sets.items()) or "defaults"
