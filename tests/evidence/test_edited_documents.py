@@ -344,3 +344,17 @@ def test_a_rate_beside_its_run_is_one_of_it(key, value, place, tmp_path):
     with pytest.raises(InputError) as error:
         check_documents([of, read_document(path)])
     assert error.value.place.path == place
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda asked: asked["entries"][0].update(best=asked["entries"][0]["best"] / 2 + 0.1), "/entries/0/best"),
+        (lambda asked: asked["better"][0].__setitem__(1, 1 - asked["better"][0][1] + 0.25), "/better/0/1"),
+        (lambda asked: asked["better"].pop(), "/better"),
+    ],
+)
+def test_chances_of_a_comparison_add_up(change, place, tmp_path):
+    content = read("compare")
+    change(content["specs"][0]["requirements"][0])
+    assert refusal(content, tmp_path)[0] == f"/specs/0/requirements/0{place}"

@@ -17,6 +17,7 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.base.numbers import extreme_numbers
 from verifier.evidence.documents import Document, checked_document
+from verifier.evidence.following.comparisons import compare_misfits
 from verifier.evidence.following.rates import rate_against_run
 from verifier.evidence.following.runs import scenarios_left_out
 from verifier.evidence.measured import (
@@ -330,6 +331,7 @@ def _check_compare(document: Document) -> None:
             if spec["pareto"] is not None and len(spec["pareto"][name]) != configurations:
                 refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per configuration")
     _check_difference(document, "/engines/largest_difference", _compared_points(document))
+    refuse_misfits(document, compare_misfits(document.result))
     if document.content["gate"] is not None:
         stated_fraction(document, "/gate/max_drop", document.content["gate"]["max_drop"])
 

@@ -225,11 +225,7 @@ class SystemRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AssessResult:
-    """Result of `verify assess`.
-
-    Attributes:
-        grid: the key of each system -> the names of its data sets, in order; nothing may be left out below.
-    """
+    """Result of `verify assess`; `grid` names each system with its data sets, none of which may be left out."""
 
     schema: ClassVar[str] = "verifier.assess"
     version: ClassVar[int] = 1

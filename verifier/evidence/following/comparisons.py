@@ -1,0 +1,62 @@
+"""Whether the parts of a comparison follow from each other."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from verifier.analysis.comparison import non_dominated
+from verifier.evidence.following.numbers import Misfits, near, ordered
+from verifier.evidence.points import ROUNDING
+
+if TYPE_CHECKING:
+    from verifier.questions.compare.compare_result import CompareResult
+    from verifier.questions.compare.tables import RequirementComparison, SpecComparison
+
+
+def compare_misfits(result: CompareResult) -> Misfits:
+    """Chances that add up, and who is dominated."""
+    for s, spec in enumerate(result.specs):
+        for r, each in enumerate(spec.requirements):
+            yield from _chances(f"/specs/{s}/requirements/{r}", each)
+        yield from _pareto(f"/specs/{s}/pareto", spec)
+
+
+def _chances(where: str, each: RequirementComparison) -> Misfits:
+    """Somebody is best, one of two is better, and who is best is better than each other."""
+    best, better = [entry.best for entry in each.entries], each.better
+    if not near(math.fsum(best), 1):
+        yield f"{where}/entries/0/best", f"expected chances that add up to 1, these to {math.fsum(best)}"
+    if [len(row) for row in better] != [len(best)] * len(best):
+        yield f"{where}/better", "expected a row and a column of each configuration"
+        return
+    for k, row in enumerate(better):
+        for n, chance in enumerate(row):
+            if not near(chance + better[n][k], 1):
+                yield f"{where}/better/{k}/{n}", f"expected a chance that adds up to 1 with {better[n][k]}"
+        if best[k] > min((chance for n, chance in enumerate(row) if n != k), default=1.0) + ROUNDING:
+            yield f"{where}/entries/{k}/best", "expected at most the chance to be better than each other one"
+    for k, curve in enumerate(each.curves):
+        for n, rows in enumerate(zip(curve.lower, curve.upper, strict=True)):
+            for ends in zip(*rows, strict=True):
+                yield from ordered(f"{where}/curves/{k}/lower/{n}", ends, 0, 1)
+
+
+def _pareto(where: str, spec: SpecComparison) -> Misfits:
+    """Who is dominated follows from the probabilities in the worst scenarios."""
+    if spec.pareto is None:
+        return
+    known = {each.name: each for each in spec.requirements}
+    if not {spec.pareto.first, spec.pareto.second} <= known.keys():
+        yield where, "expected two requirements of the spec"
+        return
+    asked = [known[name] for name in (spec.pareto.first, spec.pareto.second)]
+    points = [
+        [entry.worst_point.probability * (1 if each.larger_is_better else -1) for entry in each.entries]
+        for each in asked
+    ]
+    follows = non_dominated(np.array(points).T).tolist()
+    if list(spec.pareto.non_dominated) != follows:
+        yield f"{where}/non_dominated", f"expected {follows}, which follows from the worst scenarios"
