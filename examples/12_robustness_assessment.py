@@ -12,8 +12,8 @@ Run it from anywhere: python examples/12_robustness_assessment.py
 from pathlib import Path
 
 from verifier.base.numbers import exact_text
-from verifier.robustness.assessment.judgement import assess
 from verifier.robustness.assessment.reader import read_assessment
+from verifier.robustness.assessment.request import assess
 
 mds, rms = read_assessment(Path(__file__).with_suffix(".toml")).assessments
 

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from verifier.base.documents import InputFile
 from verifier.base.errors import UsageError, shown
 from verifier.base.files import hashes_of_files, read_bytes
-from verifier.closedloop.data import ListedFile, data_record, input_files, logs_and_validation
+from verifier.base.options import named_files
+from verifier.closedloop.cutting import in_view, positive_by_path, windows
+from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import Logs
-from verifier.closedloop.settings import ClosedLoopSettings
+from verifier.closedloop.plausible import LogLimits
+from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
+from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings
+from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.closedloop.study import Progress, study, study_trace
 from verifier.closedloop.study_settings import StudySettings, study_settings
 from verifier.closedloop.traces import Trace
 from verifier.closedloop.trade_offs import TradeOffs
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.document import read_counts
 from verifier.study.provenance import own_versions
 
 
@@ -57,8 +70,7 @@ class ClosedLoopRequest:
         """The logs to judge by, and those that standardize the scores, None where they are the same; read once.
 
         Raises:
-            UsageError, InputError: as `verifier.closedloop.data.logs_and_validation`; or matching asks for rectangles
-                that the logs have not.
+            UsageError, InputError: as `logs_and_validation`; or matching asks for rectangles that the logs have not.
         """
         return self._read[:2]
 
@@ -118,3 +130,146 @@ def _trace(run: str, logs: Logs, validation: Logs | None, study: StudySettings) 
     if not comma or not level >= 0:
         raise refusal
     return study_trace(logs, validation, study, log, source, level)
+
+
+TABLES = ("logs.*", "images.*", "people.*", "remarks.txt", "detections/*")
+EVERY, VIEW_DEG = 5, 45.0
+UNITS = {"window": "s", "longest_gap": "s", "field_of_view": "deg", "range": "m", "position_error": "m"}
+UNITS |= {"speed": "mps", "greatest_speed": "mps"}
+PAIRED = "all sources are drawn from the same random numbers, so that they differ by their counts alone"
+REDRAWN = "detections drawn independently on the same drive, from other random numbers"
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A file that logs are read from: what for, its name without the folders above, and where it is."""
+
+    role: str
+    name: str
+    path: Path
+
+
+def input_files(settings: ClosedLoopSettings) -> list[ListedFile]:
+    """Every file that the logs are read from; what is missing is left for the readers to say."""
+    files: list[ListedFile] = []
+    if settings.format == "tables":
+        files += _of_folder("logs", settings.logs)
+    else:
+        files += _below("logs", settings.logs)
+        for path in named_files("--detections", settings.detections).values():
+            files += _below("detections", path)
+        for path in named_files("--cm", settings.cm).values():
+            files += _below("confusion", path)
+        for role in ("frames", "positions", "matrix"):
+            if getattr(settings, role):
+                files += _below(role, getattr(settings, role))
+    if settings.validation not in (SELF, DRAWN):
+        files += _of_folder("validation", settings.validation)
+    return list(dict.fromkeys(files))
+
+
+def logs_and_validation(settings: ClosedLoopSettings) -> tuple[Logs, Logs | None]:
+    """The logs to judge by, and those that standardize the scores; None where they are the same.
+
+    Raises:
+        UsageError, InputError: as the readers.
+    """
+    apart = None if settings.validation in (SELF, DRAWN) else read_logs(settings.validation, _limits(settings))
+    if settings.format == "tables":
+        return read_logs(settings.logs, _limits(settings)), apart
+    drive = _read(settings)
+    if settings.format == "fieldsafe":
+        counts = {name: read_counts(path) for name, path in named_files("--cm", settings.cm).items()}
+        if settings.validation == DRAWN:
+            apart = _drawn(replace(drive, remarks=(*drive.remarks, REDRAWN)), counts, settings, 1)
+        drive = _drawn(drive, counts, settings, 0)
+    if settings.window is not None:
+        drive = windows(drive, settings.window)
+    return positive_by_path(drive, settings.control_radius), apart
+
+
+def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:
+    """The choices about the data that can change a number, by name."""
+    validation = settings.validation if settings.validation in (SELF, DRAWN) else "other"
+    record: dict[str, Any] = {"format": settings.format, "validation": validation}
+    for name, value in settings.of_formats.items():
+        if name not in ("frames", "positions", "matrix"):
+            own = f"{name}_{UNITS[name]}" if name in UNITS else name
+            record[own] = list(named_files("", value)) if name in ("detections", "cm") else value
+    if settings.format == "fieldsafe":
+        record |= {"every": settings.every or EVERY, "field_of_view_deg": settings.field_of_view or VIEW_DEG}
+    return record
+
+
+def _read(settings: ClosedLoopSettings) -> Logs:
+    """The drives of another format, with what is looked at."""
+    people: dict[str, Any] = {"people": settings.people} if settings.people else {}
+    sources = named_files("--detections", settings.detections)
+    if settings.format == "nuscenes":
+        logs = nuscenes_logs(settings.logs, sources, ignore=settings.ignore, limits=_limits(settings), **people)
+    elif settings.format == "kitti_tracking":
+        chosen = settings.logs, sources, settings.speed or 0.0, settings.frames, settings.sequence or None
+        logs = kitti_tracking_logs(*chosen, ignore=settings.ignore, **people)
+    else:
+        files = settings.logs, settings.positions, settings.matrix
+        logs = fieldsafe_logs(*files, every=settings.every or EVERY, limits=_limits(settings))
+    angle = _view_deg(settings)
+    if angle is None and settings.range is None:
+        return logs
+    return in_view(logs, math.radians(angle or 180.0), settings.range or math.inf)
+
+
+def _view_deg(settings: ClosedLoopSettings) -> float | None:
+    """Half the angle of the field of view; None for all around."""
+    if settings.field_of_view is None:
+        return VIEW_DEG if settings.format == "fieldsafe" else None
+    return None if settings.field_of_view == 180 else float(settings.field_of_view)
+
+
+def _limits(settings: ClosedLoopSettings) -> LogLimits:
+    usual = LogLimits()
+    return LogLimits(
+        usual.longest_gap_s if settings.longest_gap is None else settings.longest_gap,
+        usual.greatest_speed_mps if settings.greatest_speed is None else settings.greatest_speed,
+    )
+
+
+def _drawn(logs: Logs, counts: Mapping[str, ConfusionCounts], settings: ClosedLoopSettings, stream: int) -> Logs:
+    """The logs with a source per confusion file, all from the same random numbers, so that they differ by no luck."""
+    angle = math.radians(_view_deg(settings) or 180.0)
+    drawing = Drawing(angle, settings.position_error or 0.0, empty_columns=settings.empty_columns or "error")
+    if len(counts) > 1:
+        logs = replace(logs, remarks=(*logs.remarks, PAIRED))
+    for name, table in counts.items():
+        rng = np.random.default_rng([settings.seed, stream])
+        logs = drawn_detections(logs, table, _class_of(settings, name, table), rng, name, drawing)
+    return logs
+
+
+def _class_of(settings: ClosedLoopSettings, name: str, counts: ConfusionCounts) -> str:
+    if settings.person is not None:
+        return settings.person
+    known = sorted(frozenset().union(*counts.labels))
+    if len(known) != 1:
+        raise UsageError(f"--cm {name}: say which class are people: --class NAME; it has {', '.join(known)}")
+    return known[0]
+
+
+def _of_folder(role: str, folder: str) -> Iterator[ListedFile]:
+    """The tables of a folder of logs."""
+    root = Path(folder)
+    for pattern in TABLES:
+        for path in sorted(root.glob(pattern)):
+            if path.is_file():
+                yield ListedFile(role, path.relative_to(root).as_posix(), path)
+
+
+def _below(role: str, path: str) -> Iterator[ListedFile]:
+    """A file, or the text files in a folder."""
+    target = Path(path)
+    if target.is_file():
+        yield ListedFile(role, target.name, target)
+    elif target.is_dir():
+        for file in sorted(target.rglob("*.txt")):
+            if file.is_file():
+                yield ListedFile(role, f"{target.resolve().name}/{file.relative_to(target).as_posix()}", file)
