@@ -25,7 +25,8 @@ from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.pipeline import verified
-from verifier.study.case import Study, read_inputs
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions
 
 MODEL = """

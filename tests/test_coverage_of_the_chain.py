@@ -14,7 +14,8 @@ from scipy.stats import beta
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.checking.process import StormProcess
 from verifier.pipeline import verified
-from verifier.study.case import Study, read_inputs
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions
 
 RECALLS = (0.95, 0.85, 0.7)  # of pedestrians, by bin of 10 m

@@ -89,7 +89,8 @@ def markov_chain(spec: File, cm: File, *, system: SystemModel | None = None, **c
     """
     from verifier.base.keywords import settings_from
     from verifier.pipeline import chain_of
-    from verifier.study.case import Study, read_inputs
+    from verifier.study.case import Study
+    from verifier.study.inputs import read_inputs
     from verifier.study.options import RunOptions
 
     options = settings_from(RunOptions, choices)

@@ -28,7 +28,7 @@ from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
 from verifier.language.specs.specification import expand_lets
-from verifier.study.case import Case, Study, clock_of, read_inputs
+from verifier.study.case import Case, Study, clock_of
 from verifier.study.collection import (
     CheckedCase,
     Judging,
@@ -39,6 +39,7 @@ from verifier.study.collection import (
     with_plans,
 )
 from verifier.study.expecting import answers_of
+from verifier.study.inputs import read_inputs
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.profile import Profile, profiles

@@ -31,7 +31,8 @@ from verifier.cli import main
 from verifier.closedloop.logfiles import write_logs
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.manifest import Entry, manifest_of, read_manifest
-from verifier.study.case import Inputs, Study
+from verifier.study.case import Study
+from verifier.study.inputs import Inputs
 from verifier.study.options import RunOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -15,7 +15,8 @@ from verifier.base.documents import json_values, read_document
 from verifier.base.errors import InputError, UsageError
 from verifier.checking.settings import EngineSettings
 from verifier.pipeline import verify_spec
-from verifier.study.case import Study, read_inputs
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions, Selection
 from verifier.study.results import RunResult
 

@@ -11,7 +11,8 @@ from world_specs import matrices_of, spec_of
 
 from verifier.checking.settings import EngineSettings
 from verifier.pipeline import verify_spec
-from verifier.study.case import Study, read_inputs
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions, Selection
 
 POINTS = RunOptions(confidence=None)

@@ -19,14 +19,13 @@ it fails the formula (side "lower") or meets it ("upper"). Decided:
 That the system is that of a model and a formula is not decided here: `verify evidence check` rebuilds it.
 """
 
-import decimal
 import functools
 import json
 import math
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -36,16 +35,15 @@ LARGEST = 2**53
 MOST_ITEMS = 5_000_000  # of the rarer kind in one column
 STAKES = (17037, 66987, 146447, 250000, 370590, 500000, 629410, 750000, 853553, 933013, 982963, 1000000)  # millionths
 SHARES = (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 13)  # of the stakes, in 24ths
-UPWARDS = decimal.Context(50, decimal.ROUND_CEILING, decimal.MIN_EMIN, decimal.MAX_EMAX)
+UPWARDS = Context(50, ROUND_CEILING, MIN_EMIN, MAX_EMAX)
 DUAL = {"holds": "fails", "fails": "holds", "&": "|", "|": "&", "U": "R", "R": "U"}
-Drive = tuple[int, int]  # how many items it holds that were reported in one way, and how many at all
 Column = tuple[list[int], list[int], int]  # ends of each report's rate, and the 1 that they are parts of
 Columns = dict[tuple[int, int], Column]  # by bin and true label; what is not there may be anything
 May = Callable[[int, int], bool]  # whether a run may go from one state to another
 Atom = tuple[int, int, int]  # a node of the formula, with this window (-1: without end) in place of its own
 
 
-class Rejected(ValueError):  # noqa: N818
+class Rejected(Exception):  # noqa: N818
     """A certificate that proves nothing; the message begins with the place of what is wrong."""
 
 
@@ -77,7 +75,7 @@ def tail_is_at_most(total: int, least: int, billionths: int, bound: Fraction) ->
         return bound >= 1  # the median is not below `least`
     demand(min(least, rest) <= MOST_ITEMS, "/region/columns", f"more than {MOST_ITEMS} of the rarer kind")
     few, rare, usual = (least, billionths, other) if least <= rest else (rest, other, billionths)
-    with decimal.localcontext(UPWARDS):
+    with localcontext(UPWARDS):
         chance = Decimal(1)
         for bit in f"{total - few:b}":
             chance = chance * chance * (Decimal(usual) / BILLION if bit == "1" else 1)
@@ -94,7 +92,7 @@ def tail_is_at_most(total: int, least: int, billionths: int, bound: Fraction) ->
         return chance * series * bound.denominator <= bound.numerator
 
 
-def capital_is_at_least(drives: list[Drive], largest: int, billionths: int, goal: Fraction) -> bool:
+def capital_is_at_least(drives: list[tuple[int, int]], largest: int, billionths: int, goal: Fraction) -> bool:
     """Whether betting that a rate exceeds m = billionths / 10^9 has made 1 into at least `goal` over the drives.
 
     sum_j p_j prod_d (1 + s_j (X_d / (B m) - N_d / B)) for hits X_d and items N_d of each drive, at most B = largest.
@@ -110,7 +108,7 @@ def capital_is_at_least(drives: list[Drive], largest: int, billionths: int, goal
     return bool(capital * goal.denominator >= 24 * one ** len(drives) * goal.numerator)
 
 
-def is_lower_end(end: int, drives: list[Drive], largest: int | None, rule: Any, tail: Fraction) -> bool:
+def is_lower_end(end: int, drives: list[tuple[int, int]], largest: int | None, rule: Any, tail: Fraction) -> bool:
     """Whether the rate exceeds `end` billionths with probability 1 - tail, as shown by (hits, items) of drives.
 
     With `largest`, drives are independent; with an ICC, items of a drive are correlated at most so (Kish 1965);
@@ -121,11 +119,10 @@ def is_lower_end(end: int, drives: list[Drive], largest: int | None, rule: Any, 
         return end == 0
     if largest is not None:
         return capital_is_at_least(held, largest, end, 1 / tail)
-    hits, total = sum(hits for hits, _ in held), sum(items for _, items in held)
-    rest = total - hits
+    hits, rest = sum(hits for hits, _ in held), sum(items - hits for hits, items in held)
     if rule["icc"] is not None:
         spread = sum(items * (1 + (items - 1) * Fraction(rule["icc"])) for _, items in held)
-        hits, rest = total * hits // spread, -(-total * rest // spread)
+        hits, rest = (hits + rest) * hits // spread, -(-(hits + rest) * rest // spread)
     return hits > 0 and tail_is_at_most(hits + rest, hits, end, tail)
 
 
@@ -359,11 +356,7 @@ class Proof:
 
 
 def check(certificate: Any) -> list[Fraction | None]:
-    """The proven bound for each initial state; None where nothing is claimed.
-
-    Raises:
-        Rejected: a step does not hold, or cannot be decided; the message names it.
-    """
+    """The proven bound for each initial state, None where nothing is claimed; Rejected says what does not hold."""
     try:
         head, side, boxes = (certificate["schema"], certificate["version"]), certificate["side"], certificate["boxes"]
         demand(head == ("verifier.certificate", 4), "/schema", "expected verifier.certificate version 4")
@@ -381,8 +374,6 @@ def check(certificate: Any) -> list[Fraction | None]:
             demand(claim is None or fits, f"/claimed/{k}", f"claims the bound {claim!r}, not {float(proven)!r}")
             bounds.append(None if claim is None else proven)
         return bounds
-    except Rejected:
-        raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise Rejected(f"the document: not a certificate ({type(error).__name__}: {error})") from None
 
@@ -390,14 +381,13 @@ def check(certificate: Any) -> list[Fraction | None]:
 def main(path: Path) -> int:
     """Check every certificate of a bundle (a folder or a zip archive) and print what it proves."""
     folder = (path if path.is_dir() else zipfile.Path(path)) / "certificates"
-    texts = {file.name: file.read_bytes() for file in folder.iterdir()}
-    wrong = 0
+    texts, wrong = {file.name: file.read_bytes() for file in folder.iterdir()}, 0
     for name, text in sorted(texts.items()):
         try:
             certificate = json.loads(text)
             bounds = ["-" if bound is None else repr(float(bound)) for bound in check(certificate)]
             print(f"{name}: proven: P {'>=' if certificate['side'] == 'lower' else '<='} {', '.join(bounds)}")
-        except ValueError as error:
+        except (Rejected, ValueError) as error:
             wrong += 1
             print(f"{name}: REJECTED: {error}")
     print(f"{len(texts) - wrong} of {len(texts)} certificates proven; not decided: whether they are about the model")

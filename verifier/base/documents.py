@@ -1,5 +1,4 @@
-"""Documents as frozen dataclasses: a result of this program is written from its type, read into it, and its JSON
-Schema follows from it.
+"""Documents as frozen dataclasses: a result is written from its type and read into it, and its JSON Schema follows.
 
 | a field of type | is in the JSON |
 |---|---|

@@ -11,7 +11,8 @@ from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
 from verifier.questions.explain.explaining import explained, read_traced
 from verifier.questions.settings import ExplanationSettings
-from verifier.study.case import Study, read_inputs
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
 from verifier.telling.explain import explain_table
 from verifier.telling.figures.drawing import figure_bytes
 from verifier.telling.figures.explain import explain_figure

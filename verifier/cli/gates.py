@@ -13,8 +13,9 @@ from verifier.base.files import read_json
 from verifier.checking.process import StormProcess
 from verifier.pipeline import verified
 from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share
-from verifier.study.case import Inputs, Study, read_inputs
+from verifier.study.case import Study
 from verifier.study.gates import BaselineFile, DropGate, Gates, NewRequirement, Regression
+from verifier.study.inputs import Inputs, read_inputs
 from verifier.study.options import RunOptions
 from verifier.study.results import RunResult
 

@@ -13,7 +13,8 @@ from verifier.cli.terminal import progress_bar
 from verifier.questions.require.question import question_of
 from verifier.questions.require.requiring import required
 from verifier.questions.settings import RequirementSettings
-from verifier.study.case import Study, read_inputs
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
 from verifier.telling.require import require_table
 
 WITHOUT_ROWS = ("requirement", "planner", "outcome", "bin", "label", "required_recall")

@@ -16,7 +16,8 @@ from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.pipeline import export_chain, require_one_case, verified
 from verifier.questions.settings import RunSettings
-from verifier.study.case import Inputs, Study, read_inputs, read_spec_and_model
+from verifier.study.case import Study
+from verifier.study.inputs import Inputs, read_inputs, read_spec_and_model
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.parsed import ParsedStudy, parsed_study

@@ -15,14 +15,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.channel_test import ClassTest, Drawn, class_tests, classes_drawn, drawn_together
 from verifier.analysis.confidence import Data, data_of_run
-from verifier.analysis.intervals.drive_items import weighted_matrices
 from verifier.analysis.intervals.measured import Measured, measured
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Objective, build_objective
@@ -30,23 +28,18 @@ from verifier.analysis.quantities import Conditional, Gained, Quantile
 from verifier.analysis.vacuity import Findings, find_vacuity
 from verifier.base.budget import Clock
 from verifier.base.cache import Cache, array_bytes
-from verifier.base.errors import NoAnswerError, UsageError, unknown_name
-from verifier.base.files import read_text
+from verifier.base.errors import NoAnswerError, UsageError
 from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.product import Product
 from verifier.checking.requirements import AbstractFormula, abstracted
-from verifier.language.expressions import Source, check_type
 from verifier.language.expressions.syntax import Node, children
-from verifier.language.specs import Requirement, Specification, read_spec
-from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read_confusion
-from verifier.perception.confusion.counts import Sequences
-from verifier.perception.confusion.mix import MixedMatrices
+from verifier.language.specs import Requirement
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.study.inputs import Inputs
 from verifier.study.options import RunOptions
 from verifier.study.points import Numbers
-from verifier.study.scenarios import Block, Grid, checked_names, make_grid, selected_requirements
-from verifier.systems.model import SystemModel
-from verifier.systems.reader import read_model
+from verifier.study.scenarios import Block, Grid, selected_requirements
 from verifier.systems.rewards import Gains, gains_of, gains_of_time
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import Skeleton, build_skeleton
@@ -60,89 +53,6 @@ def clock_of(options: RunOptions, checks: int) -> Clock:
     """The time of so many formulas on chains, together."""
     limit = options.engines.timeout_s
     return Clock(None if limit is None else limit * max(checks, 1))
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The files of a run, read and checked against each other."""
-
-    spec: Specification
-    model: SystemModel
-    confusion: ConfusionFile
-
-    @property
-    def title(self) -> str:
-        """What the matrices are, for people."""
-        return self.confusion.matrices.title or Path(self.confusion.name).stem
-
-    def grid(self, options: RunOptions) -> Grid:
-        """The scenario grid that spec and options ask for."""
-        return make_grid(self.spec, self.model, options.selection)
-
-    def matrices(self, options: RunOptions) -> ConfusionMatrices:
-        """The matrices to use: those of the file or their sum over all bins, with the weights of the bounds.
-
-        Point, intervals and bounds are made from the same weights: so the point lies within its bounds.
-
-        Raises:
-            UsageError: the file does not know what the weights need.
-        """
-        strata = self.mixed(options)
-        if strata is not None:
-            return strata.matrices()
-        matrices = self.confusion.matrices.canonical() if options.canonical else self.confusion.matrices
-        return weighted_matrices(matrices, self.sequences(options), options.weights)
-
-    def mixed(self, options: RunOptions) -> MixedMatrices | None:
-        """The matrices by the bins of the variable that is weighed, where one is."""
-        found = self.confusion.mixed
-        return found.canonical() if found is not None and options.canonical else found
-
-    def sequences(self, options: RunOptions) -> Sequences | None:
-        """The counts by sequence behind these matrices, where the file has them."""
-        found = self.confusion.sequences
-        return found.canonical() if found is not None and options.canonical else found
-
-
-def read_inputs(
-    spec_path: str | Path,
-    confusion_path: str | Path,
-    options: RunOptions = RunOptions(),
-    system: SystemModel | None = None,
-) -> Inputs:
-    """Read spec, system model and matrices; VerifierError as `verifier.pipeline.verify_spec`.
-
-    `system` is the model that the spec names, read before and given further planners.
-    """
-    spec, model = read_spec_and_model(spec_path, options, system)
-    kept = sorted(model.placed_by)
-    for name in kept:
-        if name in options.where:
-            raise UsageError(f"--where chooses a bin of '{name}', and the model says in which its objects are")
-    confusion = read_confusion(confusion_path, options.where, options.score_threshold, options.mix, kept)
-    known = {each.name for each in confusion.matrices.variables}
-    for environment, objects in model.environments.items():
-        for index, placed in enumerate(objects):
-            for name in sorted(placed.at.keys() - known):
-                place = model.at(f"{model.object_path(environment, index)}.at.{name}")
-                _, hint = unknown_name("variable", name, confusion.further)
-                raise place.error(f"the matrices have no variable '{name}'", None, hint)
-    return Inputs(spec, model, confusion)
-
-
-def read_spec_and_model(
-    spec_path: str | Path, options: RunOptions, system: SystemModel | None = None
-) -> tuple[Specification, SystemModel]:
-    """The spec and its model, checked against each other; as `read_inputs`."""
-    spec = read_spec(spec_path)
-    model = read_model(spec.model) if system is None else system
-    if system is not None and hashlib.sha256(read_text(spec.model)[1]).hexdigest() != system.sha256:
-        raise UsageError(f"{spec_path} names the model {spec.model_name}, and the system was read from {system.file}")
-    chosen = spec.planners if spec.planners and "all" not in spec.planners else tuple(model.planners)
-    spec = checked_names(spec, model, chosen)
-    if options.selection.initial is not None:
-        check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
-    return spec, model
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,9 @@ from verifier.language.expressions.syntax import Node, Operation, conjunction
 from verifier.language.specs import Requirement, Specification, check_names
 from verifier.study.options import Selection
 from verifier.systems.behaviour import questions_of
+from verifier.systems.constants import Setting
 from verifier.systems.memory import tells_frames_apart
-from verifier.systems.model import Setting, System, SystemModel
+from verifier.systems.model import System, SystemModel
 from verifier.systems.model_parts import ENDED, Planner
 
 LARGEST_GRID = 100_000

@@ -25,11 +25,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TypeAlias
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.toml import Element
-from verifier.language.expressions import Source, evaluate, exact_number, replace_atoms, substitute, to_text
+from verifier.language.expressions import Source, evaluate, exact_number, replace_atoms, substitute
 from verifier.language.expressions.syntax import (
     TRUE,
     Boolean,
@@ -40,6 +39,7 @@ from verifier.language.expressions.syntax import (
     conjunction,
     names_in,
 )
+from verifier.systems.constants import Setting, constant_settings, constant_values, refuse_unmet
 from verifier.systems.model_parts import (
     EMPTY_CLASS,
     ENDED,
@@ -61,8 +61,6 @@ LARGEST_BOUND = 2**31
 """Size of the ends of a range."""
 _OUTSIDE = re.compile(r"planners\.(\w+)\.(?:asks|commands|memory|sets)(?:\[\d+\]|\.\w+)")
 """Keys of what may stand in the file of a planner."""
-
-Setting: TypeAlias = int | Fraction | str
 
 
 @dataclass(frozen=True)
@@ -237,8 +235,8 @@ class SystemModel:
             InputError: constants or abbreviations that depend on each other in a circle, a division by zero, a
                 range that is empty or not of whole numbers, or a constraint that the constants do not meet.
         """
-        constants = _constant_values(self, _constant_settings(self, settings))
-        _refuse_unmet(self, constants)
+        constants = constant_values(self, constant_settings(self, settings))
+        refuse_unmet(self, constants)
         resolve = _Resolver({name: Number(value) for name, value in constants.items()}, self)
         return System(
             self,
@@ -375,33 +373,3 @@ def bounded(system: System, path: str, named: Memory | Draw | Decision) -> Bound
 def _with_pick(planner: Planner, settings: Mapping[str, Setting]) -> Planner:
     pick = settings.get(f"{planner.name}.pick")
     return planner if pick is None else replace(planner, pick=str(pick))
-
-
-def _constant_settings(model: SystemModel, settings: Mapping[str, Setting]) -> dict[str, int | Fraction]:
-    known = {f"{name}.pick" for name, each in model.planners.items() if each.chooses} | set(model.constants)
-    found: dict[str, int | Fraction] = {}
-    for name, value in settings.items():
-        if name not in known:
-            raise UsageError(": ".join(unknown_name("constant", name, known)))
-        if name in model.constants:
-            if isinstance(value, str):
-                raise UsageError(f"constant {name}: expected a number, got {value!r}")
-            found[name] = value
-    return found
-
-
-def _constant_values(model: SystemModel, settings: Mapping[str, int | Fraction]) -> dict[str, int | Fraction]:
-    """Every constant's number; constants may be defined by others, in any order but not in a circle."""
-    values: dict[str, int | Fraction] = dict(settings)
-    defined = {name: node for name, node in model.constants.items() if name not in values}
-    for name in dependency_order(defined, model.at("constants")):
-        values[name] = exact_number(defined[name], values, model.at(f"constants.{name}"))
-    return {name: values[name] for name in model.constants}
-
-
-def _refuse_unmet(model: SystemModel, constants: Mapping[str, int | Fraction]) -> None:
-    for index, constraint in enumerate(model.constraints):
-        source = model.at(f"constraints[{index}]")
-        if not evaluate(constraint, constants, source):
-            values = ", ".join(f"{name} = {constants[name]}" for name in sorted(names_in(constraint)))
-            raise source.error(f"expected {to_text(constraint)}, got {values}", None, "change the constants")

@@ -47,26 +47,9 @@ from verifier.systems.planners.prism import module_of
 from verifier.systems.planners.table_files import table_of
 
 TABLES = (
-    "name",
-    "source",
-    "step_s",
-    "frame_s",
-    "constants",
-    "constraints",
-    "variables",
-    "world",
-    "inputs",
-    "admissible",
-    "quantities",
-    "labels",
-    "rewards",
-    "weight",
-    "field_of_view",
-    "environments",
-    "initial",
-    "terminal",
-    "planners",
-)
+    "name", "source", "step_s", "frame_s", "constants", "constraints", "variables", "world", "inputs", "admissible",
+    "quantities", "labels", "rewards", "weight", "field_of_view", "environments", "initial", "terminal", "planners",
+)  # fmt: skip
 _ENVIRONMENT = ("objects", "set", "next", "labels", "initial", "terminal", "weight")
 _ELSEWHERE: tuple[PlannerKind, ...] = ("table", "gr1c", "prism")
 _PLANNER_KEYS: dict[str, tuple[PlannerKind, ...]] = {

@@ -13,7 +13,7 @@ from verifier.base.errors import InputError, Place, VerifierError, shown
 from verifier.evidence.bundle.layout import path_of_planner
 from verifier.evidence.bundle.request import REQUEST_FILE, Request
 from verifier.evidence.context import CaseContext, read_context
-from verifier.study.case import Inputs, read_inputs
+from verifier.study.inputs import Inputs, read_inputs
 from verifier.systems.model_parts import files_of
 
 _PREFIX = "verify-bundle-"

@@ -41,8 +41,9 @@ from verifier.questions.compare.gating import gate_of
 from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
 from verifier.questions.compare.tables import Configuration, Drawn, SpecComparison
-from verifier.study.case import Case, Study, clock_of, read_inputs
+from verifier.study.case import Case, Study, clock_of
 from verifier.study.collection import CheckedCase, Judging, collected
+from verifier.study.inputs import read_inputs
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
 from verifier.study.points import Point
 from verifier.study.provenance import (

@@ -46,7 +46,8 @@ from verifier.robustness.assessment.level_draws import (
     share_interval,
 )
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
-from verifier.study.case import Study, read_inputs
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions, Selection
 from verifier.study.results import RequirementResult, RunResult, engines_of
 from verifier.study.scenarios import checked_names, make_grid, refuse_others

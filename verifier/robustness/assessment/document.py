@@ -20,7 +20,6 @@ from verifier.robustness.assessment.result import AssessmentResult, SystemResult
 
 T = TypeVar("T")
 Told: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|no target)$")]
-"""A verdict."""
 ToldOfLevel: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|vacuous)$")]
 Grade: TypeAlias = Annotated[int, Limits(ge=1, le=5)]
 Level: TypeAlias = float | Literal["inf"] | None
