@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -19,7 +18,9 @@ from verifier.perception.confusion.document_dependence import check_dependence
 from verifier.perception.confusion.document_tracks import TracksReader
 from verifier.perception.confusion.document_variables import (
     ORDER_HINT,
+    distance_range,
     escaped,
+    extended,
     is_number,
     read_variables,
     where_json,
@@ -252,12 +253,14 @@ class DocumentReader:
                 got = sorted(entry) if isinstance(entry, dict) else entry
                 raise self.fail(path, f"expected an object with {listed} and 'counts', got {shown(got)}")
             self._check_where(path, entry, variables, inner[index % len(inner)])
-            bounds = self._range(f"{path}/distance_m", entry["distance_m"], index >= len(found) - len(inner))
+            bounds = distance_range(
+                f"{path}/distance_m", entry["distance_m"], index >= len(found) - len(inner), self.fail
+            )
             if index % len(inner):
                 if list(bounds) != edges[-2:]:
                     raise self.fail(f"{path}/distance_m", "expected the range of the bin before it", ORDER_HINT)
             else:
-                edges = self._extended(edges, f"{path}/distance_m", *bounds)
+                edges = extended(edges, f"{path}/distance_m", *bounds, self.fail)
             counts[:, index] = self._members(f"{path}/counts", entry["counts"], size, members)
             if contexts is not None and divided is not None:
                 for number, matrix in contexts.bin(f"{path}/contexts", entry["contexts"]).items():
@@ -271,16 +274,6 @@ class DocumentReader:
             return Bins(tuple(edges), variables), counts, divided
         except UsageError as error:
             raise self.fail("/variables", str(error)) from None
-
-    def _extended(self, edges: list[float], path: str, low: float, high: float) -> list[float]:
-        if edges and low != edges[-1]:
-            relation = "overlaps or precedes" if low < edges[-1] else "leaves a gap after"
-            raise self.fail(
-                path,
-                f"bin [{low:g}, {high:g}) {relation} the bin that ends at {edges[-1]:g} m",
-                "bins are half-open, sorted, and each begins where the one before it ends",
-            )
-        return [*edges, high] if edges else [low, high]
 
     def _check_where(self, path: str, entry: dict[str, Any], variables: tuple[Variable, ...], at: Any) -> None:
         expected = where_json(variables, at)
@@ -378,24 +371,6 @@ class DocumentReader:
                 f"the counts of the sequences do not add up to /bins/{at_bin}/counts at predicted {predicted}, "
                 f"true {true}",
             )
-
-    def _range(self, path: str, found: Any, last: bool) -> tuple[float, float]:
-        if not isinstance(found, list) or len(found) != 2:
-            raise self.fail(path, f"expected [low, high] in metres, got {shown(found)}")
-        low = self._metres(f"{path}/0", found[0])
-        if found[1] is None:
-            if not last:
-                raise self.fail(f"{path}/1", "only the last bin may be without an upper end")
-            return low, math.inf
-        high = self._metres(f"{path}/1", found[1])
-        if not low < high:
-            raise self.fail(path, f"expected low < high, got {shown(found)}")
-        return low, high
-
-    def _metres(self, path: str, found: Any) -> float:
-        if not is_number(found) or not 0 <= found <= 1e9:
-            raise self.fail(path, f"expected a distance in metres from 0 to 1e9, got {shown(found)}")
-        return float(found)
 
     def _counts(
         self, path: str, found: Any, size: int, row_of: str = "predicted label", column_of: str = "true label"

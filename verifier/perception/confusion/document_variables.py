@@ -85,3 +85,36 @@ def is_number(found: Any) -> bool:
 def escaped(key: str) -> str:
     """A key as it stands in a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")
+
+
+def extended(edges: list[float], path: str, low: float, high: float, fail: Fail) -> list[float]:
+    """The edges with those of the next bin, which begins where the one before it ends."""
+    if edges and low != edges[-1]:
+        relation = "overlaps or precedes" if low < edges[-1] else "leaves a gap after"
+        raise fail(
+            path,
+            f"bin [{low:g}, {high:g}) {relation} the bin that ends at {edges[-1]:g} m",
+            "bins are half-open, sorted, and each begins where the one before it ends",
+        )
+    return [*edges, high] if edges else [low, high]
+
+
+def distance_range(path: str, found: Any, last: bool, fail: Fail) -> tuple[float, float]:
+    """The ends of a distance bin in metres; only the last one may be without an upper end."""
+    if not isinstance(found, list) or len(found) != 2:
+        raise fail(path, f"expected [low, high] in metres, got {shown(found)}")
+    low = _metres(f"{path}/0", found[0], fail)
+    if found[1] is None:
+        if not last:
+            raise fail(f"{path}/1", "only the last bin may be without an upper end")
+        return low, math.inf
+    high = _metres(f"{path}/1", found[1], fail)
+    if not low < high:
+        raise fail(path, f"expected low < high, got {shown(found)}")
+    return low, high
+
+
+def _metres(path: str, found: Any, fail: Fail) -> float:
+    if not is_number(found) or not 0 <= found <= 1e9:
+        raise fail(path, f"expected a distance in metres from 0 to 1e9, got {shown(found)}")
+    return float(found)
