@@ -1,5 +1,6 @@
 """The kernel: nothing false passes, everything the program makes does, and another checker says the same."""
 
+import contextlib
 import itertools
 import json
 import operator
@@ -306,6 +307,16 @@ def test_windows_of_any_length_are_decided_or_refused_soon():
             else:
                 with pytest.raises(kernel.Rejected, match=r"may decide against|has to meet"):
                     kernel.check(content)
+
+
+@pytest.mark.parametrize("work", [0, 5, 30, 100])
+def test_what_would_take_too_long_to_show_is_refused_and_no_error(work, monkeypatch):
+    """Bounds are wider then, and certificates prove what they can."""
+    monkeypatch.setattr("verifier.analysis.robust.staying._MOST_WORK", work)
+    for seed in range(4):
+        for content in certificates(2000 + seed, "(G F p) -> (G F q)", ended=0, states=4):
+            with contextlib.suppress(kernel.Rejected):
+                kernel.check(content)
 
 
 class TestAlone:

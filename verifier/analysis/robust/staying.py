@@ -24,7 +24,7 @@ Edges: TypeAlias = "Mapping[int, set[int]]"
 
 _TRUE: Terms = frozenset({frozenset()})
 _FALSE: Terms = frozenset()
-_MOST_WORK = 1_000_000
+_MOST_WORK = 300_000
 """Terms that are compared, and states that are looked at, for one system."""
 
 
@@ -91,6 +91,8 @@ class Staying:
         """
         try:
             states = sorted(members)
+            if not all(map(self.reaches, states)):
+                return None
             return self._component(system, states, {state: system.moves(state, _anywhere) for state in states})
         except _TooMuchError:
             return None
@@ -229,6 +231,7 @@ class Staying:
             raise _TooMuchError
 
     def _conjunction(self, one: Terms, other: Terms) -> Terms:
+        self._spend(len(one) * len(other))
         return self._least({a | b for a in one for b in other})
 
     def _least(self, terms: Iterable[frozenset[kernel.Atom]]) -> Terms:
