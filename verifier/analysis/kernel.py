@@ -43,7 +43,7 @@ May = Callable[[int, int], bool]  # whether a run may go from one state to anoth
 Atom = tuple[int, int, int]  # a node of the formula, with this window (-1: without end) in place of its own
 
 
-class Rejected(Exception):  # noqa: N818
+class Rejected(ValueError):  # noqa: N818
     """A certificate that proves nothing; the message begins with the place of what is wrong."""
 
 
@@ -374,6 +374,8 @@ def check(certificate: Any) -> list[Fraction | None]:
             demand(claim is None or fits, f"/claimed/{k}", f"claims the bound {claim!r}, not {float(proven)!r}")
             bounds.append(None if claim is None else proven)
         return bounds
+    except Rejected:
+        raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise Rejected(f"the document: not a certificate ({type(error).__name__}: {error})") from None
 
@@ -387,7 +389,7 @@ def main(path: Path) -> int:
             certificate = json.loads(text)
             bounds = ["-" if bound is None else repr(float(bound)) for bound in check(certificate)]
             print(f"{name}: proven: P {'>=' if certificate['side'] == 'lower' else '<='} {', '.join(bounds)}")
-        except (Rejected, ValueError) as error:
+        except ValueError as error:
             wrong += 1
             print(f"{name}: REJECTED: {error}")
     print(f"{len(texts) - wrong} of {len(texts)} certificates proven; not decided: whether they are about the model")

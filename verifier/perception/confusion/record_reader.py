@@ -23,7 +23,6 @@ NEEDED: Mapping[str, Kind] = {
     "true": "note",
     "predicted": "note",
     "score": "any",
-    "track": "note",
     "group": "whole",
     "file": "note",
     "line": "whole",
@@ -54,8 +53,8 @@ class Record:
         return len(self.columns["kind"])
 
 
-def read_record(path: str | Path) -> Record:
-    """Read a record that `verify confusion --record` wrote.
+def read_record(path: str | Path, *, tracks: bool = False) -> Record:
+    """Read a record that `verify confusion --record` wrote; its column `track` where `tracks` are asked for.
 
     Raises:
         UsageError: the ending is neither .csv nor .parquet.
@@ -64,7 +63,7 @@ def read_record(path: str | Path) -> Record:
     ending = Path(path).suffix.lower()
     if ending not in SUFFIXES:
         raise UsageError(f"a record ends in {' or '.join(SUFFIXES)}, got {shown(str(path))}")
-    table = read_table(path, NEEDED, others=True)
+    table = read_table(path, {**NEEDED, **({"track": "note"} if tracks else {})}, others=True)
     columns = {
         name: np.array(table.texts[name], dtype=object)[values] if name in table.texts else values
         for name, values in table.columns.items()

@@ -124,7 +124,7 @@ def replay_record(settings: ReplaySettings) -> Replayed:
         raise UsageError(f"--frames: expected a number from 1 to {LARGEST_WINDOW}, got {settings.frames}")
     if not 0 < settings.confidence < 1:
         raise UsageError(f"--confidence: expected a level between 0 and 1, got {settings.confidence:g}")
-    found = _tracked(read_record(settings.record), settings.true_class, Bins(edges))
+    found = _tracked(read_record(settings.record, tracks=True), settings.true_class, Bins(edges))
     inside = [at for at in range(len(edges) - 1) if low <= edges[at] and edges[at + 1] <= high]
     result = replayed(found, inside, settings.frames, tracker, contexts, settings.gaps, settings.confidence)
     if not result.windows:
