@@ -235,8 +235,9 @@ class SystemModel:
             InputError: constants or abbreviations that depend on each other in a circle, a division by zero, a
                 range that is empty or not of whole numbers, or a constraint that the constants do not meet.
         """
-        constants = constant_values(self, constant_settings(self, settings))
-        refuse_unmet(self, constants)
+        chosen = constant_settings(self.constants, self.planners, settings)
+        constants = constant_values(self.constants, chosen, self.at)
+        refuse_unmet(self.constraints, constants, self.at)
         resolve = _Resolver({name: Number(value) for name, value in constants.items()}, self)
         return System(
             self,
