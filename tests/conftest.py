@@ -7,13 +7,20 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-settings.register_profile("verifier", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("verifier")
+for profile, examples in (("plain", 60), ("slow", 300)):
+    settings.register_profile(
+        profile, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile("plain")
 
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="also run the slow tests (minutes)")
     parser.addoption("--benchmark", action="store_true", help="also run the benchmarks; use -s to see their ratios")
+
+
+def pytest_configure(config):
+    settings.load_profile("slow" if config.getoption("--slow") else "plain")
 
 
 def pytest_collection_modifyitems(config, items):

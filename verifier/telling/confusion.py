@@ -222,7 +222,7 @@ def replay_table(found: Replayed) -> str:
         f"for a new track: {found.low:.3g} to {found.high:.3g}, if tracks are exchangeable",
         "",
         *aligned(["memory", "windows expected", "p-value", ""], rows),
-        "Each window is the first of its track; chances are counted on the other drives.",
+        "Each window is the first of its track; rates are counted on the other drives.",
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 

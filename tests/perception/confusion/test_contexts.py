@@ -19,6 +19,7 @@ from scipy.stats import binomtest
 from verifier.base.errors import InputError, UsageError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.choices import matching_policy
 from verifier.perception.confusion.context_counts import Memory, _histories, with_contexts
 from verifier.perception.confusion.context_selection import held_out_loss, log10_e_value, selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, Contexts
@@ -27,10 +28,11 @@ from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.dependence import residual_test
 from verifier.perception.confusion.document import confusion_text, read_confusion, read_counts, write_confusion
 from verifier.perception.confusion.document_reader import DocumentReader
+from verifier.perception.confusion.job import default_policy
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.record import record_table, write_record
 from verifier.perception.confusion.replay import Tracked, Tracker, _confirmed, replay_record, replayed
-from verifier.perception.confusion.request import counted
+from verifier.perception.confusion.request import counted, prepared
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.tally import summed
 from verifier.perception.matching import MatchingPolicy, match
@@ -301,29 +303,26 @@ def test_settings_that_do_not_go_together(change, message):
 DETECTORS = {"pointrcnn": ("det_pointrcnn", "centre_bev", 2.0, 2.0), "rrc": ("det_rrc2d", "iou_2d", 0.5, 0.8)}
 
 
-def kitti(shared, tmp_path, detector, memory, gaps):
+def seen_on_kitti(shared, tmp_path, detector):
+    """The data of all classes, the rule, and what was seen of each object; tests by permutation are left out."""
     folder = shared / "data/kitti_tracking"
     path, affinity, threshold, score = DETECTORS[detector]
     classes = tmp_path / "map.txt"
     classes.write_text("Pedestrian -> ped\nCar -> car\nCyclist -> cyc\n* -> ignore\n")
-    return counted(
-        CountSettings(
-            format="kitti_tracking",
-            annotations=str(folder / "label_02"),
-            detections=str(folder / path),
-            frames=str(folder / "sequences.csv"),
-            class_map=str(classes),
-            class_aware=True,
-            affinity=affinity,
-            match_threshold=threshold,
-            min_score=score,
-            distance="ground_plane",
-            bins="0,10,20,30,40,100",
-            outside="drop",
-            memory=memory,
-            gaps=gaps,
-        )
-    ).counts
+    asked = CountSettings(
+        format="kitti_tracking", annotations=str(folder / "label_02"), detections=str(folder / path),
+        frames=str(folder / "sequences.csv"), class_map=str(classes), class_aware=True, affinity=affinity,
+        match_threshold=threshold, min_score=score, distance="ground_plane", bins="0,10,20,30,40,100", outside="drop",
+    )  # fmt: skip
+    data, rule = prepared(asked)
+    policy = matching_policy(asked, default_policy(data))
+    found, observed = count_and_observe(data, policy, rule)
+    return data, rule, observed, confusion_counts(found, rule, policy)
+
+
+def kitti(shared, tmp_path, detector, memory, gaps):
+    data, rule, observed, counts = seen_on_kitti(shared, tmp_path, detector)
+    return with_contexts(counts, data, observed, rule, Memory(Contexts.parsed(memory), gaps, seed=None))
 
 
 @pytest.mark.parametrize("detector", DETECTORS)
@@ -359,11 +358,12 @@ def test_kitti(shared, tmp_path, detector, gaps):
 
 def test_selection_on_kitti(shared, tmp_path):
     expected = json.loads((shared / "oracles/memory/model_selection.json").read_text())
-    found = {
-        (detector, memory): kitti(shared, tmp_path, detector, memory, "hold")
-        for detector in DETECTORS
-        for memory in ("run:10", "last:3")
-    }
+    found = {}
+    for detector in DETECTORS:
+        data, rule, observed, counts = seen_on_kitti(shared, tmp_path, detector)
+        for memory in ("run:10", "last:3"):
+            asked = Memory(Contexts.parsed(memory), "hold", seed=None)
+            found[detector, memory] = with_contexts(counts, data, observed, rule, asked)
     names = {"Pedestrian": "ped", "Car": "car", "Cyclist": "cyc"}
     for title, answers in expected.items():
         detector, name = title.split()
@@ -450,18 +450,8 @@ def test_the_e_value_of_a_true_model_is_rarely_large(seed):
 
 def tracked_reports(shared, tmp_path, detector, name):
     """From the record that `verify confusion --record` would write."""
-    folder = shared / "data/kitti_tracking"
-    path, affinity, threshold, score = DETECTORS[detector]
-    classes = tmp_path / "map.txt"
-    classes.write_text("Pedestrian -> ped\nCar -> car\nCyclist -> cyc\n* -> ignore\n")
-    table = counted(
-        CountSettings(
-            format="kitti_tracking", annotations=str(folder / "label_02"), detections=str(folder / path),
-            frames=str(folder / "sequences.csv"), class_map=str(classes), class_aware=True, affinity=affinity,
-            match_threshold=threshold, min_score=score, distance="ground_plane", bins="0,10,20,30,40,100",
-            outside="drop", record="r.csv",
-        )
-    ).record  # fmt: skip
+    data, rule, observed, _ = seen_on_kitti(shared, tmp_path, detector)
+    table = record_table(data, rule, observed)
     rows = np.flatnonzero((table["kind"] == "object") & (table["true"] == name))
     sequences, sequence = np.unique(table["sequence"][rows].astype(str), return_inverse=True)
     frame = np.array([int(text.rpartition("/")[2]) for text in table["frame"][rows]])
@@ -558,4 +548,4 @@ def test_a_run_says_that_contexts_are_summed(tmp_path):
     write_confusion(count(HAND, by_class(), Memory(Contexts("run", 2))), tmp_path / "m.json")
     matrices = read_confusion(tmp_path / "m.json").matrices
     told = [each["text"] for each in matrices.metadata["remarks"] if each["kind"] == "contexts"]
-    assert told == ["counts by context (run:2) are summed: every report is drawn anew"]
+    assert told == ["counts by context (run:2) are summed: reports have no memory"]

@@ -28,16 +28,16 @@ def _chances(where: str, each: RequirementComparison) -> Misfits:
     """Somebody is best, one of two is better, and who is best is better than each other."""
     best, better = [entry.best for entry in each.entries], each.better
     if not near(math.fsum(best), 1):
-        yield f"{where}/entries/0/best", f"expected chances that add up to 1, these to {math.fsum(best)}"
+        yield f"{where}/entries/0/best", f"expected probabilities that add up to 1, these to {math.fsum(best)}"
     if [len(row) for row in better] != [len(best)] * len(best):
         yield f"{where}/better", "expected a row and a column of each configuration"
         return
     for k, row in enumerate(better):
         for n, chance in enumerate(row):
             if not near(chance + better[n][k], 1):
-                yield f"{where}/better/{k}/{n}", f"expected a chance that adds up to 1 with {better[n][k]}"
+                yield f"{where}/better/{k}/{n}", f"expected a probability that adds up to 1 with {better[n][k]}"
         if best[k] > min((chance for n, chance in enumerate(row) if n != k), default=1.0) + ROUNDING:
-            yield f"{where}/entries/{k}/best", "expected at most the chance to be better than each other one"
+            yield f"{where}/entries/{k}/best", "expected at most the probability to be better than each other one"
     for k, curve in enumerate(each.curves):
         for n, rows in enumerate(zip(curve.lower, curve.upper, strict=True)):
             for ends in zip(*rows, strict=True):

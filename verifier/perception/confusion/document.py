@@ -85,7 +85,7 @@ def read_confusion(
     if chosen.by_context is not None:
         contexts = chosen.by_context.contexts
         matrices = _told(
-            matrices, "contexts", f"counts by context ({contexts}) are summed: every report is drawn anew"
+            matrices, "contexts", f"counts by context ({contexts}) are summed: reports have no memory"
         )
     if mix is not None:
         mixed = MixedMatrices.of(chosen, read_mix(mix, counts.bins.variables), where or {}, kept)
