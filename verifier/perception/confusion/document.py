@@ -84,9 +84,7 @@ def read_confusion(
     further = tuple(each.name for each in counts.bins.variables)
     if chosen.by_context is not None:
         contexts = chosen.by_context.contexts
-        matrices = _told(
-            matrices, "contexts", f"counts by context ({contexts}) are summed: reports have no memory"
-        )
+        matrices = _told(matrices, "contexts", f"counts by context ({contexts}) are summed: reports have no memory")
     if mix is not None:
         mixed = MixedMatrices.of(chosen, read_mix(mix, counts.bins.variables), where or {}, kept)
         matrices = _told(matrices, "mix", f"rates are weighed by {mixed.mix}", mix=mixed.mix.document())
