@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-for profile, examples in (("plain", 60), ("slow", 300)):
+for profile, examples in (("plain", 40), ("slow", 300)):
     settings.register_profile(
         profile, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
     )

@@ -353,8 +353,8 @@ def test_explanation_report_and_assurance_case_say_the_same(run, street, tmp_pat
 
 
 def test_the_standard_deviation_says_what_it_assumes(run):
-    _, out, _ = run(*FEEDBACK, *FAST)
-    assert "P has a standard deviation of about 0.00363, to first order, if items are independent" in out
+    _, out, err = run(*FEEDBACK, *FAST)
+    assert "P has a standard deviation of about 0.00363, to first order, if items are independent" in out, err
     (each,) = document(run, *FEEDBACK, *FAST)["explanations"]
     assert each["posterior_deviation_assumes"] == "if items are independent"
 
