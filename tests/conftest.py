@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-for profile, examples in (("plain", 40), ("slow", 300)):
+for profile, examples in (("plain", 25), ("slow", 300)):
     settings.register_profile(
         profile, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
     )
@@ -30,6 +30,12 @@ def pytest_collection_modifyitems(config, items):
             for item in items:
                 if marker in item.keywords:
                     item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def thorough(pytestconfig) -> bool:
+    """Whether the slow suite runs: a test that loops over cases then takes all of them, and otherwise some."""
+    return bool(pytestconfig.getoption("--slow"))
 
 
 @pytest.fixture(scope="session")

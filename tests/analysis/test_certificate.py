@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from interval_models import RECURRENT, SIMPLE, Model, random_model, random_region, region_of
 from recall_chains import binary, product_of_recalls
@@ -100,7 +100,6 @@ class TestWhatIsProven:
             assert len(certificate.boxes) > 4
             checked(certificate)
 
-    @settings(max_examples=30)
     @given(
         st.integers(0, 10**6), st.sampled_from([*SIMPLE, *RECURRENT]), st.sampled_from(["per_state", "shared_matrix"])
     )

@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recall_chains import binary, first_of_two, measured_of, product_of_recalls, told
 from scipy.integrate import quad
@@ -154,7 +154,6 @@ COUNTS = measured_of(np.arange(27).reshape(3, 3, 3) % 7)
 ALL = np.array(list(itertools.product(range(3), range(3))))
 
 
-@settings(max_examples=25)
 @given(st.data())
 def test_a_draw_depends_on_counts_prior_seed_and_number_only(data):
     columns = ALL[sorted(data.draw(st.sets(st.integers(0, 8), min_size=1)))]

@@ -176,7 +176,7 @@ def test_csv_has_a_row_per_requirement_and_scenario(run, tmp_path):
     assert float(first["probability"]) == pytest.approx(31 / 158, rel=1e-12)
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("ending", ["png", *(pytest.param(each, marks=pytest.mark.slow) for each in ("svg", "pdf"))])
 def test_plots_are_written_and_stable(run, tmp_path, ending):
     for name in ("one", "two"):
         run(

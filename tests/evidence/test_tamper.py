@@ -471,7 +471,7 @@ def test_a_bundle_of_another_version_says_so(bundle):
     assert any("check it with the version named" in each.expected for each in found)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_flipped_bytes_of_any_input_or_result_are_found(data, bundle):
     path = data.draw(st.sampled_from(sorted(path for path in bundle.files if derived_row(path) is None)))
