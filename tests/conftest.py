@@ -1,5 +1,6 @@
 """Options and fixtures of the whole suite."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,12 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
+    met = Counter()
+    for item in items:
+        share = item.get_closest_marker("every")
+        if share is not None and met[item.nodeid.partition("[")[0]] % share.args[0]:
+            item.add_marker("slow")
+        met[item.nodeid.partition("[")[0]] += 1
     for marker in ("slow", "benchmark"):
         if not config.getoption(f"--{marker}"):
             skip = pytest.mark.skip(reason=f"runs with --{marker}")

@@ -86,6 +86,7 @@ def expected_stop(precision, recall, environment, vmax, v0, decimals):
     return published_chain.stop_probability((1, v0), STUDY_VMAX, vmax, column, decimals)
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("decimals", [None, 4])
 @pytest.mark.parametrize("environment", NAMES)
 @pytest.mark.parametrize("setting", FAMILY, ids=" ".join)

@@ -56,6 +56,7 @@ def exact_values(root, matrix, planner, speeds, **options):
     return found
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("vmax", [1, 2, 3, 4, 10])
 @pytest.mark.parametrize("environment", NAMES)
 @pytest.mark.parametrize("planner", PLANNERS)

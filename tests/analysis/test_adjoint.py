@@ -365,6 +365,7 @@ def drawn_chain(rng, formula, draws):
     return objective_of(channel, following, row, true_in, formula, (0,), (4,)), true_in
 
 
+@pytest.mark.every(3)
 # With two draws Storm needs minutes for most formulas.
 @pytest.mark.parametrize(
     ("formula", "asked", "draws"),

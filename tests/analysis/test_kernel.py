@@ -83,6 +83,7 @@ def lost_at_most(content, bounds):
 
 
 class TestCertificatesOfTheProgram:
+    @pytest.mark.every(3)
     @pytest.mark.parametrize("formula", FORMULAS)
     def test_they_are_accepted_and_no_choice_of_nature_beats_them(self, formula):
         rng = np.random.default_rng(0)
@@ -214,6 +215,7 @@ class TestFormulas:
                 rest = (rest[0][1:], rest[1]) if rest[0] else ([], [*rest[1][1:], rest[1][0]])
                 assert meets(known, terms, *rest) == truth
 
+    @pytest.mark.every(3)
     @pytest.mark.parametrize("formula", FORMULAS)
     def test_what_leads_on_does(self, formula):
         """A word that meets the one obligation meets the other with the letter before it."""

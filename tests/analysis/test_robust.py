@@ -320,6 +320,7 @@ class TestAgainstOtherEngines:
             np.maximum(values.max(axis=0), near_vertices(model, objective, max)), abs=1e-7
         )
 
+    @pytest.mark.every(3)
     @pytest.mark.parametrize("formula", SIMPLE + RECURRENT)
     def test_storm_finds_the_same_optima_on_the_decision_process(self, formula):
         node = parse_formula(formula)

@@ -126,6 +126,7 @@ def test_more_detections_never_make_a_step_faster(seed, vehicle):
         assert np.all(np.diff(after) >= -1e-12)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("between", ["continuous", "hold"])
 @pytest.mark.parametrize("close", ["cannot_stop", "zero_distance"])
 def test_steps_converge_to_events_at_first_order(between, close):

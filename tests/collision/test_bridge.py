@@ -210,6 +210,7 @@ def made_up(seed=7, count=400):
     )
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("braking", "drawn"), [("to_rest", "error"), ("to_rest", "value"), ("while_near", "error")])
 @pytest.mark.parametrize("reaction", [0.0, 0.2])
 def test_a_simulation_in_continuous_space_agrees(storm, braking, drawn, reaction):
