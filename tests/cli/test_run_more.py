@@ -171,7 +171,7 @@ def test_a_person_at_a_terminal_sees_progress_and_a_file_gets_none_of_it(root, t
 
 
 def test_no_bar_for_a_single_chain(root, tmp_path):
-    arguments = command(SPEC, "--cm", BY_CLASS, "--env", "ped")
+    arguments = command(SPEC, "--cm", BY_CLASS, "--env", "ped", "--point-only")
     assert on_a_terminal(arguments, root, tmp_path / "out.txt") == (ExitCode.VIOLATED, "")
     assert b"\x1b" not in (tmp_path / "out.txt").read_bytes()  # a file gets no colours
 

@@ -129,9 +129,9 @@ def test_more_detections_never_make_a_step_faster(seed, vehicle):
 @pytest.mark.every(3)
 @pytest.mark.parametrize("between", ["continuous", "hold"])
 @pytest.mark.parametrize("close", ["cannot_stop", "zero_distance"])
-def test_steps_converge_to_events_at_first_order(between, close):
+def test_steps_converge_to_events_at_first_order(between, close, thorough):
     rng = np.random.default_rng(3)
-    courses = [random_course(rng) for _ in range(60)]
+    courses = [random_course(rng) for _ in range(60 if thorough else 25)]
     readings = {"between_images": between, "too_close": close}
     exact = simulate(courses, LEVELS, VehicleSettings(**readings), "events")
     steps = [3e-3, 3e-4, 3e-5]
