@@ -4,6 +4,7 @@ import ast
 import importlib
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -36,6 +37,7 @@ def part_of(module):
     return module.split(".")[1] if module.startswith("verifier.") else None
 
 
+@cache
 def imports_of(path):
     """Every module that a file imports when it runs, wherever in the file; not what only type checkers read."""
     tree = ast.parse(path.read_text())
@@ -45,14 +47,16 @@ def imports_of(path):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
+    found = []
     for node in ast.walk(tree):
         if id(node) in hidden:
             continue
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            yield node.module
+            found.append(node.module)
+    return found
 
 
 def part_of_file(path):

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_causes import PlainSystem, corrected
 from small_objectives import channel_of, drawing_twins, objective_of, random_objective, random_rates
@@ -205,7 +205,6 @@ def random_plain(seed, outcomes=1):
     return PlainSystem(channel, following, row, {n - 2}, rates, {n - 2, n - 1}), objective
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 2))
 def test_causes_patterns_and_corrections_are_those_of_the_definition(seed, outcomes):
     plain, objective = random_plain(seed, outcomes)
@@ -220,7 +219,6 @@ def test_causes_patterns_and_corrections_are_those_of_the_definition(seed, outco
         assert gained == pytest.approx(float(1 - plain.losing(corrected(plain.rates, kinds))[0]), abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(["G p", "F q", "p U q", "G (p -> X q)", "G F p", "F G q", "X X q"]),

@@ -121,6 +121,7 @@ def test_windows_against_their_definition_in_fractions(every_window_is_long, way
             check_encloses(counted(chain, found, ROUNDOFF), exact)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("ages", [True, False], ids=["ages", "apart"])
 @pytest.mark.parametrize("seed", range(40))
 def test_bounded_response_against_its_definition_in_fractions(every_window_is_long, way, monkeypatch, seed, ages):
@@ -151,6 +152,7 @@ def test_counting_and_unrolled_obligations_agree(every_window_is_long, way, form
         np.testing.assert_allclose(result.probability, unrolled.probability, atol=1e-12)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("rate", [1e-9, 3e-7, 1e-12])
 @pytest.mark.parametrize("steps", [10**5, 10**9, 2 * 10**9])
 def test_rare_events_over_very_many_steps(rate, steps):

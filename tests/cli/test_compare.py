@@ -477,7 +477,7 @@ def test_several_specs_are_told_apart(compare, looks, tmp_path):
     assert "two.ltl, stops: P >= 0.9" in out
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("ending", ["svg", *(pytest.param(each, marks=pytest.mark.slow) for each in ("png", "pdf"))])
 def test_plots_are_written_and_stable(compare, tmp_path, ending):
     arguments = (*GATE, "--pareto", "stops_for_pedestrians,all_three", "--sweep", "vmax=1..2")
     arguments += ("--requirement", "stops_for_pedestrians", "--requirement", "all_three")

@@ -9,8 +9,7 @@ single rate that must exceed m, betting on drives needs the least k with
 
     log sum_j p_j exp(k S_j) >= log(1 / tail),    S_j = sum_d log(1 + s_j (u_d / m - w_d)).
 
-More items of the drives that are there do not help, so no plan in items is made of them. `drives_for_rates` says what
-it takes at least.
+More items of the drives that are there do not help, so no plan in items is made of them.
 
 *Items*, where it does not know drives. Two shapes of plans are tried.
 
@@ -40,7 +39,6 @@ from typing import Annotated
 
 import numpy as np
 
-from verifier.analysis.intervals.betting import drives_without_a_miss
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
@@ -56,7 +54,6 @@ MOST_ITEMS = 10**9
 """Further items, over all columns, beyond which no plan is looked for."""
 MOST_DRIVES = 10**6
 """Drives in all beyond which no plan is looked for."""
-TELLING_RATES = (0.9, 0.95, 0.99, 0.999)
 PRECISION = 1.02
 """The total is found up to this factor, before rounding."""
 
@@ -217,15 +214,6 @@ def _in_drives(
     nothing = np.zeros((0, 2), dtype=np.int64)
     ends = float(found.lower[start]), float(found.upper[start])
     return Plan(nothing, nothing[:, 0], nothing[:, 0], *ends, verdict, drives=enough - drives)
-
-
-def drives_for_rates(tail: Fraction) -> tuple[tuple[float, int], ...]:
-    """For each of `TELLING_RATES` the fewest drives that can show it: equal ones without a miss.
-
-    Args:
-        tail: the chance with which an end may be missed, `RateIntervals.tail`.
-    """
-    return tuple((rate, drives_without_a_miss(rate, tail)) for rate in TELLING_RATES)
 
 
 def _in_items(

@@ -81,7 +81,9 @@ def report_page(documents: Sequence[Document], title: str | None = None) -> Page
     sections = [summary_section(documents, subjects, sentences)]
     sections += _requirement_sections(subjects)
     sections += answers_section(list(unattached_answers(documents, subjects)))
-    sections += [gates_section(each.result.gates, each.name, f"g{k}") for k, each in enumerate(gated, start=1)]
+    sections += [
+        gates_section(each.result.gates, each.result, each.name, f"g{k}") for k, each in enumerate(gated, start=1)
+    ]
     sections += [_other_section(each, f"d{k}") for k, each in enumerate(others, start=1)]
     sections += [matrices_section(documents), assumptions_section(documents), provenance_section(documents)]
     return Page(_title(documents) if title is None else title, tuple(sections))
