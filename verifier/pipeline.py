@@ -21,7 +21,7 @@ from verifier.analysis.confidence import Confidence, confidence
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import EngineError, LimitError, NoAnswerError, UsageError
-from verifier.chains import write_chain
+from verifier.chains import DecisionProcess, write_chain
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
 from verifier.checking.strategies import StrategyRange, strategy_range
@@ -41,6 +41,7 @@ from verifier.study.collection import (
 from verifier.study.expecting import answers_of
 from verifier.study.inputs import read_inputs
 from verifier.study.model_checks import look_at, model_remarks
+from verifier.study.optima import optima_of
 from verifier.study.options import RunOptions
 from verifier.study.profile import Profile, profiles
 from verifier.study.provenance import (
@@ -161,9 +162,12 @@ def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> Che
     clock = Clock(options.engines.timeout_s)  # building the chain takes time from each formula
     begun = time.monotonic()
     with clock.running("building the chain"):
-        chain = case.chain(conditions)
+        model = case.process(conditions) if case.decides else case.chain(conditions)
     with _explained(case):
-        answers = answers_of(case, chain, conditions, storm, clock.spent_s)
+        if isinstance(model, DecisionProcess):
+            answers = optima_of(case, model, conditions, storm, clock.spent_s)
+        else:
+            answers = answers_of(case, model, conditions, storm, clock.spent_s)
     refused = {number: _told(case, answer) for number, answer in enumerate(answers) if isinstance(answer, LimitError)}
     if refused and not partial:
         raise next(iter(refused.values()))
@@ -172,7 +176,7 @@ def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> Che
     strategies: tuple[StrategyRange, ...] = ()
     if options.strategies and case.planner.kind == "synthesis":
         refuse_others(case.study.requirements, "--strategies")
-        process = case.process()
+        process = case.process(case.study.conditions)
         with _explained(case):
             strategies = tuple(
                 strategy_range(process, formula.formula, storm, options.engines) for formula in case.study.formulas

@@ -18,7 +18,7 @@ from verifier.systems.exploration import Known, watch, where_possible
 from verifier.systems.model import System
 from verifier.systems.model_parts import Planner
 from verifier.systems.scene import Scene, SkeletonOptions, set_scene
-from verifier.systems.skeleton import Skeleton, merged_transitions
+from verifier.systems.skeleton import Skeleton, digest_of, merged_transitions
 from verifier.systems.space import Codes
 from verifier.systems.strategies import StrategySkeleton
 
@@ -64,6 +64,7 @@ def build_decisions(
         ended,
         channel,
         *merged_transitions(numbers, row, ended[owner]),
+        table=digest_of(scene, valuations, numbers) if planner.is_foreign else "",
     )
     starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(states)))])
     return StrategySkeleton(starts.astype(np.int64), skeleton)

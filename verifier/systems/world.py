@@ -62,12 +62,6 @@ class World:
         return tuple(map(dict, itertools.product(*each)))
 
     @property
-    def decides(self) -> tuple[str, ...]:
-        """Names of what it decides, probabilities within intervals among it."""
-        open_ = (each.name for each in self._draws if any(isinstance(one, tuple) for one in each.chances.values()))
-        return (*(each.name for each in self._decisions), *open_)
-
-    @property
     def chances(self) -> NDArray[Any]:
         """(distributions, outcomes) fractions, each row summing to 1: the distributions met so far."""
         met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]
