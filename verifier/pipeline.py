@@ -21,8 +21,8 @@ from verifier.analysis.confidence import Confidence, confidence
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import EngineError, LimitError, NoAnswerError, UsageError
-from verifier.chains import DecisionProcess, write_chain
-from verifier.chains.chain import MarkovChain
+from verifier.chains import DecisionProcess, write_model
+from verifier.chains.texts import Model
 from verifier.checking.process import StormProcess
 from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.values import TwoEngineValues
@@ -320,8 +320,9 @@ def require_one_case(study: Study) -> None:
         )
 
 
-def chain_of(study: Study) -> MarkovChain:
-    """The Markov chain of a study of one case, labelled with the propositions of model and spec and `terminal`.
+def model_of(study: Study) -> Model:
+    """The Markov chain of a study of one case, or the decision process where its world decides, labelled with the
+    propositions of model and spec and `terminal`.
 
     Raises:
         UsageError: the study has several cases.
@@ -329,15 +330,17 @@ def chain_of(study: Study) -> MarkovChain:
     """
     require_one_case(study)
     (case,), inputs = study.cases, study.inputs
-    chain = case.chain({**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)})
-    return replace(chain, labels={**chain.labels, "terminal": case.skeleton.terminal})
+    conditions = {**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)}
+    exact = study.options.engines.exact
+    found = case.process(conditions, exact=exact) if case.decides else case.chain(conditions)
+    return replace(found, labels={**found.labels, "terminal": case.states.terminal})
 
 
-def export_chain(study: Study, path: str | Path) -> None:
-    """Write what `chain_of` gives; errors as there.
+def export_model(study: Study, path: str | Path) -> None:
+    """Write what `model_of` gives; errors as there.
 
     Args:
         study: what is asked.
-        path: ending in .umb, .drn or .prism.
+        path: ending in .umb, .drn, .prism or .jani.
     """
-    write_chain(chain_of(study), path)
+    write_model(model_of(study), path)
