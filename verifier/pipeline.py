@@ -56,6 +56,7 @@ from verifier.study.provenance import (
 )
 from verifier.study.results import RunResult, Unanswered
 from verifier.study.scenarios import refuse_others
+from verifier.study.world_decisions import with_decisions
 from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[list[Case]], Iterable[Case]]
@@ -281,6 +282,8 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
     results = collected(study.requirements, checked.cases, checked.evidence, judging, checked.profiles)
     if settings.verdict_from == "bounds":
         results = with_plans(results, study)
+    if options.strategies and inputs.model.decides:
+        results = with_decisions(results, study)
     return RunResult(
         title=inputs.title,
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),

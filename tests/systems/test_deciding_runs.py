@@ -148,6 +148,18 @@ def test_what_is_not_known_where_the_world_decides_has_no_answer(tmp_path):
         verify_spec(*paths, POINT)
 
 
+def test_what_the_world_does_is_told_and_gives_the_value_again(tmp_path):
+    asked = found(tmp_path, "open: P = ? [ F stopped ]", replace(POINT, strategies=True))
+    least, greatest = asked["open_min"].world, asked["open_max"].world
+    # To make it fail it pushes at once; to make it hold it never does.
+    assert (least.probability, least.states) == (0.75, 1)
+    assert [(each.state, each.decides, each.visits) for each in least.decided] == [({"x": 0}, {"push": "1"}, 1.0)]
+    assert greatest.probability == pytest.approx(1.0, abs=1e-12)
+    assert {each.state["x"]: each.decides["push"] for each in greatest.decided} == {0: "0", 1: "0"}
+    # From x = 1 on the pedestrian is missed with 1/4 in each step, after having been missed once.
+    assert [each.visits for each in greatest.decided] == pytest.approx([1.0, 1 / 3])
+
+
 @pytest.mark.parametrize(
     ("verb", "options"),
     [("explain", ("--cm",)), ("require", ("--requirement", "most", "--cm")), ("compare", ("--cm", "one={cm}"))],

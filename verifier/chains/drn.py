@@ -55,8 +55,9 @@ def write_drn(chain: Model, path: str | Path) -> None:
         for target, probability in zip(chain.indices.tolist(), probability_texts(chain), strict=True)
     ]
     starts = chain.indptr.tolist()
-    several = isinstance(chain, DecisionProcess)
-    choices = chain.choice_starts.tolist() if several else list(range(chain.state_count + 1))
+    choices = list(range(chain.state_count + 1))
+    if isinstance(chain, DecisionProcess):
+        choices = chain.choice_starts.tolist()
     for state, (head, meaning) in enumerate(zip(_state_labels(chain, labels), _meanings(chain), strict=True)):
         lines.append(f"state {state}{head}")
         lines.extend(meaning)

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +57,8 @@ class Components:
         of: (p,) int64, number of the component of each product state, from 0 without gaps; -1 outside.
         can_fail, can_hold: (c,) bool, whether nature can stay and make the formula fail, or hold.
         fail_assumed, hold_assumed: (c,) bool, where that is only assumed (rule 5).
+        against: for components in which a way of staying gives the formula another value than all ways together:
+            whether it holds then, and the states of such a way, each with those that it leads to.
     """
 
     of: Ints
@@ -64,6 +66,7 @@ class Components:
     can_hold: Mask
     fail_assumed: Mask
     hold_assumed: Mask
+    against: Mapping[int, tuple[bool, Mapping[int, frozenset[int]]]]
 
 
 def decided_components(
@@ -88,6 +91,7 @@ def decided_components(
     count = int(of.max(initial=-1)) + 1
     can_fail, can_hold, fail_assumed, hold_assumed = (np.zeros(count, dtype=bool) for _ in range(4))
     can_fail[of[REJECT]], can_hold[of[ACCEPT]] = True, True
+    against: dict[int, tuple[bool, Mapping[int, frozenset[int]]]] = {}
     inner = np.flatnonzero(of >= 0)
     inner = inner[inner > max(ACCEPT, REJECT)]
     rest = _by_kind_of_formula(objective, of, inner, can_fail, can_hold)
@@ -103,12 +107,14 @@ def decided_components(
             holds = bool(can_hold[number])
             inside = np.flatnonzero(of == number)
             other, tried = _other_value(objective, step, inside, holds, tried, most)
-            if other is None or (other is False and proves is not None and not proves(inside, holds)):
+            if other:
+                against[number] = not holds, other
+            elif other is None or (proves is not None and not proves(inside, holds)):
                 other = None
                 fail_assumed[number], hold_assumed[number] = holds, not holds
-            if other is not False:
+            if other is None or other:
                 can_fail[number] = can_hold[number] = True
-    return Components(of, can_fail, can_hold, fail_assumed, hold_assumed)
+    return Components(of, can_fail, can_hold, fail_assumed, hold_assumed, against)
 
 
 def end_components(step: UncertainStep) -> Ints:
@@ -222,13 +228,14 @@ def _product_of(product: Product, members: Ints, source: Ints, target: Ints) -> 
 
 def _other_value(
     objective: Objective, step: UncertainStep, members: Ints, value: bool, tried: int, most: int
-) -> tuple[bool | None, int]:
-    """Rules 3 to 5: whether nature can give a component the opposite of `value`, the value with all moves.
+) -> tuple[dict[int, frozenset[int]] | None, int]:
+    """Rules 3 to 5: how nature can give a component the opposite of `value`, the value with all moves.
 
     At most `most` combinations are tried, `tried` of them before.
 
     Returns:
-        True, False, or None where that is not known; and how many combinations have been tried so far.
+        the states of a way of staying that does, with those that each leads to; nothing where none does, None where
+        that is not known; and how many combinations have been tried so far.
     """
     rows = step.rows_of(members)
     own, inside = step.owner[rows], np.isin(step.following[rows], members)
@@ -245,7 +252,7 @@ def _other_value(
         refuses |= here & step.usable(elsewhere, rows).any(axis=1)
     optional = np.unique(own[refuses])
     if len(optional) == 0:
-        return False, tried
+        return {}, tried
     if 2 ** min(len(optional), 64) > most:
         return None, tried
     ways = [[frozenset(each.tolist())] for each in np.split(led, np.cumsum(whole[members])[:-1])]
@@ -267,27 +274,32 @@ def _other_value(
 
 def _tried_out(
     objective: Objective, members: Ints, ways: Sequence[Sequence[frozenset[int]]], value: bool
-) -> tuple[bool, int]:
-    """Whether a combination of the sets of states that the members may lead to gives a bottom component the opposite
-    of `value`; how many were tried."""
+) -> tuple[dict[int, frozenset[int]], int]:
+    """A combination of the sets of states that the members may lead to which gives a bottom component the opposite of
+    `value`, on that component, if there is one; how many were tried."""
     count = 0
     for count, led in enumerate(itertools.product(*ways), 1):
         sources = np.repeat(members, [len(each) for each in led])
         targets = np.array([state for each in led for state in sorted(each)], dtype=np.int64)
-        if np.any(_bottom_values(objective, members, sources, targets) != value):
-            return True, count
-    return False, count
+        component, values = _bottom_values(objective, members, sources, targets)
+        for number in np.flatnonzero(values != value).tolist()[:1]:
+            inside = np.flatnonzero(component == number).tolist()
+            return {int(members[place]): led[place] for place in inside}, count
+    return {}, count
 
 
-def _bottom_values(objective: Objective, members: Ints, sources: Ints, targets: Ints) -> Mask:
-    """Values of the bottom components of a graph on `members` that no move leaves."""
+def _bottom_values(objective: Objective, members: Ints, sources: Ints, targets: Ints) -> tuple[Ints, Mask]:
+    """(k,) the bottom component of each member, -1 for none, in a graph on `members` that no move leaves; and the
+    values of these components."""
     source, target = np.searchsorted(members, sources), np.searchsorted(members, targets)
     component = components(len(members), source, target)
     bottom = np.ones(int(component.max()) + 1, dtype=bool)
     bottom[component[source[component[source] != component[target]]]] = False
     kept = bottom[component]
     moved = kept[source]
-    return _values_under(objective, members[kept], sources[moved], targets[moved], component[kept])
+    own = np.full(len(members), -1, dtype=np.int64)
+    own[kept] = np.unique(component[kept], return_inverse=True)[1]
+    return own, _values_under(objective, members[kept], sources[moved], targets[moved], component[kept])
 
 
 def _reduced_moves(step: UncertainStep, rows: list[int], inside: Mask, limit: int) -> list[frozenset[int]] | None:

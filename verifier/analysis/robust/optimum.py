@@ -131,7 +131,7 @@ class Optimum(Objective):
         least, most = np.maximum(value - off, 0), np.minimum(np.maximum(outer, value), 1)
         if not self.greatest:
             value, least, most = 1 - value, np.maximum(1 - most - ROUNDOFF, 0), np.minimum(1 - least + ROUNDOFF, 1)
-        return Bracket(value, least, most, policy, goal.sure)
+        return Bracket(value, least, most, self._taken(goal, policy, values), goal.sure)
 
     def settled(self, rates: Floats) -> Optimum:
         """The same with one strategy of the world, which is best for these rates, and with all ways of staying where
@@ -140,13 +140,20 @@ class Optimum(Objective):
             return self
         values = self.skeleton.entry_values(rates)
         goal = self._goal(values)
-        policy = self._best(goal.sure, values[None])[0][1]
+        return self._keeping(self._taken(goal, self._best(goal.sure, values[None])[0][1], values))
+
+    def _taken(self, goal: _Goal, policy: Ints, values: Floats) -> Mask:
+        """(r,) the alternatives that the world takes: those of the policy, and where it has won those that stay, as
+        far as all of them together win."""
         there = values[self.skeleton.entry[self.product.edge]] > 0
-        of = goal.components.of
-        leaves = np.zeros(len(self.owner), dtype=bool)
-        leaves[self.behind[there & (of[self.product.indices] != of[self.owner[self.behind]])]] = True
-        stays = goal.sure[self.owner] & ~leaves
-        return self._keeping(np.where(goal.sure[self.owner], stays, policy[self.owner] == np.arange(len(self.owner))))
+        of, owner = goal.components.of, self.owner
+        leaves = np.zeros(len(owner), dtype=bool)
+        leaves[self.behind[there & (of[self.product.indices] != of[owner[self.behind]])]] = True
+        for holds, way in goal.components.against.values():
+            for state, led in way.items() if holds == self.greatest else ():
+                for row in range(*self.first[state : state + 2].tolist()):
+                    leaves[row] |= not led.issuperset(self.product.indices[there & (self.behind == row)].tolist())
+        return np.where(goal.sure[owner], ~leaves, policy[owner] == np.arange(len(owner)))
 
     def _keeping(self, kept: Mask) -> Optimum:
         """The same with some of the alternatives, at least one of each product state."""
@@ -231,7 +238,8 @@ class Optimum(Objective):
     def _solved(self, target: Mask, policy: Ints, values: Floats, value_error: float = ROUNDOFF) -> Solution:
         """The probability of reaching the target from each product state under a policy, (M, p)."""
         everywhere = self._everywhere
-        kept = policy[self.owner[self.sources]] == self.sources
+        kept = policy[self.owner[self.behind]] == self.behind
+        kept &= values[0, self.skeleton.entry[self.product.edge]] > 0  # all values have the same transitions
         plan = towards(everywhere, kept, target).plan(accepting=True, exact_one=True, matrices=len(values))
         return solve(plan, values, self.skeleton.entry, stochastic=True, value_error=value_error)
 
@@ -271,14 +279,14 @@ class Bracket:
     Attributes:
         value: (m,) that of the best policy that was found.
         lower, upper: (m,) proven bounds of the optimum.
-        policy: (p,) the alternative that each product state chooses; in the target any.
+        taken: (r,) the alternatives that the world takes, one of each product state but in the target.
         target: (p,) where the world stays and has won.
     """
 
     value: Floats
     lower: Floats
     upper: Floats
-    policy: Ints
+    taken: Mask
     target: Mask
 
 
@@ -294,6 +302,12 @@ def build_optimum(
     """
     skeleton = choices.choices
     product = product_of(skeleton, skeleton.indptr[choices.choice_starts], formula, propositions, max_states)
+    return optimum_on(choices, product, greatest)
+
+
+def optimum_on(choices: StrategySkeleton, product: Product, greatest: bool) -> Optimum:
+    """The same from the product of the graph of all choices, a state with the transitions of all its choices."""
+    skeleton = choices.choices
     counts = np.diff(choices.choice_starts)[np.maximum(product.state, 0)]
     counts[:2] = 1
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
