@@ -57,7 +57,9 @@ class RunSettings:
     plot_scale: Annotated[Scale, Option("of the probabilities", role="output")] = "linear"
     export: Annotated[
         str | None,
-        writes("write the Markov chain (.umb, .drn, .prism); needs one planner, one environment and no sweep"),
+        writes(
+            "write the chain or decision process (.umb, .drn, .prism, .jani) of one planner and environment, no sweep"
+        ),
     ] = None
     all_scenarios: Annotated[bool, Option("list every scenario, not only the worst", role="output")] = False
     parse: Annotated[

@@ -132,7 +132,12 @@ class RunOptions:
         bool, Option("accept verdicts although the data do not test or even contradict the memoryless detector")
     ] = False
     strategies: Annotated[
-        bool, Option("also the range over all winning strategies of synthesised planners", group=LIMITS)
+        bool,
+        Option(
+            "also the range over all winning strategies of synthesised planners, and what a world that decides does "
+            "in the worst scenario",
+            group=LIMITS,
+        ),
     ] = False
     engines: Annotated[EngineSettings, Part()] = EngineSettings()
     limits: Annotated[Limits, Part()] = Limits()

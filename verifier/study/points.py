@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from verifier.analysis.intervals.intervals import Kind
 from verifier.analysis.intervals.tiers import Tier
 from verifier.analysis.vacuity import Vacuity
-from verifier.base.documents import Condition, Exact, Extended, Level, Limits, Share
+from verifier.base.documents import Condition, Count, Exact, Extended, Level, Limits, Share
 from verifier.checking.verdicts import Basis, Decision, Reason, Verdict
 from verifier.study.options import VerdictSource
 
@@ -69,6 +69,36 @@ class Uncertainty:
     level: Level
     interval: PointInterval
     confidence_bounds: PointBounds | None = None
+
+
+@dataclass(frozen=True)
+class DecidedState:
+    """What the world decides in one state.
+
+    Attributes:
+        state: variable -> value.
+        decides: input of the world -> its value; "1 with 0.2" for a probability that is known up to an interval.
+        visits: how often the state is expected to be visited before all is decided.
+    """
+
+    state: Mapping[str, int]
+    decides: Mapping[str, str]
+    visits: float
+
+
+@dataclass(frozen=True)
+class WorldDecisions:
+    """What a world that decides does in the worst scenario to give the requirement its value.
+
+    Attributes:
+        probability: under these decisions, computed once more on the Markov chain that they leave.
+        states: in how many states of that chain it decides between several things.
+        decided: those of them that are visited most.
+    """
+
+    probability: Share
+    states: Count
+    decided: tuple[DecidedState, ...]
 
 
 def _exactly(number: float) -> Fraction | float:

@@ -257,6 +257,14 @@ def grid_remarks(grid: Grid, false_positives: str, matrices: ConfusionMatrices) 
                 f"{each.name}: read as {to_text(each.original, parenthesise=True)}. Temporal operators bind tighter "
                 "than & and | here, as in Spot; PRISM and Storm would read it differently"
             )
+    decides = grid.blocks[0].system.model.decides
+    if decides:
+        quoted = ", ".join(f"'{name}'" for name in decides)
+        yield (
+            f"the world decides {quoted}: Pmin and Pmax are the least and the greatest probability over all it does. "
+            "It knows the state and the past, not the reports of the step. Where it is on one side with the matrix, "
+            "bounds are over both together; at their other end it keeps to one strategy"
+        )
     if grid.asking_more:
         yield (
             f"no intervals and no confidence bounds: planner {_listed(grid.asking_more)} asks count(...), "
@@ -314,7 +322,7 @@ def case_remarks(case: Case, values: Sequence[TwoEngineValues], strategies: Sequ
 
 def start_remarks(case: Case) -> Iterator[str]:
     """What a reader must know about the initial states of one case."""
-    if case.skeleton.terminal[case.skeleton.starts].all():
+    if case.states.terminal[case.states.starts].all():
         yield f"{case}: every initial state is terminal; the episode is over at once"
     if case.won is not None and not case.won.all():
         yield (

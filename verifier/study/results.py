@@ -37,7 +37,7 @@ from verifier.checking.verdicts import (
     worst_verdict,
 )
 from verifier.study.gates import Gates
-from verifier.study.points import Numbers, Point, PointInterval, Uncertainty
+from verifier.study.points import Numbers, Point, PointInterval, Uncertainty, WorldDecisions
 from verifier.study.records import MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
@@ -143,6 +143,7 @@ class RequirementResult(Derives):
             constants; empty where the mean is not asked for.
         means: the means, one per value of the swept constants.
         strategies: one per scenario, where that was asked for.
+        world: what a world that decides does, where that was asked for.
         additional_data: what would decide it, where it is inconclusive and that is known.
         tipping_points: how wrong the assumptions of its bounds may be, where that is known.
     """
@@ -162,6 +163,7 @@ class RequirementResult(Derives):
     weights: tuple[Exact, ...] = ()
     means: tuple[ProfileMean, ...] = ()
     strategies: tuple[StrategyEnds, ...] | None = None
+    world: WorldDecisions | None = None
     additional_data: EvidencePlan | None = None
     tipping_points: TippingPoints | None = None
 

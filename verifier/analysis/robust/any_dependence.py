@@ -49,8 +49,8 @@ def any_dependence(objective: Objective, measured: Measured) -> Bounds:
     )
     step = uncertain_step(objective, region)
     found = decided_components(objective, step, most_combinations=0)
-    sources, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
-    targets = step.following[sources, seen]
+    rows, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
+    sources, targets = step.owner[rows], step.following[rows, seen]
     can_end = [
         coreachable(step.state_count, sources, targets, (found.of >= 0) & ends[found.of])
         for ends in (found.can_fail, found.can_hold)

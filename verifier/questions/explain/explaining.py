@@ -102,7 +102,7 @@ def explained(
 ) -> ExplainResult:
     """As `explain_spec`, for a study and a worker that runs; `run` is the run, if that is known."""
     options = study.options
-    refuse_others(study.requirements, "verify explain")
+    refuse_others(study.requirements, "verify explain", study.inputs.model)
     if options.decimals is not None:
         raise UsageError("what a probability depends on is not computed for rounded transitions")
     if options.mix is not None:
