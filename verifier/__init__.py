@@ -93,7 +93,7 @@ def markov_chain(spec: File, cm: File, *, system: SystemModel | None = None, **c
     from verifier.study.inputs import read_inputs
     from verifier.study.options import RunOptions
 
-    options = settings_from(RunOptions, choices)
+    options = settings_from(RunOptions, choices).by_default()
     return chain_of(Study.of(read_inputs(spec, cm, options, system), options))
 
 

@@ -80,6 +80,7 @@ def verify_spec(
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
+    options = options.by_default()
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
         return verified(Study.of(read_inputs(spec_path, confusion_path, options, system), options), storm, progress)
 
@@ -298,10 +299,11 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
                 ],
                 study.data,
                 study.tests,
+                study.divided,
             ),
             *(requirement.remark for requirement in checked.unanswered),
         ),
-        matrices=matrices_record(inputs.confusion),
+        matrices=matrices_record(inputs.confusion, study.divided),
         channel=Channel(classes=study.tests),
         unanswered=checked.unanswered,
     )

@@ -12,8 +12,8 @@ from verifier.analysis.settings import ConfidenceSettings, Weights
 from verifier.base.errors import UsageError
 from verifier.base.options import Option, Part, pair, reads
 from verifier.checking.settings import EngineSettings
-from verifier.perception.settings import EmptyColumns
-from verifier.systems.settings import FalsePositives, Limits, constant, initial_condition, sweep
+from verifier.perception.settings import EmptyColumns, EmptyContexts
+from verifier.systems.settings import FalsePositives, InitialContext, Limits, constant, initial_condition, sweep
 
 if TYPE_CHECKING:
     from verifier.language.expressions.syntax import Node
@@ -28,6 +28,8 @@ VERDICT_SOURCES: Mapping[VerdictSource, str] = {
     "point": "the probability for the given matrices, with its numerical bounds",
 }
 MIX_ELSEWHERE = "--mix belongs to verify run: here the matrices are drawn or taken apart as they were counted"
+MEMORY_BY_DEFAULT = "default"
+"""Contexts as `auto` chooses them where it can; else none, which is noted."""
 SCENARIOS = "scenarios (what is named here replaces what the spec names)"
 CHANNEL = "use of the confusion matrices"
 LIMITS = "engines and limits"
@@ -101,6 +103,21 @@ class RunOptions:
     false_positives: Annotated[FalsePositives, Option("use of the column 'empty': {choices}", metavar="POLICY")] = (
         "as_counted"
     )
+    memory: Annotated[
+        str | None,
+        Option(
+            "what the detector remembers of an object: none, run:L or last:K outcomes, or auto, what the data "
+            "support; default auto where matrices count contexts in enough sequences, else none",
+            metavar="CONTEXTS",
+        ),
+    ] = None
+    initial_context: Annotated[
+        InitialContext,
+        Option("what it remembers at the initial states: nothing yet, only right or wrong outcomes, or each context"),
+    ] = "start"
+    empty_contexts: Annotated[
+        EmptyContexts, Option("rates of a context without items: {choices}", metavar="POLICY")
+    ] = "backoff"
     endless: Annotated[bool, Option("no terminal states: paths are infinite")] = False
     decimals: Annotated[
         int | None,
@@ -131,6 +148,9 @@ class RunOptions:
     assume_memoryless: Annotated[
         bool, Option("accept verdicts although the data do not test or even contradict the memoryless detector")
     ] = False
+    assume_contexts: Annotated[
+        bool, Option("accept verdicts although the data do not test or even contradict the contexts of --memory")
+    ] = False
     strategies: Annotated[
         bool, Option("also the range over all winning strategies of synthesised planners", group=LIMITS)
     ] = False
@@ -141,10 +161,28 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.verdict_from not in VERDICT_SOURCES:
             raise UsageError(f"unknown source of verdicts {self.verdict_from!r}; known: {', '.join(VERDICT_SOURCES)}")
-        if self.strict and self.assume_memoryless:
+        for name in ("assume_memoryless", "assume_contexts"):
+            if self.strict and getattr(self, name):
+                raise UsageError(
+                    f"--strict accepts no verdict with a condition, and --{name.replace('_', '-')} gives verdicts "
+                    "one: name one of the two"
+                )
+
+    @property
+    def remembers(self) -> bool:
+        """Whether memory of the detector is asked for by name."""
+        return self.memory not in (None, "none", MEMORY_BY_DEFAULT)
+
+    def by_default(self) -> RunOptions:
+        """With the memory that the data support, where none is asked for."""
+        return replace(self, memory=MEMORY_BY_DEFAULT) if self.memory is None else self
+
+    def refuse_memory(self, verb: str) -> None:
+        """Refuse memory where there are answers for a memoryless detector only; UsageError."""
+        if self.remembers:
             raise UsageError(
-                "--strict accepts no verdict with a condition, and --assume-memoryless gives verdicts one: name one "
-                "of the two"
+                f"--memory {self.memory}: {verb} knows memoryless detectors only so far; verify run has chains with "
+                "memory. Leave it out, or name --memory none"
             )
 
     def check_given(self, names: frozenset[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from verifier.analysis.channel_test import Channel, CountedTest, Untested
+from verifier.analysis.channel_test import Channel, Untested, detector_text
 from verifier.analysis.intervals.tiers import UNITS
 from verifier.analysis.planning import EvidencePlan
 from verifier.base.errors import one_line
@@ -203,11 +203,16 @@ def _channel_lines(channel: Channel) -> Iterator[str]:
     if not channel.classes:
         return
     assumed = "Assumes a memoryless detector: errors independent between time steps and between objects."
+    if channel.contexts is not None:
+        assumed = (
+            f"Assumes {detector_text(channel.contexts)}: one rate per bin, class and context for all objects and "
+            "drives, and objects independent given what went before."
+        )
     untested = [test.label for test in channel.classes if isinstance(test, Untested)]
-    tested = [test for test in channel.classes if isinstance(test, CountedTest) and test.test == "not_contradicted"]
+    tested = [test for test in channel.classes if not isinstance(test, Untested) and test.test == "not_contradicted"]
     said = []
     if tested:
-        least = min(test.p_value for test in tested)
+        least = min(test.least_p for test in tested)
         names = ", ".join(test.label for test in tested)
         said.append(f"Time steps tested along tracks, not contradicted: {names} (least p = {least:.2g}).")
     if untested:

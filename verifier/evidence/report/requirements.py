@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.channel_test import channel_test
+from verifier.analysis.channel_test import channel_test, detector_text
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.base.numbers import exact_or_number, interval_text, level_text, number_text, rounded
 from verifier.base.words import counted, some_of
@@ -198,10 +198,10 @@ def _basis_text(subject: Subject) -> str:
     basis = subject.result.worst_point.basis
     if basis == "any_dependence":
         return "no assumption about the detector: it holds whatever is predicted"
-    test = channel_test(subject.channel.classes, subject.result.worst_point.draws).test
+    channel = channel_test(subject.channel.classes, subject.result.worst_point.draws)
     known = {"contradicted": "which these data contradict", "untested": "which these data do not test"}
-    said = known.get(test, "which these data do not contradict")
-    return f"a memoryless detector, {said}{'; assumed by name' if basis == 'assumed' else ''}"
+    said = known.get(channel.test, "which these data do not contradict")
+    return f"{detector_text(channel.contexts)}, {said}{'; assumed by name' if basis == 'assumed' else ''}"
 
 
 def _strategies(subject: Subject) -> tuple[str, str] | None:
