@@ -341,3 +341,90 @@ def test_steps_and_frames_must_last_as_long(systems, tmp_path):
             continue
         with pytest.raises(UsageError, match=says):
             verify_spec(*files, replace(EXACT, memory="run:3"))
+
+
+LATCH = """
+initial = "t = 0 & seen = 0"
+terminal = "t = 30"
+[variables]
+t = { range = [0, 30], next = "t + 1" }
+seen = { range = [0, 1], next = "max(seen, note)" }
+[inputs]
+note = { range = [0, 1] }
+[environments]
+ped = [{ class = "ped", distance_m = 15 }]
+[planners.latch]
+rules = [{ when = "sees(ped)", set = { note = 1 } }, { when = "true", set = { note = 0 } }]
+"""
+
+
+def tracked_document(rows, contexts, **head):
+    """Of one class in one bin, from {context: [misses, hits]}."""
+    by_context = {name: [[hits, 0], [misses, 0]] for name, (misses, hits) in rows.items()}
+    whole = np.sum(list(by_context.values()), axis=0).tolist()
+    return {
+        "schema": "verifier.confusion", "version": 2, "labelling": "class", "axes": ["predicted", "true"],
+        "labels": ["ped", "empty"], "bins": [{"distance_m": [10, 20], "counts": whole, "contexts": by_context}],
+        "contexts": {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break", **head},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("model", ["last:1", "run:5", "run:10"])
+def test_the_latch_on_real_tracks(model, shared, tmp_path):
+    oracles = shared / "oracles/memory"
+    if not oracles.exists():
+        pytest.skip(f"{oracles} is not there")
+    counted = json.loads((oracles / "kitti_contexts.json").read_text())["detectors"]["pointrcnn"]["ped"]["models"]
+    expected = json.loads((oracles / "latch.json").read_text())["detectors"]["pointrcnn"][model]
+    contexts = Contexts.parsed(model)
+    letters = {"hit*1": "r", "miss*1": "w"} if contexts.kind == "last" else {}
+    rows = {
+        letters.get(name, name.replace("hit", "right").replace("miss", "wrong")): row
+        for name, row in counted[f"{model} gaps=break"][1].items()
+    }
+    files = files_of(tmp_path, LATCH, tracked_document(rows, contexts), "ped", ["G seen = 0"])
+    (start,) = verify_spec(*files, replace(EXACT, memory=model)).requirements[0].points
+    assert start.exact == Fraction(expected["start"]["fraction_no_report"])
+    every = verify_spec(*files, replace(EXACT, memory=model, initial_context="worst")).requirements[0].points
+    assert max(point.probability for point in every) == pytest.approx(expected["worst"]["P_no_report"], rel=1e-12)
+
+
+LIKELY = {"start": [1, 2000], "right*1": [1, 3000], "wrong*1": [500, 1500]}
+
+
+def judged(folder, p_value, **options):
+    """The requirement that a pedestrian is noticed, where the contexts are tested with this p-value."""
+    tests = []
+    if p_value is not None:
+        tests = [{"label": "ped", "contexts": "run:1", "z": 3.0, "p_value": p_value, "permutations": 999}]
+    written = tracked_document(LIKELY, Contexts("run", 1), tests=tests)
+    spec, matrices = files_of(folder, LATCH, written, "ped", ["F seen = 1"])
+    spec.write_text(spec.read_text().replace("P = ?", "P >= 0.5"))
+    result = verify_spec(spec, matrices, RunOptions(memory="run:1", **options))
+    return result, result.requirements[0].points[0]
+
+
+def test_contexts_that_the_data_do_not_contradict_decide(tmp_path):
+    result, point = judged(tmp_path, 0.5)
+    assert (point.verdict.value, point.basis) == ("satisfied", "contexts")
+    assert (result.channel.test, result.channel.contexts) == ("not_contradicted", "run:1")
+
+
+def test_contradicted_contexts_decide_nothing_unless_assumed(tmp_path):
+    result, point = judged(tmp_path, 0.001)
+    assert point.verdict.value == "inconclusive"
+    assert (point.reason.kind, point.reason.contexts, point.reason.p_value) == ("dependence", "run:1", 0.001)
+    assert any("errors of ped depend on more of the past than run:1" in remark for remark in result.remarks)
+    _, unmoved = judged(tmp_path, 0.001, assume_memoryless=True)
+    assert unmoved.verdict.value == "inconclusive"
+    _, assumed = judged(tmp_path, 0.001, assume_contexts=True)
+    assert (assumed.verdict.value, assumed.basis) == ("satisfied", "assumed")
+    assert "the detector remembers run:1 and nothing else (assumed; the data contradict it" in assumed.condition
+
+
+def test_contexts_without_a_test_are_a_condition(tmp_path):
+    _, point = judged(tmp_path, None)
+    assert point.verdict.value == "satisfied"
+    assert point.condition.endswith("the detector remembers run:1 and nothing else (not tested)")
+    _, refused = judged(tmp_path, None, strict=True)
+    assert (refused.verdict.value, refused.reason.kind) == ("inconclusive", "untested")
