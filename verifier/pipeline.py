@@ -39,6 +39,7 @@ from verifier.study.collection import (
     with_plans,
 )
 from verifier.study.expecting import answers_of
+from verifier.study.free import free_bounds
 from verifier.study.inputs import read_inputs
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
@@ -136,6 +137,10 @@ def checked_study(
             found = profiles(study, study.data)
     else:
         found = profiles(study, None)
+    if study.options.dependence_free:
+        with clock.running("bounds whatever the dependence: --horizon bounds their size. They"):
+            free = tuple(map(free_bounds, progress([each.case for each in cases])))
+        cases = tuple(replace(each, free=own) for each, own in zip(cases, free, strict=True))
     return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered, found)
 
 

@@ -47,7 +47,7 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import Ends
 from verifier.analysis.robust.region import Region
 from verifier.analysis.sensitivity.adjoint import told_by_draw, unions
-from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.graphs import components
 
@@ -141,7 +141,7 @@ class Program:
         for step in range(int(self.step.max(initial=-1)) + 1):
             least = min(reduced[self.step == step], default=0)
             found += Fraction(min(0, int(least)), UNIT * self.total)
-        of_rate = np.zeros(len(self.rate_of) and len(self.column_of), dtype=object)
+        of_rate = np.zeros(len(self.column_of), dtype=object)
         np.add.at(of_rate, self.rate_of, u[: len(self.rate_of)])
         for number, cost_of in enumerate(of_rate.tolist()):
             slope = Fraction(int(cost_of - w[self.column_of[number]]), UNIT)
@@ -211,17 +211,21 @@ def _least(program: Program, cost: NDArray[Any]) -> tuple[Fraction, float]:
     value = np.concatenate([np.ones(len(flow)), -np.ones(limited)])
     below = coo_array((value, (row, column)), shape=(limited, flows + rates)).tocsr()
     ends = np.stack([np.asarray(each, dtype=float) for each in (program.lower, program.upper)], axis=1)
-    bounds = np.concatenate([np.tile([0.0, np.inf], (flows, 1)), ends.reshape(-1, 2)])
+    ends_of_all: Any = np.concatenate([np.tile([0.0, np.inf], (flows, 1)), ends.reshape(-1, 2)])
     objective = np.concatenate([np.asarray(cost / program.total, dtype=float), np.zeros(rates)])
-    found = linprog(objective, below, np.zeros(limited), equal, right, bounds, method="highs-ipm")
-    if found.status != 0:
+    matrices: Any = (below, equal)  # sparse ones are accepted, whatever the types of the library say
+    found = linprog(objective, matrices[0], np.zeros(limited), matrices[1], right, ends_of_all, method="highs-ipm")
+    if found.status != 0 or found.fun is None or found.x is None:
         raise NoAnswerError(f"the linear program of {flows} flows has no answer: {found.message}")
     duals, limits = (np.rint(each.marginals * UNIT).astype(np.int64) for each in (found.eqlin, found.ineqlin))
     proven = program.bound(cost, duals[: program.nodes], duals[program.nodes :], limits)
     if found.fun < float(proven) - 1e-6:
-        raise EngineError(f"a linear program has the optimum {found.fun:.9g}, below the proven bound {float(proven):.9g}")
-    decided = (program.after >= 0).any(axis=1) | (program.wins + program.loses == program.total)
-    return proven, float(found.x[:flows][~decided].sum())
+        raise EngineError(
+            f"a linear program has the optimum {found.fun:.9g}, below the proven bound {float(proven):.9g}"
+        )
+    kept = np.where(program.after >= 0, program.often, 0).sum(axis=1)
+    behind = np.asarray((program.total - program.wins - program.loses - kept) / program.total, dtype=float)
+    return proven, float(found.x[:flows] @ behind)
 
 
 @dataclass
@@ -249,7 +253,7 @@ class _Unrolled:
             flows += sum(len(each["own"]) for each in led)
             if flows > self.most_flows:
                 raise NoAnswerError(
-                    f"bounds whatever the dependence need more than {self.most_flows} flows (step {step + 1} of {last})",
+                    f"bounds whatever the dependence need more than {self.most_flows} flows, in step {step + 1}",
                     hint="a shorter --horizon, or raise --max-lp",
                 )
             reached = np.unique(np.concatenate([each["to"].ravel() for each in led]))
@@ -268,12 +272,15 @@ class _Unrolled:
             np.concatenate([each[name] for each in parts]) for name in ("own", "to", "after", "step", "often")
         )
         width = max(each["limits"].shape[1] for each in parts)
-        filled = [np.pad(each["limits"], ((0, 0), (0, width - each["limits"].shape[1])), constant_values=-1) for each in parts]
+        limits = np.full((len(own), width), -1, dtype=np.int64)
+        ends_at = np.cumsum([len(each["own"]) for each in parts])
+        for each, end in zip(parts, ends_at.tolist(), strict=True):
+            limits[end - len(each["own"]) : end, : each["limits"].shape[1]] = each["limits"]
         total = math.lcm(*(Fraction(each).denominator for each in often.ravel().tolist()))
         whole = np.frompyfunc(lambda share: int(share * total), 1, 1)(often)
         columns: dict[tuple[int, ...], int] = {}
-        column_of = [columns.setdefault((*key[:1], *key[1:3]), len(columns)) for key in self._rates]
-        ends = [(self.rates.lower[at, group, true], self.rates.upper[at, group, true]) for _, at, true, group in self._rates]
+        column_of = [columns.setdefault(key[:3], len(columns)) for key in self._rates]
+        places = [(at, report, true) for _, at, true, report in self._rates]
         return Program(
             step,
             own,
@@ -282,11 +289,11 @@ class _Unrolled:
             (whole * ~self.ends.can_fail[to]).sum(axis=1),
             (whole * ~self.ends.can_hold[to]).sum(axis=1),
             total,
-            np.concatenate(filled),
+            limits,
             np.array(self._rate_of, dtype=np.int64),
             np.array(column_of, dtype=np.int64),
-            np.array([low for low, _ in ends], dtype=object),
-            np.array([high for _, high in ends], dtype=object),
+            np.array([self.rates.lower[place] for place in places], dtype=object),
+            np.array([self.rates.upper[place] for place in places], dtype=object),
             horizon,
         )
 

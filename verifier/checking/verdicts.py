@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Literal, TypeAlias, cast, get_args
@@ -193,6 +193,7 @@ def decide(
     rule: VerdictRule = VerdictRule(),
     *,
     vacuous: bool = False,
+    whatever_if: str | None = None,
 ) -> Decision:
     """The verdict on one requirement in one scenario.
 
@@ -203,11 +204,17 @@ def decide(
         assumption: what the numbers assume about the data, "items are independent"; None for nothing that would be a
             condition.
         rule: which assumptions are accepted.
+        whatever_if: what the numbers of `whatever` assume about the data.
         vacuous: whether the check says nothing about the system although the formula holds.
     """
     if model is Verdict.NO_TARGET:
         return Decision(model)
     decision = _decision(model, whatever, channel, assumption, rule)
+    if decision.basis == "any_dependence" and whatever_if is not None:
+        decision = replace(decision, condition=f"if {whatever_if}")
+        if rule.strict:
+            said: Decided = "satisfied" if whatever is Verdict.SATISFIED else "violated"
+            decision = Decision(Verdict.INCONCLUSIVE, reason=Refused("untested", f"if {whatever_if}", said))
     if vacuous and decision.verdict is Verdict.SATISFIED:
         return Decision(Verdict.VACUOUS, decision.basis)
     return decision

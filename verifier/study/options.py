@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.settings import ConfidenceSettings, Weights
 from verifier.base.errors import UsageError
-from verifier.base.options import Option, Part, pair, reads
+from verifier.base.options import Option, Part, pair, reads, whole_above_0
 from verifier.checking.settings import EngineSettings
 from verifier.perception.settings import EmptyColumns, EmptyContexts
 from verifier.systems.settings import FalsePositives, InitialContext, Limits, constant, initial_condition, sweep
@@ -151,6 +151,19 @@ class RunOptions:
     assume_contexts: Annotated[
         bool, Option("accept verdicts although the data do not test or even contradict the contexts of --memory")
     ] = False
+    dependence_free: Annotated[
+        bool,
+        Option("also bounds that hold however reports depend on each other, by linear program (needs no memory)"),
+    ] = False
+    horizon: Annotated[
+        int | None,
+        Option(
+            "steps of --dependence-free (default: of the longest path, else 50)", metavar="N", parse=whole_above_0
+        ),
+    ] = None
+    max_lp: Annotated[
+        int, Option("largest number of flows of --dependence-free", metavar="N", parse=whole_above_0)
+    ] = 100_000
     strategies: Annotated[
         bool, Option("also the range over all winning strategies of synthesised planners", group=LIMITS)
     ] = False
@@ -178,7 +191,9 @@ class RunOptions:
         return replace(self, memory=MEMORY_BY_DEFAULT) if self.memory is None else self
 
     def refuse_memory(self, verb: str) -> None:
-        """Refuse memory where there are answers for a memoryless detector only; UsageError."""
+        """Refuse memory and any dependence where there are answers for a memoryless detector only; UsageError."""
+        if self.dependence_free:
+            raise UsageError(f"--dependence-free belongs to verify run; {verb} knows no bounds of that kind")
         if self.remembers:
             raise UsageError(
                 f"--memory {self.memory}: {verb} knows memoryless detectors only so far; verify run has chains with "
@@ -192,6 +207,9 @@ class RunOptions:
                 if name in names:
                     option = "--" + name.replace("_", "-")
                     raise UsageError(f"{option} needs what --point-only leaves out: name one of the two")
+        for name in ("horizon", "max_lp"):
+            if name in names and not self.dependence_free:
+                raise UsageError(f"--{name.replace('_', '-')} belongs to --dependence-free")
         source = self.verdict_from
         for name in ("shift", "looks"):
             if name in names and source != "bounds":

@@ -228,6 +228,11 @@ def run_remarks(
             f"transition probabilities were rounded to {options.decimals} decimals; rows may not sum to 1, so the "
             "results are not probabilities: use them only to reproduce published numbers"
         )
+    if options.dependence_free and options.weights == "item":
+        remarks.append(
+            "bounds however reports depend on each other are about an object drawn at random, and counts weigh it "
+            "by its frames; --weights track weighs each object once"
+        )
     if options.endless:
         remarks.append(
             "no terminal states (--endless): paths are infinite, so any recurring error eventually violates an "

@@ -91,11 +91,12 @@ def _refuse_what_stands_against(
         "--mix": options.mix is not None,
         "--weights track": options.weights == "track",
         "--strategies": options.strategies,
+        "--dependence-free, which needs no contexts": options.dependence_free,
         "a model with several frames in a step": model.frames > 1,
         "a localisation of the matrices": file.matrices.localisation is not None,
     }
     for what in [name for name, there in with_what.items() if there]:
-        raise UsageError(f"--memory is not known together with {what} so far; name --memory none, or leave that out")
+        raise UsageError(f"--memory is not known together with {what}: name --memory none, or leave that out")
     step, period = model.step_s, found.period_s
     if step is not None and period is not None and step != _exactly(period):
         raise UsageError(

@@ -12,8 +12,9 @@ from verifier.analysis.channel_test import Channel, ContextTest, Untested, contr
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
+from verifier.base.words import counted
 from verifier.checking.verdicts import Reason, Refused, Verdict, WithinBounds, verdict_text
-from verifier.study.points import Point
+from verifier.study.points import FreeBounds, Point
 
 
 class Judged(Protocol):
@@ -47,6 +48,17 @@ def reason_text(reason: Reason | None, probability: float | None = None) -> str:
     value = "" if probability is None else f"P = {probability:.9g}, "
     said = contradicted_text(reason.label, reason.p_value, reason.contexts)
     return f"{said}; the contradicted model gives {value}{reason.model_verdict}"
+
+
+def free_text(free: FreeBounds) -> str:
+    """Bounds whatever the dependence, for people."""
+    rates = {"confidence_region": "rates within the confidence region", "measured": "the measured rates"}[free.rates]
+    left = max(free.undecided)
+    undecided = f", probability {left:.3g} not decided within them" if left > 5e-7 else ""
+    return (
+        f"however reports depend on each other, P lies in [{free.lower:.6g}, {free.upper:.6g}] ({rates}; "
+        f"{counted(free.horizon, 'step')}{undecided})"
+    )
 
 
 def vacuity_text(point: Point) -> str:

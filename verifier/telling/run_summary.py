@@ -17,7 +17,7 @@ from verifier.study.points import Point
 from verifier.study.provenance import DROPPED
 from verifier.study.records import ConfidenceRecord, SettingsRecord
 from verifier.study.results import RequirementResult, RunResult
-from verifier.telling.grounds import looks_text, tipping_sentences, why
+from verifier.telling.grounds import free_text, looks_text, tipping_sentences, why
 
 WIDTH = 100
 """Characters of the box around a warning."""
@@ -38,6 +38,11 @@ def decision_lines(result: RunResult) -> list[str]:
     for verdict, said in ((Verdict.SATISFIED, "holds"), (Verdict.VIOLATED, "fails")):
         names = dict.fromkeys(each.name for each in result.requirements if _whatever_predicted(each, verdict))
         lines += [f"{name} {said} whatever the detector predicts{_held(result)}" for name in names]
+    lines += [
+        f"{_where(requirement)}: {free_text(requirement.worst_point.dependence_free)}"
+        for requirement in result.requirements
+        if requirement.worst_point.dependence_free is not None
+    ]
     return ["", *lines] if lines else []
 
 
@@ -57,7 +62,7 @@ def _vacuous_elsewhere(requirement: RequirementResult) -> Iterator[str]:
 def _whatever_predicted(requirement: RequirementResult, verdict: Verdict) -> bool:
     """Whether the verdict of a requirement is this one, and no detector could change it."""
     deciding = [point for point in requirement.points if point.verdict is verdict]
-    bases = [point.basis == "any_dependence" for point in deciding]
+    bases = [point.basis == "any_dependence" and point.whatever_predicted is not None for point in deciding]
     return requirement.verdict is verdict and (any(bases) if verdict is Verdict.VIOLATED else all(bases))
 
 
