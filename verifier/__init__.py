@@ -95,7 +95,7 @@ def markov_chain(spec: File, cm: File, *, system: SystemModel | None = None, **c
     from verifier.study.options import RunOptions
     from verifier.systems.skeleton import world_decides
 
-    options = settings_from(RunOptions, choices)
+    options = settings_from(RunOptions, choices).by_default()
     study = Study.of(read_inputs(spec, cm, options, system), options)
     found = model_of(study)
     if isinstance(found, DecisionProcess):

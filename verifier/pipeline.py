@@ -39,6 +39,7 @@ from verifier.study.collection import (
     with_plans,
 )
 from verifier.study.expecting import answers_of
+from verifier.study.free import free_bounds
 from verifier.study.inputs import read_inputs
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.optima import optima_of
@@ -82,6 +83,7 @@ def verify_spec(
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
+    options = options.by_default()
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
         return verified(Study.of(read_inputs(spec_path, confusion_path, options, system), options), storm, progress)
 
@@ -137,6 +139,10 @@ def checked_study(
             found = profiles(study, study.data)
     else:
         found = profiles(study, None)
+    if study.options.dependence_free:
+        with clock.running("bounds whatever the dependence: --horizon bounds their size. They"):
+            free = tuple(map(free_bounds, progress([each.case for each in cases])))
+        cases = tuple(replace(each, free=own) for each, own in zip(cases, free, strict=True))
     return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered, found)
 
 
@@ -305,10 +311,11 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
                 ],
                 study.data,
                 study.tests,
+                study.divided,
             ),
             *(requirement.remark for requirement in checked.unanswered),
         ),
-        matrices=matrices_record(inputs.confusion),
+        matrices=matrices_record(inputs.confusion, study.divided),
         channel=Channel(classes=study.tests),
         unanswered=checked.unanswered,
     )

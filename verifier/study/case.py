@@ -41,6 +41,7 @@ from verifier.study.inputs import Inputs
 from verifier.study.options import RunOptions
 from verifier.study.points import Numbers
 from verifier.study.scenarios import Block, Grid, asked_requirements
+from verifier.systems.contexts import CONTEXT_OF
 from verifier.systems.decisions import build_decisions
 from verifier.systems.rewards import Gains, gains_of, gains_of_time
 from verifier.systems.scene import SkeletonOptions
@@ -118,6 +119,11 @@ class Study:
         )
 
     @property
+    def divided(self) -> ConfusionMatrices | None:
+        """The matrices, where they are divided by what the detector remembers."""
+        return self.matrices if self.matrices.memory is not None else None
+
+    @property
     def requirements(self) -> tuple[Requirement, ...]:
         """Those that are asked for, in the order of the spec."""
         return self.grid.requirements
@@ -165,7 +171,7 @@ class Study:
 
     @cached_property
     def tests(self) -> tuple[ClassTest, ...]:
-        """The test of the memoryless detector for each class that some chain draws."""
+        """The test of the detector for each class that some chain draws."""
         drawn = drawn_together(case.draws for case in self.cases)
         by_distance = {name: {int(self.matrices.distance_bin(at)) for at in bins} for name, bins in drawn.items()}
         drawn = {name: sorted(bins) for name, bins in by_distance.items()}
@@ -189,7 +195,12 @@ class Study:
         """What skeletons depend on beside the case and the bins and labels of the matrices."""
         grid, options = self.grid, self.options
         return SkeletonOptions(
-            grid.goal_formula, grid.initial, options.false_positives, options.endless, options.limits
+            grid.goal_formula,
+            grid.initial,
+            options.false_positives,
+            options.endless,
+            options.initial_context,
+            options.limits,
         )
 
 
@@ -264,7 +275,8 @@ class Case(Block):
         matrices = self.study.matrices
         located = str(matrices.metadata.get("localisation"))
         edges = matrices.edges_m.tobytes()
-        bins = matrices.labelling, matrices.labels, edges, matrices.variables, located
+        memory = matrices.memory and (matrices.memory.contexts, matrices.memory.followed.tobytes())
+        bins = matrices.labelling, matrices.labels, edges, matrices.variables, located, memory
         return (id(self.system), self.planner.name, self.environment, bins, self.study.skeleton_options)
 
     @property
@@ -346,7 +358,11 @@ class Case(Block):
     def initial_states(self) -> tuple[dict[str, int], ...]:
         """One valuation each."""
         skeleton = self.states
-        names = [each.name for each in self.system.variables]  # memory begins alike everywhere
+        names = [
+            each.name for each in self.system.variables
+        ]  # memory begins alike everywhere, but for worst contexts
+        if self.study.options.initial_context == "worst":
+            names += [name for name in skeleton.valuations if name.startswith(CONTEXT_OF)]
         columns = {name: skeleton.valuations[name][skeleton.starts].tolist() for name in names}
         return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 

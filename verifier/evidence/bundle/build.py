@@ -171,6 +171,7 @@ def build_bundle(
 
 def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: Progress = iter) -> Bundle:
     """Make a bundle in memory; errors as `build_bundle`."""
+    options.refuse_memory("verify evidence build")
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
         request, inputs, about, own = _copied(sources, options)
         with files_named(partial(_by_own_names, own)), unpacked_inputs(inputs, request) as read:

@@ -117,6 +117,7 @@ def compare(
         raise UsageError("--round-transitions and --strategies belong to verify run: leave them out")
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
+    options.refuse_memory("verify compare")
     settings = options.confidence
     if settings is None:
         raise UsageError("to compare needs draws of the matrices: say how they are made")

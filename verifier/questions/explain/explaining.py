@@ -107,6 +107,7 @@ def explained(
         raise UsageError("what a probability depends on is not computed for rounded transitions")
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
+    options.refuse_memory("verify explain")
     if settings.with_map:  # before anything is computed
         map_variables([each.name for each in study.inputs.model.variables], settings.variables)
     if run is None:

@@ -120,6 +120,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
 def _refuse_what_does_not_fit(options: RunOptions) -> None:
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
+    options.refuse_memory("verify require")
     if options.decimals is not None:
         raise UsageError("recalls are searched for on unrounded transitions: leave out --round-transitions")
     if options.strategies:
