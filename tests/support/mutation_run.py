@@ -79,10 +79,12 @@ SWAPS = {
 }  # fmt: skip
 
 _BOTH = "if bounds.lower is not None and bounds.upper is not None:"
+_NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "upper"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "and"): "both are given, or none",
+    ("verifier/checking/enclosure.py", _NEXT, "<"): "they are not equal",
 }
 """(module, line, token) -> why the fault changes nothing that is computed."""
 

@@ -116,7 +116,7 @@ def build_objective(
     """
     labels = {name: skeleton.mask_of(node) for name, node in propositions.items()}
     window = long_window(formula, labels, skeleton.indptr, skeleton.indices)
-    if window is not None and window.obligations > MOST_OBLIGATIONS:
+    if window is not None and window.has_no_product:
         raise NoAnswerError(
             f"the formula has about {window.obligations} obligations, one for each step left; the limit is "
             f"{MOST_OBLIGATIONS}",
