@@ -195,12 +195,8 @@ class SystemModel:
     @property
     def decides(self) -> tuple[str, ...]:
         """Names of what the world decides, probabilities within intervals among it."""
-        decisions = (each.name for each in self.world if isinstance(each, Decision))
-        draws = (each for each in self.world if isinstance(each, Draw))
-        return (
-            *decisions,
-            *(each.name for each in draws if any(isinstance(p, tuple) for p in each.chances.values())),
-        )
+        decided = [each.name for each in self.world if isinstance(each, Decision)]
+        return (*decided, *(each.name for each in self.world if isinstance(each, Draw) and each.is_open))
 
     def types(self, planners: Iterable[str] = ()) -> dict[str, Type]:
         """Every name that a spec about these planners may use, with its type.
