@@ -44,6 +44,7 @@ from verifier.study.provenance import (
 )
 from verifier.study.results import engines_over
 from verifier.study.scenarios import refuse_others
+from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
 
@@ -54,6 +55,7 @@ def require(
     question: Question,
     options: RunOptions = RunOptions(),
     progress: Progress = iter,
+    system: SystemModel | None = None,
 ) -> RequireResult:
     """What perception must do for one requirement of a spec.
 
@@ -63,12 +65,13 @@ def require(
         question: what is asked.
         options: see `RunOptions`; its requirements must not name another one.
         progress: wraps the planners (with their swept constants), for a progress bar.
+        system: as in `verify_spec`.
 
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
-        study = Study.of(read_inputs(spec_path, confusion_path, options), options)
+        study = Study.of(read_inputs(spec_path, confusion_path, options, system), options)
         return required(study, question, storm, progress)
 
 
