@@ -205,8 +205,8 @@ def free(kind, way):
     return RULED.fullmatch(where) is not None
 
 
-FEWER = {"run": 20, "sweep": 10, "explain": 25, "collision": 6}
-"""Edits in the plain suite of what takes long to read; of the others 50."""
+FEWER = {"run": 10, "sweep": 6, "explain": 12, "collision": 6}
+"""Edits in the plain suite of what takes long to read; of the others 30."""
 
 
 def check(kind, count, seed, folder):
@@ -244,7 +244,7 @@ def check(kind, count, seed, folder):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_edited_document_is_refused_or_nothing_changes(kind, tmp_path):
-    assert check(kind, FEWER.get(kind, 50), 1, tmp_path) >= 2
+    assert check(kind, FEWER.get(kind, 30), 1, tmp_path) >= 2
 
 
 @pytest.mark.slow
