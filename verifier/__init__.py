@@ -88,13 +88,19 @@ def markov_chain(spec: File, cm: File, *, system: SystemModel | None = None, **c
         spec, cm, system, choices: as for `run`; they must name one planner, one environment, and no sweep.
     """
     from verifier.base.keywords import settings_from
-    from verifier.pipeline import chain_of
+    from verifier.chains import DecisionProcess
+    from verifier.pipeline import model_of
     from verifier.study.case import Study
     from verifier.study.inputs import read_inputs
     from verifier.study.options import RunOptions
+    from verifier.systems.skeleton import world_decides
 
-    options = settings_from(RunOptions, choices)
-    return chain_of(Study.of(read_inputs(spec, cm, options, system), options))
+    options = settings_from(RunOptions, choices).by_default()
+    study = Study.of(read_inputs(spec, cm, options, system), options)
+    found = model_of(study)
+    if isinstance(found, DecisionProcess):
+        raise world_decides(study.inputs.model)
+    return found
 
 
 def explain(spec: File, cm: File, **choices: Any) -> ExplainResult:

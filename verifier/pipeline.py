@@ -21,8 +21,8 @@ from verifier.analysis.confidence import Confidence, confidence
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import EngineError, LimitError, NoAnswerError, UsageError
-from verifier.chains import write_chain
-from verifier.chains.chain import MarkovChain
+from verifier.chains import DecisionProcess, write_model
+from verifier.chains.texts import Model
 from verifier.checking.process import StormProcess
 from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.values import TwoEngineValues
@@ -39,8 +39,10 @@ from verifier.study.collection import (
     with_plans,
 )
 from verifier.study.expecting import answers_of
+from verifier.study.free import free_bounds
 from verifier.study.inputs import read_inputs
 from verifier.study.model_checks import look_at, model_remarks
+from verifier.study.optima import optima_of
 from verifier.study.options import RunOptions
 from verifier.study.profile import Profile, profiles
 from verifier.study.provenance import (
@@ -55,6 +57,7 @@ from verifier.study.provenance import (
 )
 from verifier.study.results import RunResult, Unanswered
 from verifier.study.scenarios import refuse_others
+from verifier.study.world_decisions import with_decisions
 from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[list[Case]], Iterable[Case]]
@@ -80,6 +83,7 @@ def verify_spec(
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
+    options = options.by_default()
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
         return verified(Study.of(read_inputs(spec_path, confusion_path, options, system), options), storm, progress)
 
@@ -135,6 +139,10 @@ def checked_study(
             found = profiles(study, study.data)
     else:
         found = profiles(study, None)
+    if study.options.dependence_free:
+        with clock.running("bounds whatever the dependence: --horizon bounds their size. They"):
+            free = tuple(map(free_bounds, progress([each.case for each in cases])))
+        cases = tuple(replace(each, free=own) for each, own in zip(cases, free, strict=True))
     return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered, found)
 
 
@@ -161,9 +169,12 @@ def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> Che
     clock = Clock(options.engines.timeout_s)  # building the chain takes time from each formula
     begun = time.monotonic()
     with clock.running("building the chain"):
-        chain = case.chain(conditions)
+        model = case.process(conditions) if case.decides else case.chain(conditions)
     with _explained(case):
-        answers = answers_of(case, chain, conditions, storm, clock.spent_s)
+        if isinstance(model, DecisionProcess):
+            answers = optima_of(case, model, conditions, storm, clock.spent_s)
+        else:
+            answers = answers_of(case, model, conditions, storm, clock.spent_s)
     refused = {number: _told(case, answer) for number, answer in enumerate(answers) if isinstance(answer, LimitError)}
     if refused and not partial:
         raise next(iter(refused.values()))
@@ -172,7 +183,7 @@ def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> Che
     strategies: tuple[StrategyRange, ...] = ()
     if options.strategies and case.planner.kind == "synthesis":
         refuse_others(case.study.requirements, "--strategies")
-        process = case.process()
+        process = case.process(case.study.conditions)
         with _explained(case):
             strategies = tuple(
                 strategy_range(process, formula.formula, storm, options.engines) for formula in case.study.formulas
@@ -277,6 +288,8 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
     results = collected(study.requirements, checked.cases, checked.evidence, judging, checked.profiles)
     if settings.verdict_from == "bounds":
         results = with_plans(results, study)
+    if options.strategies and inputs.model.decides:
+        results = with_decisions(results, study)
     return RunResult(
         title=inputs.title,
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
@@ -298,10 +311,11 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
                 ],
                 study.data,
                 study.tests,
+                study.divided,
             ),
             *(requirement.remark for requirement in checked.unanswered),
         ),
-        matrices=matrices_record(inputs.confusion),
+        matrices=matrices_record(inputs.confusion, study.divided),
         channel=Channel(classes=study.tests),
         unanswered=checked.unanswered,
     )
@@ -316,8 +330,9 @@ def require_one_case(study: Study) -> None:
         )
 
 
-def chain_of(study: Study) -> MarkovChain:
-    """The Markov chain of a study of one case, labelled with the propositions of model and spec and `terminal`.
+def model_of(study: Study) -> Model:
+    """The Markov chain of a study of one case, or the decision process where its world decides, labelled with the
+    propositions of model and spec and `terminal`.
 
     Raises:
         UsageError: the study has several cases.
@@ -325,15 +340,17 @@ def chain_of(study: Study) -> MarkovChain:
     """
     require_one_case(study)
     (case,), inputs = study.cases, study.inputs
-    chain = case.chain({**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)})
-    return replace(chain, labels={**chain.labels, "terminal": case.skeleton.terminal})
+    conditions = {**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)}
+    exact = study.options.engines.exact
+    found = case.process(conditions, exact=exact) if case.decides else case.chain(conditions)
+    return replace(found, labels={**found.labels, "terminal": case.states.terminal})
 
 
-def export_chain(study: Study, path: str | Path) -> None:
-    """Write what `chain_of` gives; errors as there.
+def export_model(study: Study, path: str | Path) -> None:
+    """Write what `model_of` gives; errors as there.
 
     Args:
         study: what is asked.
-        path: ending in .umb, .drn or .prism.
+        path: ending in .umb, .drn, .prism or .jani.
     """
-    write_chain(chain_of(study), path)
+    write_model(model_of(study), path)

@@ -242,3 +242,19 @@ def test_rounded_rows_are_not_counted():
     chain = chain_of([{0: 0.9, 1: 0.101}, {1: 1.0}], {"b": {1}}, defect=0.01)
     with pytest.raises(NoAnswerError, match="rounded"):
         counted(chain, window_of(parsed("F[0,99999] b"), chain), ROUNDOFF)
+
+
+@pytest.mark.parametrize("formula", ["F<={} b", "G<={} a", "a U[2,{}] b", "X[{}] b"])
+def test_what_cannot_be_unrolled_is_what_the_product_refuses(monkeypatch, formula):
+    """`F<=100000 b` on 45 states once took half a minute to be refused by a product that could have none."""
+    monkeypatch.setattr(step_bounds, "LONGEST_UNROLLED", 10)
+    monkeypatch.setattr(step_bounds, "MOST_OBLIGATIONS", 30)
+    chain = chain_of([{0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.25, 2: 0.25}, {2: 1.0}], {"a": {0, 1}, "b": {2}})
+    for high in range(20, 35):
+        asked = parsed(formula.format(high))
+        try:
+            build_product(chain.indptr, chain.indices, chain.labels, asked, chain.initial, max_obligations=30)
+            refused = False
+        except NoAnswerError:
+            refused = True
+        assert window_of(asked, chain).cannot_unroll(2**40) is refused, high

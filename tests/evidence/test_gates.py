@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import scipy.integrate
 import scipy.stats
+from document_edits import summed
 from made_runs import BOUNDS, CONFIDENCE
 from report_documents import CURVES
 from run_documents import channel
@@ -260,7 +261,7 @@ def test_a_baseline_that_asked_otherwise_is_refused(run, tmp_path):
         ({"formula": "F at_line"}, "the requirement of the baseline is another formula: 'F at_line'"),
         ({"target": {"comparison": "<=", "probability": "1/10000"}}, "limits on different sides"),
     ):
-        old.write_text(json.dumps(document | {"requirements": [asked | change]}))
+        old.write_text(json.dumps(summed(document | {"requirements": [asked | change]})))
         code, out, err = run(*STOPS, "--baseline", old, "--max-drop", "0.5")
         assert (code, out, message in err) == (ExitCode.BAD_INPUT, "", True)
     old.write_text(json.dumps(document))

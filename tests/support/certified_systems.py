@@ -49,12 +49,27 @@ def column_of(content, columns, index, true):
 
 
 def distributions(content, state):
-    """What nature can choose in a state: observation -> chance, for vertices of all draws and their mean."""
+    """What nature can choose in a state: state that follows -> chance, for vertices of all draws and their mean, on
+    each way on and on all of them evenly."""
+    found = [each for way in ways_on(content["subject"], state) for each in _on_way(content, way)]
+    mean = {}
+    for choice in found:
+        for after, chance in choice.items():
+            mean[after] = mean.get(after, 0) + chance / len(found)
+    return [dict(items) for items in dict.fromkeys(tuple(sorted(each.items())) for each in [*found, mean])]
+
+
+def ways_on(subject, state):
+    """The alternatives of a state."""
+    return [way for way, own in enumerate(subject.get("owner", range(len(subject["row"])))) if own == state]
+
+
+def _on_way(content, way):
     subject, region = content["subject"], content["region"]
-    row = subject["row"][state]
-    moved, outcomes = motion_of(subject, state), len(subject.get("motion", [[1]])[0])
+    row, ahead = subject["row"][way], subject["following"][way]
+    moved, outcomes = motion_of(subject, way), len(subject.get("motion", [[1]])[0])
     if row < 0:
-        return [moved]
+        return [_led(moved, ahead)]
     told = [frozenset(each) for each in subject["observations"]]
     reports = [frozenset(each) for each in subject["reports"]]
     choices = [{frozenset(): Fraction(1)}]
@@ -75,31 +90,36 @@ def distributions(content, state):
                             after[union] = after.get(union, 0) + chance * Fraction(mass, unit)
                 wider.append(after)
         choices = wider
-    found = [
-        {
-            told.index(seen) * outcomes + w: chance * share
-            for seen, chance in choice.items()
-            for w, share in moved.items()
-        }
+    return [
+        _led(
+            {
+                told.index(seen) * outcomes + w: chance * share
+                for seen, chance in choice.items()
+                for w, share in moved.items()
+            },
+            ahead,
+        )
         for choice in choices
     ]
-    mean = {}
-    for choice in found:
-        for seen, chance in choice.items():
-            mean[seen] = mean.get(seen, 0) + chance / len(found)
-    return [dict(items) for items in dict.fromkeys(tuple(sorted(each.items())) for each in [*found, mean])]
 
 
-def motion_of(subject, state):
-    """What the world draws in a state: number of the outcome -> its chance."""
-    often = subject["motion"][subject["moving"][state]] if "motion" in subject else [1]
+def _led(chances, ahead):
+    """State that follows -> chance."""
+    result = {}
+    for seen, chance in chances.items():
+        result[ahead[seen]] = result.get(ahead[seen], 0) + chance
+    return result
+
+
+def motion_of(subject, way):
+    """What the world draws on a way on: number of the outcome -> its chance."""
+    often = subject["motion"][subject["moving"][way]] if "motion" in subject else [1]
     return {k: Fraction(each, sum(often)) for k, each in enumerate(often) if each}
 
 
 def greatest_lost(content, rng, most=MOST_CHOICES):
     """(starts,) the greatest probability of being lost that the choices tried give, in fractions: a lower bound."""
-    following = content["subject"]["following"]
-    options = [distributions(content, state) for state in range(len(following))]
+    options = [distributions(content, state) for state in range(len(content["subject"]["letters"]))]
     plain = itertools.product(*(range(len(each)) for each in options))
     count = int(np.prod([float(len(each)) for each in options]))
     tried = list(itertools.islice(plain, most)) if count <= most else []
@@ -116,14 +136,13 @@ def greatest_lost(content, rng, most=MOST_CHOICES):
 
 def lost_under(content, ticks):
     """(starts,) the probability of being lost when distributions alternate between those of two ticks of a clock."""
-    subject, count = content["subject"], len(content["subject"]["following"])
+    subject, count = content["subject"], len(content["subject"]["letters"])
     moves = []  # of (state, tick), numbered state + tick * count
     for tick in (0, 1):
         for state in range(count):
             ahead = {}
-            for seen, chance in ticks[tick][state].items():
-                after = subject["following"][state][seen] + (1 - tick) * count
-                ahead[after] = ahead.get(after, 0) + chance
+            for following, chance in ticks[tick][state].items():
+                ahead[following + (1 - tick) * count] = chance
             moves.append(dict(sorted(ahead.items())))
     letters = np.array(subject["letters"] * 2)
     labels = {f"p{bit}": (letters >> bit & 1).astype(bool) for bit in range(len(subject["propositions"]))}

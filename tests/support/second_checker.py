@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from certified_systems import column_of, formula_of, motion_of
+from certified_systems import column_of, formula_of, motion_of, ways_on
 from interval_models import vertices
 
 from verifier.checking.graphs import components
@@ -139,9 +139,13 @@ def _box(content, box, columns):
 
 
 def _choices(content, state, columns):
-    """Every way to draw vertices: state that follows -> chance."""
+    """Every way to draw vertices, on each way on: state that follows -> chance."""
+    return [each for way in ways_on(content["subject"], state) for each in _choices_on(content, way, columns)]
+
+
+def _choices_on(content, way, columns):
     subject = content["subject"]
-    row = subject["row"][state]
+    row = subject["row"][way]
     told = [frozenset(each) for each in subject["observations"]]
     choices = [{frozenset(): Fraction(1)}]
     for index, column in zip(subject["bins"][row], subject["columns"][row], strict=True) if row >= 0 else ():
@@ -164,8 +168,8 @@ def _choices(content, state, columns):
     for choice in choices:
         ahead = {}
         for seen, chance in choice.items():
-            for outcome, share in motion_of(subject, state).items():
-                after = subject["following"][state][told.index(seen) * len(subject.get("motion", [[1]])[0]) + outcome]
+            for outcome, share in motion_of(subject, way).items():
+                after = subject["following"][way][told.index(seen) * len(subject.get("motion", [[1]])[0]) + outcome]
                 ahead[after] = ahead.get(after, 0) + chance * share
         result.append(ahead)
     return result

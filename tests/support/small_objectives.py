@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from verifier.analysis.objective import Objective, _by_observation
+from verifier.analysis.objective import Objective, by_observation
 from verifier.checking.product import build_product
 from verifier.language.ltl import parse_formula
 from verifier.systems.channel import Channel
@@ -56,7 +56,7 @@ def objective_of(channel, following, row, true_in, formula, starts=(0,), ended=(
     labels = {name: np.isin(np.arange(n), list(states)) for name, states in true_in.items()}
     node = parse_formula(formula) if isinstance(formula, str) else formula
     product = build_product(skeleton.indptr, skeleton.indices, labels, node, skeleton.starts)
-    return Objective(skeleton, product, *_by_observation(skeleton, product))
+    return Objective(skeleton, product, *by_observation(skeleton, product))
 
 
 def random_objective(rng, formula, states=6, bins=2, labels=("a", "b"), draws=1, propositions=("p", "q")):

@@ -12,7 +12,7 @@ from plain_worlds import PlainWorld
 from verifier.analysis.objective import build_objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.base.errors import InputError
-from verifier.chains import write_chain
+from verifier.chains import write_model
 from verifier.chains.filled import markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula
@@ -95,7 +95,7 @@ def test_exports_are_read_back_by_storm_to_the_same_probability(tmp_path, ending
     skeleton, matrices = built(tmp_path)
     goal = skeleton.mask_of(parse_expression("x = 2 & y = 1"))
     path = tmp_path / f"chain.{ending}"
-    write_chain(markov_chain(skeleton, matrices.counts, {"goal": goal}, exact=True), path)
+    write_model(markov_chain(skeleton, matrices.counts, {"goal": goal}, exact=True), path)
     formula = stormpy.parse_property('P=? [ F "goal" ]')
     if ending == "prism":
         program = stormpy.parse_prism_program(str(path))

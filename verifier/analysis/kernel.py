@@ -1,10 +1,9 @@
 """Checks certificates of probabilities by whole numbers and graphs alone: python -I kernel.py BUNDLE
 
-A certificate (JSON) states a system: states with letters (bit i: proposition i holds); in a state labels are drawn
-from columns of rates in a region, and the union of their reports says which state follows, together with what the
-world draws with fixed chances, if it does. It claims bounds on the probability of an LTL formula from each initial
-state, whatever rates of the region nature chooses in every step; the region may be a single point. A run is lost if
-it fails the formula (side "lower") or meets it ("upper"). Decided:
+A certificate (JSON) states a system: states with letters (bit i: proposition i holds) and ways on. On each, labels
+are drawn from columns of rates in a region, and the union of their reports says which state follows, with what the
+world draws by fixed chances. It claims bounds on the probability of an LTL formula from each initial state, whatever
+ways and rates nature chooses in every step. A run is lost if it fails it (side "lower"), or meets it ("upper"):
 
 1. The ends of the region follow from the counts, and the boxes of a tree cover the region. In every box:
 2. States of value y >= 1 are targets. Elsewhere y >= 0 is at least the greatest mean of y after one step. So y bounds
@@ -31,8 +30,7 @@ from pathlib import Path
 from typing import Any
 
 BILLION = 10**9  # rates that follow from counts are bounded by whole numbers of billionths
-LARGEST = 2**53
-MOST_ITEMS = 5_000_000  # of the rarer kind in one column
+LARGEST, MOST_ITEMS = 2**53, 5_000_000  # of whole numbers; of the rarer kind in one column
 STAKES = (17037, 66987, 146447, 250000, 370590, 500000, 629410, 750000, 853553, 933013, 982963, 1000000)  # millionths
 SHARES = (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 13)  # of the stakes, in 24ths
 UPWARDS = Context(50, ROUND_CEILING, MIN_EMIN, MAX_EMAX)
@@ -158,8 +156,7 @@ def read_region(given: Any) -> Columns:
 
 def is_empty(columns: Columns) -> bool:
     """Whether some column has no rates between its ends that sum to 1."""
-    fits = (all(map(int.__le__, low, high)) and sum(low) <= unit <= sum(high) for low, high, unit in columns.values())
-    return not all(fits)
+    return not all(all(map(int.__le__, a, b)) and sum(a) <= unit <= sum(b) for a, b, unit in columns.values())
 
 
 def leaves(tree: Any, columns: Columns) -> Iterator[tuple[int, Columns]]:
@@ -225,37 +222,40 @@ class System:
     """The states, and one step of each while nature chooses rates again for every draw."""
 
     def __init__(self, given: Any, columns: Columns) -> None:
-        told, count = [frozenset(seen) for seen in given["observations"]], len(given["row"])
-        number = {seen: k for k, seen in enumerate(told)}
+        told, count, ways = [{*seen} for seen in given["observations"]], len(given["letters"]), len(given["row"])
+        number = {frozenset(seen): k for k, seen in enumerate(told)}
         self.starts = whole(given["starts"], "/subject/starts", (None,), 0, count)
         self.letters = whole(given["letters"], "/subject/letters", (count,), 0, 2 ** len(given["propositions"]))
-        motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * count)
+        self._ways: list[list[int]] = [[] for _ in range(count)]
+        for way, state in enumerate(whole(given.get("owner", [*range(ways)]), "/subject/owner", (ways,), 0, count)):
+            self._ways[state].append(way)
+        motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)
         self._outcomes = len(motion[0])
         demand(all(map(sum, whole(motion, "/subject/motion", (None, self._outcomes), 0))), "/subject/motion", "all 0")
-        self._chances = [motion[row] for row in whole(moving, "/subject/moving", (count,), 0, len(motion))]
+        self._chances = [motion[row] for row in whole(moving, "/subject/moving", (ways,), 0, len(motion))]
         width = len(told) * self._outcomes
-        self.following = whole(given["following"], "/subject/following", (count, width), 0, count)
-        rows = whole(given["row"], "/subject/row", (count,), -1)
+        self.following = whole(given["following"], "/subject/following", (ways, width), 0, count)
+        rows = whole(given["row"], "/subject/row", (ways,), -1)
         pairs = zip(given["bins"], given["columns"], strict=True)
         free: Column = [0] * len(given["reports"]), [1] * len(given["reports"]), 1
         drawn = [[columns.get(place, free) for place in zip(*pair, strict=True) if place[1] != -1] for pair in pairs]
         self._draws = [drawn[row] if row >= 0 else [] for row in rows]
-        self._nothing, unions = number[frozenset()], ([seen | set(now) for now in given["reports"]] for seen in told)
-        self._union = [[number.get(union, -1) for union in row] for row in unions]
+        self._nothing, unions = number[frozenset()], ([seen.union(now) for now in given["reports"]] for seen in told)
+        self._union = [[number.get(frozenset(union), -1) for union in row] for row in unions]
 
-    def _fold(self, state: int, last: Callable[..., Any], draw: Callable[..., Any]) -> Any:
-        """Backwards over the draws: what `draw` makes of what lies behind each report; `last` of states by chance."""
-        draws = self._draws[state]
+    def _fold(self, state: int, last: Callable[..., Any], draw: Callable[..., Any]) -> Iterator[tuple[Any, int]]:
+        """For each way on what `draw` makes of its reports and `last` of what follows by chance, and its unit."""
 
         @functools.cache
-        def behind(k: int, seen: int) -> Any:
+        def behind(way: int, k: int = 0, seen: int = self._nothing) -> Any:
             demand(seen >= 0, "/subject/observations", "a union of reports is missing")
-            if k == len(draws):
-                ahead = self.following[state][seen * self._outcomes : (seen + 1) * self._outcomes]
-                return last([pair for pair in zip(self._chances[state], ahead, strict=True) if pair[0]])
-            return draw([behind(k + 1, union) for union in self._union[seen]], *draws[k])
+            if k == len(self._draws[way]):
+                ahead = self.following[way][seen * self._outcomes : (seen + 1) * self._outcomes]
+                return last([pair for pair in zip(self._chances[way], ahead, strict=True) if pair[0]])
+            return draw([behind(way, k + 1, union) for union in self._union[seen]], *self._draws[way][k])
 
-        return behind(0, self._nothing)
+        for way in self._ways[state]:
+            yield behind(way), math.prod(unit for _, _, unit in self._draws[way]) * sum(self._chances[way])
 
     def exceeds(self, state: int, value: list[int]) -> bool:
         """Whether the greatest mean of the values after one step exceeds the state's own."""
@@ -267,8 +267,8 @@ class System:
                 total, left = total + more * after, left - more
             return total
 
-        units = math.prod(unit for _, _, unit in self._draws[state]) * sum(self._chances[state])
-        return bool(self._fold(state, lambda ahead: sum(c * value[s] for c, s in ahead), mean) > value[state] * units)
+        found = self._fold(state, lambda ahead: sum(c * value[s] for c, s in ahead), mean)
+        return not self._ways[state] or any(most > value[state] * unit for most, unit in found)
 
     def moves(self, state: int, may: May) -> set[int]:
         """Where a step may lead that surely leads where it may; nothing where there is no such step."""
@@ -280,7 +280,7 @@ class System:
             return set().union(*(way for way, least, most in ends if most and sum(low) - least < unit))
 
         found = self._fold(state, lambda ahead: {*ahead} if all(may(state, s) for _, s in ahead) else set(), kept)
-        return {after for _, after in found}
+        return {after for ends, _ in found for _, after in ends}
 
 
 class Proof:
@@ -362,7 +362,7 @@ def check(certificate: Any) -> list[Fraction | None]:
         demand(head == ("verifier.certificate", 4), "/schema", "expected verifier.certificate version 4")
         demand(side in ("lower", "upper"), "/side", "expected lower or upper")
         region, subject, known = read_region(certificate["region"]), certificate["subject"], Obligations(certificate)
-        own = whole(certificate["obligation"], "/obligation", (len(subject["row"]),), 0, len(known.table))
+        own = whole(certificate["obligation"], "/obligation", (len(subject["letters"]),), 0, len(known.table))
         parts = list(leaves(certificate["tree"], region))
         demand(sorted(k for k, _ in parts) == list(range(len(boxes))), "/tree", "its leaves are not the boxes")
         values = [Proof(System(subject, part), known, own).values(boxes[k], f"/boxes/{k}") for k, part in parts]

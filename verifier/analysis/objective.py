@@ -11,6 +11,9 @@ Where the world draws, an observation comes with an outcome of that draw, as in 
     P[p, following[p, (y, w)]] += Pr(y | row[p]) Pr(w | moving[p])
 
 That keeps detection (the channel row, uncertain) apart from motion (`following`, certain).
+
+Where the world decides, a product state has several *alternatives*, one for each choice of the world; a row is an
+alternative then, and `owner` says of which product state.
 """
 
 from __future__ import annotations
@@ -43,14 +46,15 @@ class Objective:
         skeleton: states, transitions and the channel.
         product: of the skeleton's graph, every transition of any matrix included, with the formula; its start
             states are those of the skeleton.
-        row: (p,) channel row that each product state draws its observation from; -1 where the next state does not
-            depend on what is observed.
-        following: (p, observations * outcomes) product state that each observation leads to with each outcome of
+        row: (r,) channel row that each alternative draws its observation from; -1 where the next state does not
+            depend on what is observed. A chain has one alternative for each product state, r = p.
+        following: (r, observations * outcomes) product state that each observation leads to with each outcome of
             what the world draws; `ACCEPT` and `REJECT` lead to themselves.
-        moving: (p,) channel row that each product state draws that outcome from; any where all lead to one state.
+        moving: (r,) channel row that each alternative draws that outcome from; any where all lead to one state.
         most: what none of its numbers can exceed.
-        plain: whether its numbers are probabilities of a formula, of which slopes and bounds over all matrices are
-            known; see `verifier.analysis.quantities` for the others.
+        plain: whether its numbers are probabilities of a formula, of which bounds over all matrices are known; see
+            `verifier.analysis.quantities` for the others.
+        slopes: whether derivatives of its numbers are known.
         effort: how much more work it is than the probability of its formula.
     """
 
@@ -62,6 +66,7 @@ class Objective:
 
     most: ClassVar[float] = 1.0
     plain: ClassVar[bool] = True
+    slopes: ClassVar[bool] = True
 
     @property
     def effort(self) -> int:
@@ -74,8 +79,18 @@ class Objective:
         return self.product.state_count
 
     @property
+    def owner(self) -> Ints:
+        """(r,) the product state of each alternative, increasing."""
+        return np.arange(self.state_count)
+
+    @property
+    def sources(self) -> Ints:
+        """(q,) the alternative behind each transition of the product."""
+        return self.product.sources
+
+    @property
     def chances(self) -> Floats:
-        """(p, outcomes) how likely each outcome of what the world draws is in each product state."""
+        """(r, outcomes) how likely each outcome of what the world draws is in each alternative."""
         found: Floats = self.skeleton.channel.chances()[self.moving]
         return found
 
@@ -114,31 +129,44 @@ def build_objective(
     Raises:
         NoAnswerError: the product or the formula's progression would be larger.
     """
+    product = product_of(skeleton, skeleton.indptr, formula, propositions, max_states)
+    return Objective(skeleton, product, *by_observation(skeleton, product))
+
+
+def product_of(
+    skeleton: Skeleton, indptr: Ints, formula: Node, propositions: Mapping[str, Node], max_states: int
+) -> Product:
+    """The product of a formula with a graph on the states of a skeleton, whose rows start at `indptr`; errors as
+    `build_objective`."""
     labels = {name: skeleton.mask_of(node) for name, node in propositions.items()}
-    window = long_window(formula, labels, skeleton.indptr, skeleton.indices)
-    if window is not None and window.obligations > MOST_OBLIGATIONS:
+    window = long_window(formula, labels, indptr, skeleton.indices)
+    if window is not None and window.has_no_product:
         raise NoAnswerError(
             f"the formula has about {window.obligations} obligations, one for each step left; the limit is "
             f"{MOST_OBLIGATIONS}",
             hint="shorten the window of the bounded operator; `verify run --point-only` counts its steps instead",
         )
-    product = build_product(
-        skeleton.indptr, skeleton.indices, labels, formula, skeleton.starts, max_states=max_states
-    )
-    return Objective(skeleton, product, *_by_observation(skeleton, product))
+    return build_product(indptr, skeleton.indices, labels, formula, skeleton.starts, max_states=max_states)
 
 
-def _by_observation(skeleton: Skeleton, product: Product) -> tuple[Ints, Ints, Ints]:
-    """`row`, `following` and `moving` of `Objective`."""
-    width = skeleton.entry_observations.shape[1]
-    sources, entry = product.sources, skeleton.entry[product.edge]
+def by_observation(
+    skeleton: Skeleton, product: Product, owner: Ints | None = None, sources: Ints | None = None
+) -> tuple[Ints, Ints, Ints]:
+    """`row`, `following` and `moving` of `Objective`.
+
+    Where the world decides, `owner` has the product state of each alternative, and `sources` the alternative of each
+    product transition.
+    """
+    width, entry = skeleton.entry_observations.shape[1], skeleton.entry[product.edge]
+    owner = np.arange(product.state_count) if owner is None else owner
+    sources = product.sources if sources is None else sources
     # The last entry is the constant 1: every observation leads there.
     told = np.concatenate([skeleton.entry_observations, np.ones((1, width), dtype=bool)])
-    following = np.repeat(np.arange(product.state_count)[:, None], width, axis=1)
+    following = np.repeat(owner[:, None], width, axis=1)
     for observation in range(width):
         led = told[entry, observation]
         following[sources[led], observation] = product.indices[led]
-    moving = np.zeros(product.state_count, dtype=np.int64)
+    moving = np.zeros(len(owner), dtype=np.int64)
     drawn = entry < len(skeleton.entry_row)
     moving[sources[drawn]] = skeleton.entry_row[entry[drawn]]
     by_outcome = following.reshape(len(following), len(skeleton.channel.observations), -1)

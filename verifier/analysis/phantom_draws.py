@@ -235,7 +235,7 @@ def _extreme_reports(objective: Objective, data: DriveData) -> Ints:
     """
     labels = data.measured.counts.shape[1]
     mean = data.held.sum(axis=0) + data.phantom[:, None] / labels
-    if not objective.plain:
+    if not (objective.plain and objective.slopes):
         return _extreme_by_trial(objective, data, mean)
     rates = data.matrices((mean / mean.sum(axis=1, keepdims=True))[None])[0]
     values = state_values(objective, rates)

@@ -8,16 +8,27 @@ from verifier.base.errors import UsageError
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.drn import write_drn
+from verifier.chains.jani import write_jani
 from verifier.chains.prism import write_prism
+from verifier.chains.texts import Model
 from verifier.chains.umb import write_umb
 
-__all__ = ["EXPORT_FORMATS", "DecisionProcess", "MarkovChain", "write_chain", "write_drn", "write_prism", "write_umb"]
+__all__ = [
+    "EXPORT_FORMATS",
+    "DecisionProcess",
+    "MarkovChain",
+    "write_drn",
+    "write_jani",
+    "write_model",
+    "write_prism",
+    "write_umb",
+]
 
-EXPORT_FORMATS = (".umb", ".drn", ".prism")
+EXPORT_FORMATS = (".umb", ".drn", ".prism", ".jani")
 
 
-def write_chain(chain: MarkovChain, path: str | Path) -> None:
-    """Write a chain in the format that the ending of `path` names, exactly where the chain has fractions.
+def write_model(chain: Model, path: str | Path) -> None:
+    """Write a model in the format that the ending of `path` names, exactly where it has fractions.
 
     Raises:
         UsageError: the ending names no format.
@@ -30,5 +41,7 @@ def write_chain(chain: MarkovChain, path: str | Path) -> None:
         write_drn(chain, path)
     elif ending == ".prism":
         write_prism(chain, path)
+    elif ending == ".jani":
+        write_jani(chain, path)
     else:
         raise UsageError(f"expected a file name ending in {', '.join(EXPORT_FORMATS)}, got {str(path)!r}")

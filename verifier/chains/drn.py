@@ -1,8 +1,9 @@
 """Export to DRN, Storm's text format for explicit models.
 
-One line per state with its labels, one per choice, one per transition; a chain has one choice per state. What a
-state means is a comment, for the format has no state variables. Storm reads the doubles back without any
-error. The format: https://www.stormchecker.org/documentation/background/languages.html#explicit-state-models-drn
+One line per state with its labels, one per choice, one per transition; a chain has one choice per state, a decision
+process one or more. What a state means is a comment, for the format has no state variables. Storm reads the doubles
+back without any error. The format:
+https://www.stormchecker.org/documentation/background/languages.html#explicit-state-models-drn
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import re
 from pathlib import Path
 
 from verifier.base.files import write_text
-from verifier.chains.chain import MarkovChain
+from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.texts import (
     INITIAL_LABEL,
+    Model,
     distinct_names,
     identifier,
     labels_to_write,
@@ -22,8 +24,8 @@ from verifier.chains.texts import (
 )
 
 
-def write_drn(chain: MarkovChain, path: str | Path) -> None:
-    """Write a chain as DRN, with its fractions where it has them and else with every digit of its doubles.
+def write_drn(chain: Model, path: str | Path) -> None:
+    """Write a model as DRN, with its fractions where it has them and else with every digit of its doubles.
 
     Labels keep their names, in quotes where needed; quotes and line breaks inside them become underscores, and a
     comment gives the original.
@@ -36,7 +38,7 @@ def write_drn(chain: MarkovChain, path: str | Path) -> None:
     lines = [
         "// Written by verifier.",
         *renaming_comments("label", labels),
-        "@type: DTMC",
+        f"@type: {'MDP' if isinstance(chain, DecisionProcess) else 'DTMC'}",
         f"@value_type: {'double' if chain.fractions is None else 'rational'}",
         "@parameters",
         "",
@@ -45,7 +47,7 @@ def write_drn(chain: MarkovChain, path: str | Path) -> None:
         "@nr_states",
         str(chain.state_count),
         "@nr_choices",
-        str(chain.state_count),
+        str(len(chain.indptr) - 1),
         "@model",
     ]
     transitions = [
@@ -53,11 +55,15 @@ def write_drn(chain: MarkovChain, path: str | Path) -> None:
         for target, probability in zip(chain.indices.tolist(), probability_texts(chain), strict=True)
     ]
     starts = chain.indptr.tolist()
+    choices = list(range(chain.state_count + 1))
+    if isinstance(chain, DecisionProcess):
+        choices = chain.choice_starts.tolist()
     for state, (head, meaning) in enumerate(zip(_state_labels(chain, labels), _meanings(chain), strict=True)):
         lines.append(f"state {state}{head}")
         lines.extend(meaning)
-        lines.append("\taction 0")
-        lines.extend(transitions[starts[state] : starts[state + 1]])
+        for number, choice in enumerate(range(*choices[state : state + 2])):
+            lines.append(f"\taction {number}")
+            lines.extend(transitions[starts[choice] : starts[choice + 1]])
     write_text(path, "\n".join(lines) + "\n")
 
 
@@ -70,7 +76,7 @@ def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f'"{name}"'
 
 
-def _state_labels(chain: MarkovChain, labels: dict[str, str]) -> list[str]:
+def _state_labels(chain: Model, labels: dict[str, str]) -> list[str]:
     """For each state the text of its labels, each after a space."""
     texts = [""] * chain.state_count
     for state in chain.initial.tolist():
@@ -81,7 +87,7 @@ def _state_labels(chain: MarkovChain, labels: dict[str, str]) -> list[str]:
     return texts
 
 
-def _meanings(chain: MarkovChain) -> list[list[str]]:
+def _meanings(chain: Model) -> list[list[str]]:
     """For each state one comment line with the values of its variables, or none."""
     if not chain.valuations:
         return [[] for _ in range(chain.state_count)]

@@ -1,9 +1,9 @@
 """Export to the PRISM language, which PRISM and Storm read.
 
-One module with one command per state. Where the state variables tell all states apart, they are the variables
-of the module; otherwise there is one variable `s`, the index of the state. A label is the disjunction of the
-states that have it, with neighbours in the last variable taken together. The language: Kwiatkowska, Norman &
-Parker, PRISM manual, https://www.prismmodelchecker.org/manual/ThePRISMLanguage.
+One module with one command per state, or per choice of a decision process. Where the state variables tell all states
+apart, they are the variables of the module; otherwise there is one variable `s`, the index of the state. A label is
+the disjunction of the states that have it, with neighbours in the last variable taken together. The language:
+Kwiatkowska, Norman & Parker, PRISM manual, https://www.prismmodelchecker.org/manual/ThePRISMLanguage.
 
 A model checker tries every command in every state, so this export is for chains of some thousand states; larger
 ones go through UMB. Storm 2.0 reads a decimal number in this language up to one unit in its last place wrong.
@@ -11,16 +11,19 @@ ones go through UMB. Storm 2.0 reads a decimal number in this language up to one
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import rows_of
 from verifier.base.errors import LimitError
 from verifier.base.files import write_text
-from verifier.chains.chain import MarkovChain
+from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.texts import (
     INITIAL_LABEL,
+    Model,
     distinct_names,
     identifier,
     labels_to_write,
@@ -37,11 +40,11 @@ _KEYWORDS_TEXT = """
     nondeterministic observable observables of Pmax Pmin P player pomdp popta pow probabilistic prob pta rate
     rewards Rmax Rmin R round S smg stochastic system true U W ceil floor deadlock
 """
-_KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
+KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
 
 
-def write_prism(chain: MarkovChain, path: str | Path) -> None:
-    """Write a chain as a PRISM program, with its fractions where it has them and else with every digit.
+def write_prism(chain: Model, path: str | Path) -> None:
+    """Write a model as a PRISM program, with its fractions where it has them and else with every digit.
 
     Names that PRISM would not accept are changed, and a comment gives the original.
 
@@ -52,15 +55,15 @@ def write_prism(chain: MarkovChain, path: str | Path) -> None:
     if chain.fractions is not None and any(fraction.denominator > _LARGEST_LITERAL for fraction in chain.fractions):
         hint = "the DRN and UMB exports take longer fractions"
         raise LimitError("a probability is a fraction of more than 63 bits, too long for PRISM", hint=hint)
-    variables, table = _variables(chain)
-    labels = distinct_names(labels_to_write(chain), identifier, reserved=_KEYWORDS)
+    variables, table = state_variables(chain, KEYWORDS | {_MODULE})
+    labels = distinct_names(labels_to_write(chain), identifier, reserved=KEYWORDS)
     names = list(variables.values())
     one_initial = len(chain.initial) == 1
     lines = [
         "// Written by verifier.",
         *renaming_comments("variable", variables),
         *renaming_comments("label", labels),
-        "dtmc",
+        "mdp" if isinstance(chain, DecisionProcess) else "dtmc",
         "",
         f"module {_MODULE}",
         *_declarations(names, table, table[chain.initial[0]] if one_initial else None),
@@ -77,13 +80,13 @@ def write_prism(chain: MarkovChain, path: str | Path) -> None:
     write_text(path, "\n".join(lines) + "\n")
 
 
-def _variables(chain: MarkovChain) -> tuple[dict[str, str], NDArray[np.int64]]:
+def state_variables(chain: Model, reserved: Collection[str]) -> tuple[dict[str, str], NDArray[np.int64]]:
     """State variables, each with the name it gets, and their values (n, variables)."""
     if chain.valuations:
         table = np.stack(list(chain.valuations.values()), axis=1)
         fits = table.min() >= -_LARGEST_VALUE and table.max() <= _LARGEST_VALUE
         if fits and len(np.unique(table, axis=0)) == chain.state_count:
-            return distinct_names(chain.valuations, identifier, reserved=_KEYWORDS | {_MODULE}), table
+            return distinct_names(chain.valuations, identifier, reserved=reserved), table
     return {"s": "s"}, np.arange(chain.state_count, dtype=np.int64)[:, np.newaxis]
 
 
@@ -96,8 +99,8 @@ def _declarations(names: list[str], table: NDArray[np.int64], start: NDArray[np.
     ]
 
 
-def _commands(chain: MarkovChain, names: list[str], table: NDArray[np.int64]) -> list[str]:
-    """One line per state: what holds in it, and its successors with their probabilities."""
+def _commands(chain: Model, names: list[str], table: NDArray[np.int64]) -> list[str]:
+    """One line per state or choice: what holds in the state, and the successors with their probabilities."""
     columns = [column.tolist() for column in table.T]
     guards = [
         " & ".join(f"{name}={value}" for name, value in zip(names, row, strict=True))
@@ -113,9 +116,15 @@ def _commands(chain: MarkovChain, names: list[str], table: NDArray[np.int64]) ->
     ]
     starts = chain.indptr.tolist()
     return [
-        f"  [] {guard} -> {' + '.join(branches[start:end])};"
-        for guard, start, end in zip(guards, starts, starts[1:], strict=False)
+        f"  [] {guards[state]} -> {' + '.join(branches[start:end])};"
+        for state, start, end in zip(state_of_rows(chain), starts, starts[1:], strict=False)
     ]
+
+
+def state_of_rows(chain: Model) -> list[int]:
+    """The state of each row of transitions: one for each state of a chain, one for each choice of a process."""
+    owner = rows_of(chain.choice_starts) if isinstance(chain, DecisionProcess) else np.arange(chain.state_count)
+    return list(map(int, owner))
 
 
 def _label(names: list[str], table: NDArray[np.int64], mask: NDArray[np.bool_]) -> str:
@@ -127,15 +136,17 @@ def _label(names: list[str], table: NDArray[np.int64], mask: NDArray[np.bool_]) 
 
 def _condition(names: list[str], table: NDArray[np.int64], mask: NDArray[np.bool_]) -> str:
     """A condition that holds for the values of the states of `mask`, at least one, and for no other values."""
-    rows = table[mask]
+    return " | ".join(_box(names, low, high) for low, high in boxes_of(table[mask]))
+
+
+def boxes_of(rows: NDArray[np.int64]) -> Iterator[tuple[list[int], list[int]]]:
+    """The values of some states, at least one, with neighbours in the last variable taken together: from .. to."""
     rows = rows[np.lexsort(rows.T[::-1])]
     steps = np.diff(rows, axis=0)
     continues = (steps[:, :-1] == 0).all(axis=1) & (steps[:, -1] == 1)
     first = np.flatnonzero(np.r_[True, ~continues])
     last = np.r_[first[1:], len(rows)] - 1
-    return " | ".join(
-        _box(names, low, high) for low, high in zip(rows[first].tolist(), rows[last].tolist(), strict=True)
-    )
+    return zip(rows[first].tolist(), rows[last].tolist(), strict=True)
 
 
 def _box(names: list[str], low: list[int], high: list[int]) -> str:

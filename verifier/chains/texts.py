@@ -62,7 +62,7 @@ def renaming_comments(kind: str, names: dict[str, str]) -> list[str]:
     return [f"// {kind} {new} is {json.dumps(old)}" for old, new in names.items() if old != new]
 
 
-def probability_texts(chain: MarkovChain) -> list[str]:
+def probability_texts(chain: Model) -> list[str]:
     """Each transition's probability: the fraction where there is one, else the shortest text of the double.
 
     Raises:

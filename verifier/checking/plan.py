@@ -190,6 +190,20 @@ def decide(product: Product, support: Mask) -> Decided:
     return product.decided.kept(support.tobytes(), lambda: _decided(product, support))
 
 
+def towards(product: Product, kept: Mask, target: Mask) -> Decided:
+    """The product with some of its (q,) transitions, as the question whether (p,) target states are reached.
+
+    What remains to be met is not looked at: target states accept, and those from which none can be reached reject.
+    """
+    n = product.state_count
+    used = np.flatnonzero(kept & ~target[product.sources])
+    sources, targets, edge = product.sources[used], product.indices[used], product.edge[used]
+    rejecting = ~coreachable(n, sources, targets, target)
+    component = components(n, sources, targets)
+    graph = _Graph(n, sources, targets, edge, np.ones(n, dtype=bool), target, rejecting, component)
+    return Decided(product, graph)
+
+
 def _decided(product: Product, support: Mask) -> Decided:
     kept = np.flatnonzero(support[product.edge])
     sources, targets, edge = product.sources[kept], product.indices[kept], product.edge[kept]

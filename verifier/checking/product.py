@@ -62,8 +62,8 @@ class Product:
         chain_indices: (nnz,) int64, the chain's successors.
         propositions: one (n,) bool mask for each proposition of `obligations.formula`.
         decided: what was found out about it under the last few supports (`verifier.checking.plan`).
-        tried: whether combinations of choices in a component can give the formula another value, and how many were
-            tried (`verifier.analysis.robust.graph`).
+        tried: which combination of choices in a component gives the formula another value, if one does, and how many
+            were tried (`verifier.analysis.robust.graph`).
     """
 
     indptr: Ints
@@ -77,7 +77,9 @@ class Product:
     chain_indices: Ints
     propositions: tuple[Mask, ...]
     decided: Cache = field(init=False, repr=False, default_factory=partial(Cache, MOST_DECIDED))
-    tried: dict[tuple[object, ...], tuple[bool, int]] = field(init=False, repr=False, default_factory=dict)
+    tried: dict[tuple[object, ...], tuple[dict[int, frozenset[int]], int]] = field(
+        init=False, repr=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         if len(self.indptr) != self.state_count + 1 or not len(self.indices) == len(self.edge) == self.indptr[-1]:

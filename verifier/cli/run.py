@@ -14,7 +14,7 @@ from verifier.cli.gates import asked_gates, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
-from verifier.pipeline import export_chain, require_one_case, verified
+from verifier.pipeline import export_model, require_one_case, verified
 from verifier.questions.settings import RunSettings
 from verifier.study.case import Study
 from verifier.study.inputs import Inputs, read_inputs, read_spec_and_model
@@ -33,6 +33,7 @@ from verifier.telling.run import run_table
 
 def run_command(arguments: RunSettings, command: Command) -> int:
     """Run `verify run` and give its exit code."""
+    arguments = replace(arguments, options=arguments.options.by_default())
     if arguments.parse:
         found = replace(_parsed(arguments), command=command)
         print(document_text(found) if arguments.json else parsed_text(found), end="")
@@ -68,7 +69,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     if arguments.plot is not None:
         write_bytes(arguments.plot, picture)
     if arguments.export is not None:
-        export_chain(study, arguments.export)
+        export_model(study, arguments.export)
     if arguments.json:
         print(document, end="")
     else:

@@ -25,6 +25,7 @@ from verifier.analysis.intervals.measured import Measured, measured
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.quantities import Conditional, Gained, Quantile
+from verifier.analysis.robust.optimum import build_optimum
 from verifier.analysis.vacuity import Findings, find_vacuity
 from verifier.base.budget import Clock
 from verifier.base.cache import Cache, array_bytes
@@ -39,11 +40,13 @@ from verifier.perception.confusion import ConfusionMatrices
 from verifier.study.inputs import Inputs
 from verifier.study.options import RunOptions
 from verifier.study.points import Numbers
-from verifier.study.scenarios import Block, Grid, selected_requirements
+from verifier.study.scenarios import Block, Grid, asked_requirements
+from verifier.systems.contexts import CONTEXT_OF
+from verifier.systems.decisions import build_decisions
 from verifier.systems.rewards import Gains, gains_of, gains_of_time
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import Skeleton, build_skeleton
-from verifier.systems.strategies import build_strategies, winning_starts
+from verifier.systems.strategies import StrategySkeleton, build_strategies, winning_starts
 
 KEPT_SHARE = 16
 """One part in so many of the memory of a run is for skeletons and products that may be asked for again."""
@@ -90,7 +93,7 @@ class Study:
 
     def under(self, options: RunOptions) -> Study:
         """The same scenarios under other options, which may select some of the requirements."""
-        selected = selected_requirements(self.inputs.spec, options.selection.requirements)
+        selected = asked_requirements(self.inputs.spec, self.inputs.model, options.selection.requirements)
         chosen = [number for number, each in enumerate(self.requirements) if each in selected]
         return replace(self.asking(chosen), options=options, matrices=self.inputs.matrices(options))
 
@@ -114,6 +117,11 @@ class Study:
         return replace(
             self, matrices=replace(self.matrices, counts=counts), options=replace(self.options, engines=engines)
         )
+
+    @property
+    def divided(self) -> ConfusionMatrices | None:
+        """The matrices, where they are divided by what the detector remembers."""
+        return self.matrices if self.matrices.memory is not None else None
 
     @property
     def requirements(self) -> tuple[Requirement, ...]:
@@ -163,7 +171,7 @@ class Study:
 
     @cached_property
     def tests(self) -> tuple[ClassTest, ...]:
-        """The test of the memoryless detector for each class that some chain draws."""
+        """The test of the detector for each class that some chain draws."""
         drawn = drawn_together(case.draws for case in self.cases)
         by_distance = {name: {int(self.matrices.distance_bin(at)) for at in bins} for name, bins in drawn.items()}
         drawn = {name: sorted(bins) for name, bins in by_distance.items()}
@@ -176,7 +184,7 @@ class Study:
         for case in self.cases:
             if case.planner.is_foreign:
                 with contextlib.suppress(NoAnswerError):
-                    found.setdefault(case.planner.name, []).append(case.skeleton.table)
+                    found.setdefault(case.planner.name, []).append(case.states.table)
         return {
             name: each[0] if len(each) == 1 else hashlib.sha256("".join(each).encode()).hexdigest()
             for name, each in found.items()
@@ -187,7 +195,12 @@ class Study:
         """What skeletons depend on beside the case and the bins and labels of the matrices."""
         grid, options = self.grid, self.options
         return SkeletonOptions(
-            grid.goal_formula, grid.initial, options.false_positives, options.endless, options.limits
+            grid.goal_formula,
+            grid.initial,
+            options.false_positives,
+            options.endless,
+            options.initial_context,
+            options.limits,
         )
 
 
@@ -214,15 +227,45 @@ class Case(Block):
             array_bytes,
         )
 
+    @property
+    def decides(self) -> bool:
+        """Whether the world decides, so that there is no chain but a decision process."""
+        return bool(self.system.model.decides)
+
+    @property
+    def choices(self) -> StrategySkeleton:
+        """The choices of a world that decides; errors as `build_decisions`."""
+        study = self.study
+        return study.cache.kept(
+            (*self._key, "choices"),
+            lambda: build_decisions(
+                self.system, self.planner, self.environment, study.matrices, study.skeleton_options
+            ),
+            lambda choices: array_bytes(choices, choices.choices),
+        )
+
+    @property
+    def states(self) -> Skeleton:
+        """The skeleton; where the world decides one as if it drew, so that a state has the transitions of all its
+        choices: for what is about states, columns and the graph alone."""
+        if not self.decides:
+            return self.skeleton
+        found = self.choices
+        return replace(found.choices, indptr=found.choices.indptr[found.choice_starts])
+
     def objective(self, number: int) -> Objective:
         """The product of the skeleton with a requirement; errors as `build_objective`."""
-        return self._objective(self.study.formulas[number])
+        return self._objective(self.study.formulas[number], self.study.requirements[number].asked.end == "max")
 
-    def _objective(self, formula: AbstractFormula) -> Objective:
-        limit = self.study.options.engines.product_states
+    def _objective(self, formula: AbstractFormula, greatest: bool = False) -> Objective:
+        limit, asked = self.study.options.engines.product_states, (formula.formula, formula.propositions)
         return self.study.cache.kept(
-            (*self._key, formula.formula, tuple(formula.propositions.items()), limit),
-            lambda: build_objective(self.skeleton, formula.formula, formula.propositions, limit),
+            (*self._key, formula.formula, tuple(formula.propositions.items()), limit, self.decides and greatest),
+            lambda: (
+                build_optimum(self.choices, *asked, limit, greatest)
+                if self.decides
+                else build_objective(self.skeleton, *asked, limit)
+            ),
             lambda objective: array_bytes(objective, objective.product, objective.skeleton),
         )
 
@@ -232,7 +275,8 @@ class Case(Block):
         matrices = self.study.matrices
         located = str(matrices.metadata.get("localisation"))
         edges = matrices.edges_m.tobytes()
-        bins = matrices.labelling, matrices.labels, edges, matrices.variables, located
+        memory = matrices.memory and (matrices.memory.contexts, matrices.memory.followed.tobytes())
+        bins = matrices.labelling, matrices.labels, edges, matrices.variables, located, memory
         return (id(self.system), self.planner.name, self.environment, bins, self.study.skeleton_options)
 
     @property
@@ -278,7 +322,7 @@ class Case(Block):
     @property
     def counts(self) -> NDArray[np.int64]:
         """Counts whose rates fill the chain; InputError where columns that it needs have no items."""
-        return filled_counts(self.skeleton, self.study.matrices, self.study.options.empty_columns)
+        return filled_counts(self.states, self.study.matrices, self.study.options.empty_columns)
 
     def chain(self, conditions: Mapping[str, Node], *, exact: bool = False) -> MarkovChain:
         """The Markov chain, labelled with conditions; with its fractions where that is asked for."""
@@ -287,17 +331,20 @@ class Case(Block):
         exact = exact or options.engines.exact
         return markov_chain(skeleton, self.counts, labels, exact=exact, decimals=options.decimals)
 
-    def process(self) -> DecisionProcess:
-        """All winning strategies of a synthesised planner, labelled with the conditions of the study."""
+    def process(self, conditions: Mapping[str, Node], *, exact: bool = False) -> DecisionProcess:
+        """What a world that decides may do, or all winning strategies of a synthesised planner, labelled with
+        conditions; with its fractions where that is asked for."""
         study = self.study
         if study.options.decimals is not None:
-            raise UsageError("the range over all winning strategies is not computed for rounded transitions")
-        strategies = build_strategies(
-            self.system, self.planner, self.environment, study.matrices, study.skeleton_options
+            raise UsageError("the least and greatest values over choices are not computed for rounded transitions")
+        choices = (
+            self.choices
+            if self.decides
+            else build_strategies(self.system, self.planner, self.environment, study.matrices, study.skeleton_options)
         )
-        labels = {name: strategies.choices.mask_of(node) for name, node in study.conditions.items()}
-        counts = filled_counts(strategies.choices, study.matrices, study.options.empty_columns)
-        return decision_process(strategies, counts, labels)
+        labels = {name: choices.choices.mask_of(node) for name, node in conditions.items()}
+        counts = filled_counts(choices.choices, study.matrices, study.options.empty_columns)
+        return decision_process(choices, counts, labels, exact=exact)
 
     @cached_property
     def won(self) -> NDArray[np.bool_] | None:
@@ -310,27 +357,31 @@ class Case(Block):
     @cached_property
     def initial_states(self) -> tuple[dict[str, int], ...]:
         """One valuation each."""
-        skeleton = self.skeleton
-        names = [each.name for each in self.system.variables]  # memory begins alike everywhere
+        skeleton = self.states
+        names = [
+            each.name for each in self.system.variables
+        ]  # memory begins alike everywhere, but for worst contexts
+        if self.study.options.initial_context == "worst":
+            names += [name for name in skeleton.valuations if name.startswith(CONTEXT_OF)]
         columns = {name: skeleton.valuations[name][skeleton.starts].tolist() for name in names}
         return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
     @cached_property
     def draws(self) -> Drawn:
         """The estimated columns that the chain draws from, by class."""
-        return classes_drawn(self.skeleton, self.study.measured)
+        return classes_drawn(self.states, self.study.measured)
 
     @cached_property
     def assumed(self) -> tuple[str, ...]:
         """Descriptions of the matrix columns that the chain needs and that have no items."""
-        return tuple(assumed_columns(self.skeleton, self.study.matrices))
+        return tuple(assumed_columns(self.states, self.study.matrices))
 
     @cached_property
     def findings(self) -> tuple[Findings, ...]:
         """For each requirement what is vacuous in it."""
         requirements = self.study.requirements
-        plain = iter(find_vacuity(self.skeleton, [each.formula for each in requirements if each.is_plain]))
-        nothing = Findings(((),) * len(self.skeleton.starts), ())
+        plain = iter(find_vacuity(self.states, [each.formula for each in requirements if each.is_plain]))
+        nothing = Findings(((),) * len(self.states.starts), ())
         return tuple(next(plain) if each.is_plain else nothing for each in requirements)
 
     @property

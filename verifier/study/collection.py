@@ -25,7 +25,7 @@ from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
 from verifier.study.model_checks import Look
 from verifier.study.options import VerdictSource
-from verifier.study.points import Point, PointBounds, PointInterval, Uncertainty
+from verifier.study.points import FreeBounds, Point, PointBounds, PointInterval, Uncertainty
 from verifier.study.profile import Profile
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Finished, RequirementResult, StrategyEnds, Target, Unanswered
@@ -51,6 +51,7 @@ class CheckedCase:
         notes: for each requirement that is not vacuous throughout, what is constant in it.
         refused: number of a requirement -> why it has no answer; what is said of each requirement leaves it out.
         look: what the chain shows of the model.
+        free: for each requirement and initial state bounds whatever the dependence; empty where not asked for.
     """
 
     case: Case
@@ -62,6 +63,7 @@ class CheckedCase:
     notes: tuple[str, ...]
     refused: Mapping[int, LimitError] = field(default_factory=dict)
     look: Look | None = None
+    free: tuple[tuple[FreeBounds | None, ...], ...] = ()
 
     @property
     def answered(self) -> tuple[int, ...]:
@@ -104,13 +106,19 @@ class Judging:
         asked, whatever = (target.comparison, target.probability), point.whatever_predicted
         unbounded = point.uncertainty is not None and point.uncertainty.confidence_bounds is None
         source: VerdictSource | None = "interval" if unbounded and self.settings.verdict_from == "bounds" else None
+        known = Verdict.INCONCLUSIVE if whatever is None else verdict_of(whatever, whatever, *asked)
+        free, condition = point.dependence_free, None
+        if free is not None and known is Verdict.INCONCLUSIVE:
+            known = free.verdict(*asked)
+            condition = self.settings.assumption("bounds") if free.rates == "confidence_region" else None
         return decide(
             model or verdict_of(*point.ends(self.settings.verdict_from), *asked),
-            Verdict.INCONCLUSIVE if whatever is None else verdict_of(whatever, whatever, *asked),
+            known,
             channel_test(self.tests, point.draws),
             self.settings.assumption(source),
             self.settings.rule,
             vacuous=bool(point.vacuity),
+            whatever_if=condition,
         )
 
 
@@ -185,6 +193,7 @@ def _points(
             whatever_predicted=checked.whatever[number][k],
             vacuity=checked.vacuity[number][k],
             uncertainty=None if sure is None else _uncertainty(sure[number], k),
+            dependence_free=checked.free[number][k] if checked.free else None,
         )
         if judging is not None:
             point = point.decided(judging.decision(point, target))

@@ -65,7 +65,7 @@ class Look:
 
 def look_at(case: Case) -> Look:
     """What the chain of a case shows."""
-    skeleton, planner = case.skeleton, case.planner
+    skeleton, planner = case.states, case.planner
     going = ~skeleton.terminal
     told = np.append(skeleton.depends_on_reports, False)[skeleton.entry]
     same = int((going & ~np.logical_or.reduceat(told, skeleton.indptr[:-1])).sum())
@@ -104,7 +104,7 @@ def _ends_on_false_positives(case: Case) -> Iterator[str]:
 
     Only ends in which every proposition of the requirements is as before: else they speak about them.
     """
-    skeleton = case.skeleton
+    skeleton = case.states
     empty = skeleton.channel.labels.index(EMPTY)
     alone = np.asarray(np.isin(skeleton.channel.columns, (-1, empty)).all(axis=1))
     going = np.flatnonzero(~skeleton.terminal)
@@ -167,7 +167,7 @@ def _rules_never_used(looks: Sequence[Look]) -> Iterator[str]:
 
 def _used(case: Case) -> tuple[Mask, Mask]:
     """(rules,) whether the condition of each holds somewhere, and whether it decides somewhere."""
-    skeleton, planner, system = case.skeleton, case.planner, case.system
+    skeleton, planner, system = case.states, case.planner, case.system
     rules = (*planner.commands, *planner.rules)
     holds, decides = np.zeros(len(rules), dtype=bool), np.zeros(len(rules), dtype=bool)
     going = np.flatnonzero(~skeleton.terminal)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.settings import ConfidenceSettings, Weights
 from verifier.base.errors import UsageError
-from verifier.base.options import Option, Part, pair, reads
+from verifier.base.options import Option, Part, pair, reads, whole_above_0
 from verifier.checking.settings import EngineSettings
-from verifier.perception.settings import EmptyColumns
-from verifier.systems.settings import FalsePositives, Limits, constant, initial_condition, sweep
+from verifier.perception.settings import EmptyColumns, EmptyContexts
+from verifier.systems.settings import FalsePositives, InitialContext, Limits, constant, initial_condition, sweep
 
 if TYPE_CHECKING:
     from verifier.language.expressions.syntax import Node
@@ -28,6 +28,8 @@ VERDICT_SOURCES: Mapping[VerdictSource, str] = {
     "point": "the probability for the given matrices, with its numerical bounds",
 }
 MIX_ELSEWHERE = "--mix belongs to verify run: here the matrices are drawn or taken apart as they were counted"
+MEMORY_BY_DEFAULT = "default"
+"""Contexts as `auto` chooses them where it can; else none, which is noted."""
 SCENARIOS = "scenarios (what is named here replaces what the spec names)"
 CHANNEL = "use of the confusion matrices"
 LIMITS = "engines and limits"
@@ -101,6 +103,21 @@ class RunOptions:
     false_positives: Annotated[FalsePositives, Option("use of the column 'empty': {choices}", metavar="POLICY")] = (
         "as_counted"
     )
+    memory: Annotated[
+        str | None,
+        Option(
+            "what the detector remembers of an object: none, run:L or last:K outcomes, or auto, what the data "
+            "support; default auto where matrices count contexts in enough sequences, else none",
+            metavar="CONTEXTS",
+        ),
+    ] = None
+    initial_context: Annotated[
+        InitialContext,
+        Option("what it remembers at the initial states: nothing yet, only right or wrong outcomes, or each context"),
+    ] = "start"
+    empty_contexts: Annotated[
+        EmptyContexts, Option("rates of a context without items: {choices}", metavar="POLICY")
+    ] = "backoff"
     endless: Annotated[bool, Option("no terminal states: paths are infinite")] = False
     decimals: Annotated[
         int | None,
@@ -131,8 +148,29 @@ class RunOptions:
     assume_memoryless: Annotated[
         bool, Option("accept verdicts although the data do not test or even contradict the memoryless detector")
     ] = False
+    assume_contexts: Annotated[
+        bool, Option("accept verdicts although the data do not test or even contradict the contexts of --memory")
+    ] = False
+    dependence_free: Annotated[
+        bool,
+        Option("also bounds that hold however reports depend on each other, by linear program (needs no memory)"),
+    ] = False
+    horizon: Annotated[
+        int | None,
+        Option(
+            "steps of --dependence-free (default: of the longest path, else 50)", metavar="N", parse=whole_above_0
+        ),
+    ] = None
+    max_lp: Annotated[
+        int, Option("largest number of flows of --dependence-free", metavar="N", parse=whole_above_0)
+    ] = 100_000
     strategies: Annotated[
-        bool, Option("also the range over all winning strategies of synthesised planners", group=LIMITS)
+        bool,
+        Option(
+            "also the range over all winning strategies of synthesised planners, and what a world that decides does "
+            "in the worst scenario",
+            group=LIMITS,
+        ),
     ] = False
     engines: Annotated[EngineSettings, Part()] = EngineSettings()
     limits: Annotated[Limits, Part()] = Limits()
@@ -141,10 +179,30 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.verdict_from not in VERDICT_SOURCES:
             raise UsageError(f"unknown source of verdicts {self.verdict_from!r}; known: {', '.join(VERDICT_SOURCES)}")
-        if self.strict and self.assume_memoryless:
+        for name in ("assume_memoryless", "assume_contexts"):
+            if self.strict and getattr(self, name):
+                raise UsageError(
+                    f"--strict accepts no verdict with a condition, and --{name.replace('_', '-')} gives verdicts "
+                    "one: name one of the two"
+                )
+
+    @property
+    def remembers(self) -> bool:
+        """Whether memory of the detector is asked for by name."""
+        return self.memory not in (None, "none", MEMORY_BY_DEFAULT)
+
+    def by_default(self) -> RunOptions:
+        """With the memory that the data support, where none is asked for."""
+        return replace(self, memory=MEMORY_BY_DEFAULT) if self.memory is None else self
+
+    def refuse_memory(self, verb: str) -> None:
+        """Refuse memory and any dependence where there are answers for a memoryless detector only; UsageError."""
+        if self.dependence_free:
+            raise UsageError(f"--dependence-free belongs to verify run; {verb} knows no bounds of that kind")
+        if self.remembers:
             raise UsageError(
-                "--strict accepts no verdict with a condition, and --assume-memoryless gives verdicts one: name one "
-                "of the two"
+                f"--memory {self.memory}: {verb} knows memoryless detectors only so far; verify run has chains with "
+                "memory. Leave it out, or name --memory none"
             )
 
     def check_given(self, names: frozenset[str]) -> None:
@@ -154,6 +212,9 @@ class RunOptions:
                 if name in names:
                     option = "--" + name.replace("_", "-")
                     raise UsageError(f"{option} needs what --point-only leaves out: name one of the two")
+        for name in ("horizon", "max_lp"):
+            if name in names and not self.dependence_free:
+                raise UsageError(f"--{name.replace('_', '-')} belongs to --dependence-free")
         source = self.verdict_from
         for name in ("shift", "looks"):
             if name in names and source != "bounds":

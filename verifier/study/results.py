@@ -37,7 +37,7 @@ from verifier.checking.verdicts import (
     worst_verdict,
 )
 from verifier.study.gates import Gates
-from verifier.study.points import Numbers, Point, PointInterval, Uncertainty
+from verifier.study.points import Numbers, Point, PointInterval, WorldDecisions
 from verifier.study.records import MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
@@ -143,6 +143,7 @@ class RequirementResult(Derives):
             constants; empty where the mean is not asked for.
         means: the means, one per value of the swept constants.
         strategies: one per scenario, where that was asked for.
+        world: what a world that decides does, where that was asked for.
         additional_data: what would decide it, where it is inconclusive and that is known.
         tipping_points: how wrong the assumptions of its bounds may be, where that is known.
     """
@@ -162,6 +163,7 @@ class RequirementResult(Derives):
     weights: tuple[Exact, ...] = ()
     means: tuple[ProfileMean, ...] = ()
     strategies: tuple[StrategyEnds, ...] | None = None
+    world: WorldDecisions | None = None
     additional_data: EvidencePlan | None = None
     tipping_points: TippingPoints | None = None
 
@@ -343,6 +345,8 @@ class RunResult(Derives, Result):
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per requirement and scenario, with the same columns throughout."""
+        remembered = self.settings.memory
+        memory = {} if remembered is None else {"memory": remembered, "memory_test": self.channel.test}
         for each in self.requirements:
             for point in each.points:
                 yield {
@@ -358,7 +362,8 @@ class RunResult(Derives, Result):
                     "upper": point.upper,
                     "exact": "" if point.exact is None else fraction_text(point.exact),
                     "second_engine": point.second_engine,
-                    **_uncertainty_columns(point.uncertainty),
+                    **_uncertainty_columns(point),
+                    **memory,
                     "comparison": "" if each.target is None else each.target.comparison,
                     "target": "" if each.target is None else decimal_text(each.target.probability),
                     "verdict": point.verdict.value,
@@ -372,9 +377,11 @@ def _verdict(run: RunResult) -> Verdict:
     return worst_verdict([*missing, *(each.verdict for each in run.requirements)])
 
 
-def _uncertainty_columns(uncertainty: Uncertainty | None) -> dict[str, float | str]:
+def _uncertainty_columns(point: Point) -> dict[str, float | str]:
+    uncertainty, free = point.uncertainty, point.dependence_free
+    both = {} if free is None else {"any_dependence_lower": free.lower, "any_dependence_upper": free.upper}
     if uncertainty is None:
-        return {}
+        return {**both}
     bounds = uncertainty.confidence_bounds
     return {
         "level": uncertainty.level,
@@ -382,6 +389,7 @@ def _uncertainty_columns(uncertainty: Uncertainty | None) -> dict[str, float | s
         "interval_upper": uncertainty.interval.upper,
         "bounds_lower": "" if bounds is None else bounds.lower,
         "bounds_upper": "" if bounds is None else bounds.upper,
+        **both,
     }
 
 

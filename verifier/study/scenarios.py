@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, unknown_name
 from verifier.base.numbers import decimal_text
-from verifier.language.expressions.syntax import Node, Operation, conjunction
+from verifier.language.expressions.syntax import Node, Operation, Position, conjunction
 from verifier.language.specs import Requirement, Specification, check_names
 from verifier.study.options import Selection
 from verifier.systems.behaviour import questions_of
@@ -109,7 +109,7 @@ def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> 
     wanted += [Operation("!", (each.formula,)) for each in plain if each.comparison in ("<=", "<")]
     return Grid(
         tuple(_blocks(model, planner_names, environments, settings, sweeps)),
-        selected_requirements(spec, selection.requirements),
+        asked_requirements(spec, model, selection.requirements),
         conjunction(tuple(conditions)) if conditions else None,
         conjunction(tuple(wanted)) if wanted else None,
         settings,
@@ -175,12 +175,39 @@ def checked_names(spec: Specification, model: SystemModel, planners: Iterable[st
     return check_names(spec, model.types(planners), model.rewards, model.step_s, free)
 
 
-def refuse_others(requirements: Iterable[Requirement], what: str) -> None:
-    """Refuse requirements that ask anything but the probability of a formula; UsageError, which names them."""
+def refuse_others(requirements: Iterable[Requirement], what: str, model: SystemModel | None = None) -> None:
+    """Refuse requirements that ask anything but the probability of a formula, and a model whose world decides;
+    UsageError, which names them."""
+    if model is not None and model.decides:
+        names = ", ".join(f"'{name}'" for name in model.decides)
+        raise UsageError(
+            f"{what} is about Markov chains, and the world decides {names}: verify run gives its least and greatest "
+            "probabilities"
+        )
     others = [each for each in requirements if not each.is_plain]
     if others:
         listed = ", ".join(f"'{each.name}' asks {each.asked}{' given' * (each.given is not None)}" for each in others)
         raise UsageError(f"{what} is about probabilities of formulas, and {listed}: name others with --requirement")
+
+
+def asked_requirements(spec: Specification, model: SystemModel, names: tuple[str, ...]) -> tuple[Requirement, ...]:
+    """The selected requirements; where the world decides, each with the end of its values that is asked for.
+
+    Raises:
+        UsageError: as `selected_requirements`.
+        InputError: what asks for both ends would take the name of another requirement.
+    """
+    selected = selected_requirements(spec, names)
+    if not model.decides:
+        return selected
+    known = {each.name for each in spec.requirements}
+    for each in selected:
+        for end in each.ends:
+            if end.name != each.name and end.name in known:
+                message = f"{each.name}: the world decides, and its least and greatest value are called {end.name} .."
+                place = Position(each.line, 1)
+                raise spec.source.error(message, place, f"rename {end.name}, which is another requirement")
+    return tuple(end for each in selected for end in each.ends)
 
 
 def selected_requirements(spec: Specification, names: tuple[str, ...]) -> tuple[Requirement, ...]:

@@ -18,7 +18,7 @@ from verifier.systems.exploration import Known, watch, where_possible
 from verifier.systems.model import System
 from verifier.systems.model_parts import Planner
 from verifier.systems.scene import Scene, SkeletonOptions, set_scene
-from verifier.systems.skeleton import Skeleton, merged_transitions
+from verifier.systems.skeleton import Skeleton, digest_of, merged_transitions
 from verifier.systems.space import Codes
 from verifier.systems.strategies import StrategySkeleton
 
@@ -39,15 +39,15 @@ def build_decisions(
     """
     scene = set_scene(system, planner, environment, matrices, options)
     known, fresh, depth = Known(), np.unique(scene.starts), 0
-    parts: list[tuple[Codes, Codes, Ints]] = []
+    parts: list[tuple[Codes, Codes, Ints, Ints]] = []
     while len(fresh):
         known.add(fresh)
         watch(scene, known, depth, len(fresh))
         found = _choices_of(scene, fresh)
         parts += found
-        fresh = known.unknown_among(np.unique(np.concatenate([following.ravel() for _, following, _ in found])))
+        fresh = known.unknown_among(np.unique(np.concatenate([following.ravel() for _, following, _, _ in found])))
         depth += 1
-    owners, following, moved = (np.concatenate(each) for each in zip(*parts, strict=True))
+    owners, following, moved, decided = (np.concatenate(each) for each in zip(*parts, strict=True))
     order = np.argsort(owners, kind="stable")
     states, owner = np.unique(owners[order], return_inverse=True)
     numbers = np.searchsorted(states, following[order].ravel()).reshape(following.shape)
@@ -64,18 +64,22 @@ def build_decisions(
         ended,
         channel,
         *merged_transitions(numbers, row, ended[owner]),
+        table=digest_of(scene, valuations, numbers) if planner.is_foreign else "",
     )
     starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(states)))])
-    return StrategySkeleton(starts.astype(np.int64), skeleton)
+    done, name = np.unique(np.stack([decided, moved], axis=1)[order], axis=0, return_inverse=True)
+    names = tuple({} if choice < 0 else scene.world.told(choice, row) for choice, row in done.tolist())
+    return StrategySkeleton(starts.astype(np.int64), skeleton, names, name.ravel())
 
 
-def _choices_of(scene: Scene, states: Codes) -> list[tuple[Codes, Codes, Ints]]:
+def _choices_of(scene: Scene, states: Codes) -> list[tuple[Codes, Codes, Ints, Ints]]:
     """For each thing that the world may do: the states in which it may, where each observation and outcome leads
-    from there, and the row of `World.chances`."""
+    from there, the row of `World.chances`, and the number of what it decides, -1 where all is over."""
     world, values = scene.world, scene.space.valuations(states)
     ended = scene.ended(values, len(states))
     over = states[ended]
-    found = [(over, np.repeat(over[:, None], scene.width, axis=1), np.zeros(len(over), dtype=np.int64))]
+    nothing = np.zeros(len(over), dtype=np.int64)
+    found = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]
     going = np.flatnonzero(~ended)
     may = world.admissible({name: value[going] for name, value in values.items()}, len(going))
     for choice in range(len(world.choices)):
@@ -89,7 +93,7 @@ def _choices_of(scene: Scene, states: Codes) -> list[tuple[Codes, Codes, Ints]]:
             nowhere = led == scene.space.nowhere
             if nowhere.any():
                 raise no_valid_step(scene, nowhere, {**around, **_decided(scene, choice, len(here))})
-            found.append((states[at[here]], led, rows[here]))
+            found.append((states[at[here]], led, rows[here], np.full(len(here), choice)))
     return found
 
 

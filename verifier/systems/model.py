@@ -192,6 +192,12 @@ class SystemModel:
         nodes += [node for each in self.world for node in each.nodes]
         return any(map(atoms_in, nodes))
 
+    @property
+    def decides(self) -> tuple[str, ...]:
+        """Names of what the world decides, probabilities within intervals among it."""
+        decided = [each.name for each in self.world if isinstance(each, Decision)]
+        return (*decided, *(each.name for each in self.world if isinstance(each, Draw) and each.is_open))
+
     def types(self, planners: Iterable[str] = ()) -> dict[str, Type]:
         """Every name that a spec about these planners may use, with its type.
 

@@ -34,9 +34,10 @@ from verifier.language.expressions.syntax import Node
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Behaviour, runs_behaviour
 from verifier.systems.channel import Channel
+from verifier.systems.contexts import remembering
 from verifier.systems.distinct import distinct
 from verifier.systems.exploration import explored, reachable_part
-from verifier.systems.model import System
+from verifier.systems.model import System, SystemModel
 from verifier.systems.model_parts import Planner
 from verifier.systems.scene import Scene, SkeletonOptions, set_scene
 from verifier.systems.space import truth
@@ -152,27 +153,39 @@ def build_skeleton(
             class without a matrix column.
         UsageError: no initial state.
     """
-    scene = set_scene(system, planner, environment, matrices, options)
-    if scene.world.decides:
-        raise world_decides(scene)
+    scene = set_scene(system, planner, environment, matrices.whole, options)
+    if system.model.decides:
+        raise world_decides(system.model)
     reached = reachable_part(scene, _chosen(scene)) if planner.chooses else explored(scene)
     valuations = scene.space.valuations(reached.states)
     ended = scene.ended(valuations, len(reached.states))
     channel, row_of_state = scene.channel_at(valuations, ended)
+    table = digest_of(scene, valuations, reached.following) if planner.is_foreign else ""
+    following, starts, memory = reached.following, reached.starts, reached.memory
+    if matrices.memory is not None:
+        if system.model.frames > 1:
+            raise UsageError(
+                f"--memory {matrices.memory.contexts}: the model has {system.model.frames} frames in each step, and "
+                "what a detector remembers is followed from step to step only: name --memory none"
+            )
+        found = remembering(matrices, reached, channel, row_of_state, ended, scene)
+        valuations = {name: value[found.state] for name, value in valuations.items()} | found.valuations
+        following, starts, memory, ended = found.following, found.starts, memory[found.state], ended[found.state]
+        channel, row_of_state = found.channel, found.row
     return Skeleton(
         system,
         environment,
         MappingProxyType(valuations),
-        reached.memory,
-        reached.starts,
+        memory,
+        starts,
         ended,
         channel,
-        *merged_transitions(reached.following, row_of_state, ended),
-        table=_digest(scene, valuations, reached.following) if planner.is_foreign else "",
+        *merged_transitions(following, row_of_state, ended),
+        table=table,
     )
 
 
-def _digest(scene: Scene, valuations: Mapping[str, Ints], following: Ints) -> str:
+def digest_of(scene: Scene, valuations: Mapping[str, Ints], following: Ints) -> str:
     """SHA-256 of a planner's table, in hexadecimal: names, observations, states, and where these lead."""
     names = json.dumps([list(valuations), [sorted(each) for each in scene.observations]])
     found = hashlib.sha256(names.encode())
@@ -181,13 +194,13 @@ def _digest(scene: Scene, valuations: Mapping[str, Ints], following: Ints) -> st
     return found.hexdigest()
 
 
-def world_decides(scene: Scene) -> NoAnswerError:
+def world_decides(model: SystemModel) -> NoAnswerError:
     """Why there is no Markov chain."""
-    names = ", ".join(f"'{name}'" for name in scene.world.decides)
+    names = ", ".join(f"'{name}'" for name in model.decides)
     return NoAnswerError(
         f"the world decides {names}: a probability has a least and a greatest value, and there is no single chain",
-        Place(scene.system.model.file),
-        hint="give it a probability",
+        Place(model.file),
+        hint="give it a probability, or ask verify run, which gives both",
     )
 
 

@@ -10,6 +10,7 @@ strategies, with or without memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -42,10 +43,14 @@ class StrategySkeleton:
     Attributes:
         choice_starts: (n + 1,) int64, the choices of state s are choice_starts[s] .. choice_starts[s + 1] - 1.
         choices: rows of the transitions; its valuations, terminal mask and starts are those of the n states.
+        names: what a world that decides does: name -> value for people; nothing for winning strategies.
+        name: (c,) int64, for each choice the number of its name.
     """
 
     choice_starts: Ints
     choices: Skeleton
+    names: tuple[Mapping[str, str], ...] = ()
+    name: Ints | None = None
 
 
 def build_strategies(
@@ -104,7 +109,7 @@ def winning_starts(
     From the others no controller can, and the planner follows its rules there. Arguments and errors as
     `build_skeleton`.
     """
-    scene = set_scene(system, planner, environment, matrices, options)
+    scene = set_scene(system, planner, environment, matrices.whole, options)
     asked = frozenset().union(*scene.observations)
     truth = frozenset().union(*(placed.classes for placed in scene.objects)) & asked
     moves = Moves.of(system, scene.space, planner.pick, scene.terminal)

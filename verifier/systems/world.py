@@ -62,16 +62,23 @@ class World:
         return tuple(map(dict, itertools.product(*each)))
 
     @property
-    def decides(self) -> tuple[str, ...]:
-        """Names of what it decides, probabilities within intervals among it."""
-        open_ = (each.name for each in self._draws if any(isinstance(one, tuple) for one in each.chances.values()))
-        return (*(each.name for each in self._decisions), *open_)
-
-    @property
     def chances(self) -> NDArray[Any]:
         """(distributions, outcomes) fractions, each row summing to 1: the distributions met so far."""
         met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]
         return np.array(met, dtype=object).reshape(len(met), len(self.outcomes))
+
+    def told(self, choice: int, row: int) -> dict[str, str]:
+        """What it decides, for people: name -> value, or the values of an interval draw with their probabilities in a
+        row of `chances`."""
+        found = {name: str(value) for name, value in self.choices[choice].items()}
+        for draw in self._draws:
+            shares = {value: Fraction(0) for value, chance in draw.chances.items() if isinstance(chance, tuple)}
+            for share, drawn in zip(self.chances[row], self.outcomes, strict=True):
+                if drawn[draw.name] in shares:
+                    shares[int(drawn[draw.name])] += share
+            if shares:
+                found[draw.name] = ", ".join(f"{value} with {float(share):.6g}" for value, share in shares.items())
+        return found
 
     def admissible(self, values: Mapping[str, Ints], count: int) -> Mask:
         """(count, choices) bool, what it may decide in each of some valuations; InputError where that is nothing."""

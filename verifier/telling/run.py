@@ -7,9 +7,10 @@ from fractions import Fraction
 
 from verifier.base.errors import one_line
 from verifier.base.numbers import exact_or_number, interval_text, level_text
+from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict
 from verifier.questions.explain.explain_result import ExplainResult
-from verifier.study.points import Point
+from verifier.study.points import Point, WorldDecisions
 from verifier.study.results import ProfileMean, RequirementResult, RunResult
 from verifier.telling.grounds import told_verdict
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
@@ -23,9 +24,11 @@ COLOURS = {
     Verdict.NO_ANSWER: "\x1b[33m",
 }
 PLAIN = "\x1b[0m"
+MOST_DECIDED = 10
+"""States in which the table says what the world decides; the document has more."""
 NOT_KNOWN = "-"
 """In place of confidence bounds, where there are none."""
-SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless")
+SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless", "assume_contexts")
 
 
 def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
@@ -126,6 +129,10 @@ def choices_made(result: RunResult | ExplainResult, planners: Sequence[str]) -> 
     choices += [f"score threshold {found.score_threshold:g}"] if found.score_threshold is not None else []
     choices += [f"empty columns: {found.empty_columns}"] if found.empty_columns != "error" else []
     choices += [f"false positives: {found.false_positives}"] if found.false_positives != "as_counted" else []
+    if found.memory is not None:
+        beginning = f", beginning with {found.initial_context}" if found.initial_context != "start" else ""
+        choices.append(f"memory {found.memory}{beginning}")
+        choices += [f"empty contexts: {found.empty_contexts}"] if found.empty_contexts != "backoff" else []
     decimals = found.round_transitions
     choices += [f"transitions rounded to {decimals} decimals"] if decimals is not None else []
     if found.confidence is not None and found.verdict_from != "bounds":
@@ -166,4 +173,20 @@ def _strategy_lines(result: RunResult) -> list[str]:
                 f"{each.name}, planner {each.planner}, {each.worst_point.scenario}: range of P over all winning "
                 f"strategies: [{ends.smallest:.6g}, {ends.largest:.6g}]"
             )
+        if each.world is not None:
+            lines += _world_lines(each, each.world)
     return ["", *lines] if lines else []
+
+
+def _world_lines(each: RequirementResult, found: WorldDecisions) -> list[str]:
+    """What the world decides to give a requirement its value, most visited states first."""
+    end = "makes it fail" if each.asked.endswith("min") else "makes it hold"
+    lines = [
+        f"{each.name}, planner {each.planner}, {each.worst_point.scenario}: how the world {end} most often "
+        f"({each.asked} = {found.probability:.6g}; it decides in {counted(found.states, 'state')}):"
+    ]
+    for state in found.decided[:MOST_DECIDED]:
+        where = " ".join(f"{name}={value}" for name, value in state.state.items())
+        what = ", ".join(f"{name} = {value}" for name, value in state.decides.items())
+        lines.append(f"  {where}: {what} (visited {state.visits:.3g} times)")
+    return lines

@@ -146,7 +146,7 @@ def content_document(
     assumed = [{**column, "counts": None} for column in region["columns"]]  # that ends follow is the kernel's matter
     columns = kernel.read_region({**region, "columns": assumed})
     staying = Staying(subject, kernel.System(subject, columns), side)
-    own = staying.own(len(subject["row"]))
+    own = staying.own(len(subject["letters"]))
     parts = dict(kernel.leaves(tree, columns))
     shown = [
         _box_document(box, staying, kernel.System(subject, parts.get(k, columns))) for k, box in enumerate(boxes)

@@ -40,16 +40,17 @@ def common_choices(box: SideBound, steps: Floats) -> CommonChoices:
 
     Args:
         box: a bound.
-        steps: (p,) the expected number of steps in each product state from there, from `Reached.steps`.
+        steps: (r,) the expected number of steps in each row from there, from `Reached.steps`.
     """
     step, value = box.step, box.reached.value
     used = np.flatnonzero(steps > 0)
     size, groups = step.lower.shape
     weight, worth = np.zeros(size), np.zeros(size)
     total, squares, stakes = (np.zeros((size, groups)) for _ in range(3))
-    away = box.nodes.of[step.following[used]] != box.nodes.of[used][:, None]
+    own = step.owner[used]
+    away = box.nodes.of[step.following[used]] != box.nodes.of[own][:, None]
     # Where all choices are worth the same, those that lead on are made: staying would earn nothing.
-    changes = value[step.following[used]] - value[used, None] + _FAVOUR * away * value[used, None]
+    changes = value[step.following[used]] - value[own, None] + _FAVOUR * away * value[own, None]
     for drawn, times, share, behind in _choices(step, changes, used, steps[used]):
         np.add.at(weight, drawn, times)
         np.add.at(total, drawn, times[:, None] * share)
@@ -79,7 +80,7 @@ def _choices(
     for draw in reversed(range(len(step.before))):
         extended = values.copy()
         for seen in step.before[draw]:
-            behind = values[:, step.union[seen, step.told]]
+            behind = values[:, step.union[seen, step.told[draw]]]
             at_stake[draw, seen] = behind
             mean = (masses[draw, seen] * behind).sum(axis=1) / UNIT
             extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])
@@ -94,6 +95,6 @@ def _choices(
             share = masses[draw, seen] / UNIT
             times = np.where(real, reported[:, seen], 0)
             yield column[real], times[real], share[real], at_stake[draw, seen][real]
-            for group, now in enumerate(step.told.tolist()):
+            for group, now in enumerate(step.told[draw].tolist()):
                 extended[:, step.union[seen, now]] += times * share[:, group]
         reported = extended

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +57,8 @@ class Components:
         of: (p,) int64, number of the component of each product state, from 0 without gaps; -1 outside.
         can_fail, can_hold: (c,) bool, whether nature can stay and make the formula fail, or hold.
         fail_assumed, hold_assumed: (c,) bool, where that is only assumed (rule 5).
+        against: for components in which a way of staying gives the formula another value than all ways together:
+            whether it holds then, and the states of such a way, each with those that it leads to.
     """
 
     of: Ints
@@ -64,6 +66,7 @@ class Components:
     can_hold: Mask
     fail_assumed: Mask
     hold_assumed: Mask
+    against: Mapping[int, tuple[bool, Mapping[int, frozenset[int]]]]
 
 
 def decided_components(
@@ -88,12 +91,15 @@ def decided_components(
     count = int(of.max(initial=-1)) + 1
     can_fail, can_hold, fail_assumed, hold_assumed = (np.zeros(count, dtype=bool) for _ in range(4))
     can_fail[of[REJECT]], can_hold[of[ACCEPT]] = True, True
+    against: dict[int, tuple[bool, Mapping[int, frozenset[int]]]] = {}
     inner = np.flatnonzero(of >= 0)
     inner = inner[inner > max(ACCEPT, REJECT)]
     rest = _by_kind_of_formula(objective, of, inner, can_fail, can_hold)
     if len(rest):
-        moves = step.usable(of[step.following[rest]] == of[rest, None], rest)
-        full = _values_under(objective, rest, step.following[rest], moves, of[rest])
+        rows = step.rows_of(rest)
+        own, following = step.owner[rows], step.following[rows]
+        row, seen = np.nonzero(step.usable(of[following] == of[own, None], rows))
+        full = _values_under(objective, rest, own[row], following[row, seen], of[rest])
         members = np.unique(of[rest])
         can_hold[members], can_fail[members] = full, ~full
         tried, most = 0, MOST_COMBINATIONS if most_combinations is None else most_combinations
@@ -101,12 +107,14 @@ def decided_components(
             holds = bool(can_hold[number])
             inside = np.flatnonzero(of == number)
             other, tried = _other_value(objective, step, inside, holds, tried, most)
-            if other is None or (other is False and proves is not None and not proves(inside, holds)):
+            if other:
+                against[number] = not holds, other
+            elif other is None or (proves is not None and not proves(inside, holds)):
                 other = None
                 fail_assumed[number], hold_assumed[number] = holds, not holds
-            if other is not False:
+            if other is None or other:
                 can_fail[number] = can_hold[number] = True
-    return Components(of, can_fail, can_hold, fail_assumed, hold_assumed)
+    return Components(of, can_fail, can_hold, fail_assumed, hold_assumed, against)
 
 
 def end_components(step: UncertainStep) -> Ints:
@@ -115,9 +123,9 @@ def end_components(step: UncertainStep) -> Ints:
     Strongly connected components are cut down to the states that can stay within them, and taken apart again, until
     nothing changes.
     """
-    n, following = step.state_count, step.following
-    sources, seen = np.nonzero(step.usable(np.ones(following.shape, dtype=bool)))
-    targets = following[sources, seen]
+    n = step.state_count
+    every, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
+    sources, targets = step.owner[every], step.following[every, seen]
     of = components(n, sources, targets)
     cyclic: Mask = np.bincount(of)[of] > 1
     cyclic[sources[sources == targets]] = True
@@ -128,22 +136,28 @@ def end_components(step: UncertainStep) -> Ints:
     while True:
         at = np.flatnonzero(of >= 0)
         while len(at):
-            moves = step.usable(of[following[at]] == of[at, None], at)
-            stuck = at[~moves.any(axis=1)]
+            sources, _ = _within(step, of, at)
+            stuck = np.setdiff1d(at, sources)
             of[stuck] = -1
             # Only who could go to one of these may be unable to stay now.
             before = np.unique(entering[ranges(first[stuck], first[stuck + 1])])
             at = before[of[before] >= 0]
         at = np.flatnonzero(of >= 0)
-        moves = step.usable(of[following[at]] == of[at, None], at)
-        place, seen = np.nonzero(moves)
-        finer = components(n, at[place], following[at[place], seen])[at]
+        finer = components(n, *_within(step, of, at))[at]
         _, before_cut = np.unique(of[at], return_inverse=True)
         _, finer = np.unique(finer, return_inverse=True)
         of[at] = finer
         if finer.max(initial=-1) == before_cut.max(initial=-1):
             break
     return of
+
+
+def _within(step: UncertainStep, of: Ints, at: Ints) -> tuple[Ints, Ints]:
+    """Sources and targets of the moves that some states can make while they stay in the set that they are in."""
+    rows = step.rows_of(at)
+    own, following = step.owner[rows], step.following[rows]
+    row, seen = np.nonzero(step.usable(of[following] == of[own, None], rows))
+    return own[row], following[row, seen]
 
 
 def _by_kind_of_formula(objective: Objective, of: Ints, inner: Ints, can_fail: Mask, can_hold: Mask) -> Ints:
@@ -175,22 +189,18 @@ def _unbounded(objective: Objective, obligation: int) -> tuple[bool, bool]:
     return "U" in endless, "R" in endless
 
 
-def _values_under(objective: Objective, members: Ints, following: Ints, moves: Mask, owner: Ints) -> Mask:
+def _values_under(objective: Objective, members: Ints, sources: Ints, targets: Ints, owner: Ints) -> Mask:
     """The value of each bottom component of a graph on product states, in the order of their numbers in `owner`.
 
     Args:
         objective: the product.
-        members: (k,) product states; one may occur more than once, as a copy with other moves.
-        following: (k, observations) int64, numbers whose equals among `members` (of one owner) they lead to.
-        moves: (k, observations) bool, the moves that are made.
+        members: (k,) different product states, increasing.
+        sources, targets: the moves that are made, from member to member.
         owner: (k,) the bottom component of each member.
     """
     _, component = np.unique(owner, return_inverse=True)
-    source, seen = np.nonzero(moves)
-    size = objective.state_count
-    key = component * size + members
-    order = np.argsort(key)
-    target = order[np.searchsorted(key[order], component[source] * size + following[source, seen])]
+    pair = np.unique(np.searchsorted(members, sources) * len(members) + np.searchsorted(members, targets))
+    source, target = np.divmod(pair, len(members))
     return component_values(
         _product_of(objective.product, members, source, target),
         np.ones(len(source), dtype=bool),
@@ -218,92 +228,100 @@ def _product_of(product: Product, members: Ints, source: Ints, target: Ints) -> 
 
 def _other_value(
     objective: Objective, step: UncertainStep, members: Ints, value: bool, tried: int, most: int
-) -> tuple[bool | None, int]:
-    """Rules 3 to 5: whether nature can give a component the opposite of `value`, the value with all moves.
+) -> tuple[dict[int, frozenset[int]] | None, int]:
+    """Rules 3 to 5: how nature can give a component the opposite of `value`, the value with all moves.
 
     At most `most` combinations are tried, `tried` of them before.
 
     Returns:
-        True, False, or None where that is not known; and how many combinations have been tried so far.
+        the states of a way of staying that does, with those that each leads to; nothing where none does, None where
+        that is not known; and how many combinations have been tried so far.
     """
-    following = step.following[members]
-    inside = np.isin(following, members)
-    moves = step.usable(inside, members)
-    optional = np.flatnonzero(_can_refuse(step, members, inside, moves))
+    rows = step.rows_of(members)
+    own, inside = step.owner[rows], np.isin(step.following[rows], members)
+    row, seen = np.nonzero(step.usable(inside, rows))
+    size, target = step.state_count, step.following[rows[row], seen]
+    state, led = np.divmod(np.unique(own[row] * size + target), size)
+    whole = np.bincount(state, minlength=size)
+    # Which rows can stay lead to fewer states than all of them together, and which can without one of its own?
+    refuses = np.bincount(np.unique(row * size + target) // size, minlength=len(rows)) < whole[own]
+    refuses &= np.bincount(row, minlength=len(rows)) > 0
+    for column in np.unique(seen).tolist():
+        elsewhere = inside & (step.following[rows] != step.following[rows][:, [column]])
+        here = np.isin(np.arange(len(rows)), row[seen == column])
+        refuses |= here & step.usable(elsewhere, rows).any(axis=1)
+    optional = np.unique(own[refuses])
     if len(optional) == 0:
-        return False, tried
+        return {}, tried
     if 2 ** min(len(optional), 64) > most:
         return None, tried
-    choices = [_reduced_moves(step, int(members[place]), inside[place], most) for place in optional]
-    combinations = math.prod(most + 1 if each is None else len(each) for each in choices)
+    ways = [[frozenset(each.tolist())] for each in np.split(led, np.cumsum(whole[members])[:-1])]
+    for number in optional.tolist():
+        found = _reduced_moves(step, rows[own == number].tolist(), inside[own == number], most)
+        if found is None:
+            return None, tried
+        ways[int(np.searchsorted(members, number))] = found
+    combinations = math.prod(map(len, ways))
     if tried + combinations > most or combinations * len(members) > MOST_MOVES:
         return None, tried
-    listed = tuple(tuple(each) for each in choices if each is not None)
-    key = members.tobytes(), moves.tobytes(), listed, value  # rates that allow the same moves have the same answer
+    key = members.tobytes(), tuple(map(tuple, ways)), value  # rates that allow the same moves have the same answer
     known = objective.product.tried
     if key not in known:
-        known[key] = _tried_out(objective, members, following, moves, optional, listed, value)
-    found, count = known[key]
-    return found, tried + count
+        known[key] = _tried_out(objective, members, ways, value)
+    answer, count = known[key]
+    return answer, tried + count
 
 
 def _tried_out(
-    objective: Objective,
-    members: Ints,
-    following: Ints,
-    moves: Mask,
-    optional: Ints,
-    choices: tuple[tuple[tuple[int, ...], ...], ...],
-    value: bool,
-) -> tuple[bool, int]:
-    """Whether a combination of choices gives a bottom component the opposite of `value`; how many were tried."""
+    objective: Objective, members: Ints, ways: Sequence[Sequence[frozenset[int]]], value: bool
+) -> tuple[dict[int, frozenset[int]], int]:
+    """A combination of the sets of states that the members may lead to which gives a bottom component the opposite of
+    `value`, on that component, if there is one; how many were tried."""
     count = 0
-    for count, combination in enumerate(itertools.product(*choices), 1):
-        moves[optional] = False
-        for place, seen in zip(optional.tolist(), combination, strict=True):
-            moves[place, list(seen)] = True
-        if np.any(_bottom_values(objective, members, following, moves) != value):
-            return True, count
-    return False, count
+    for count, led in enumerate(itertools.product(*ways), 1):
+        sources = np.repeat(members, [len(each) for each in led])
+        targets = np.array([state for each in led for state in sorted(each)], dtype=np.int64)
+        component, values = _bottom_values(objective, members, sources, targets)
+        for number in np.flatnonzero(values != value).tolist()[:1]:
+            inside = np.flatnonzero(component == number).tolist()
+            return {int(members[place]): led[place] for place in inside}, count
+    return {}, count
 
 
-def _can_refuse(step: UncertainStep, members: Ints, inside: Mask, moves: Mask) -> Mask:
-    """(k,) whether a state can stay without going to every state that it can go to."""
-    following = step.following[members]
-    result = np.zeros(len(members), dtype=bool)
-    for seen in np.flatnonzero(moves.any(axis=0)).tolist():
-        elsewhere = inside & (following != following[:, [seen]])
-        result |= moves[:, seen] & step.usable(elsewhere, members).any(axis=1)
-    return result
-
-
-def _bottom_values(objective: Objective, members: Ints, following: Ints, moves: Mask) -> Mask:
-    """Values of the bottom components of a graph on `members` that no move leaves."""
-    place = np.full(objective.state_count, -1, dtype=np.int64)
-    place[members] = np.arange(len(members))
-    source, seen = np.nonzero(moves)
-    target = place[following[source, seen]]
+def _bottom_values(objective: Objective, members: Ints, sources: Ints, targets: Ints) -> tuple[Ints, Mask]:
+    """(k,) the bottom component of each member, -1 for none, in a graph on `members` that no move leaves; and the
+    values of these components."""
+    source, target = np.searchsorted(members, sources), np.searchsorted(members, targets)
     component = components(len(members), source, target)
     bottom = np.ones(int(component.max()) + 1, dtype=bool)
     bottom[component[source[component[source] != component[target]]]] = False
     kept = bottom[component]
-    return _values_under(objective, members[kept], following[kept], moves[kept], component[kept])
+    moved = kept[source]
+    own = np.full(len(members), -1, dtype=np.int64)
+    own[kept] = np.unique(component[kept], return_inverse=True)[1]
+    return own, _values_under(objective, members[kept], sources[moved], targets[moved], component[kept])
 
 
-def _reduced_moves(step: UncertainStep, state: int, inside: Mask, limit: int) -> list[tuple[int, ...]] | None:
-    """All sets of moves that a choice of `state` can make with probability 1, each with probability above 0.
+def _reduced_moves(step: UncertainStep, rows: list[int], inside: Mask, limit: int) -> list[frozenset[int]] | None:
+    """All sets of states that choices in some rows of a state can lead to with probability 1, each with some.
 
-    Sets that lead to the same states are one. None when more than `limit` would have to be looked at.
+    None when more than `limit` would have to be looked at.
     """
-    (sure,), can = step.sure(inside[None], np.array([state])), np.flatnonzero(step.motion[state])
-    found = _reports(step, step.columns[state].tolist(), 0, 0, sure, limit)
-    if found is None:
-        return None
-    leads: dict[frozenset[int], tuple[int, ...]] = {}
-    for reports in sorted(map(sorted, found)):
-        moves = [report * step.motion.shape[1] + outcome for report in reports for outcome in can.tolist()]
-        leads.setdefault(frozenset(step.following[state, moves].tolist()), tuple(moves))
-    return list(leads.values())
+    leads: dict[frozenset[int], None] = {}
+    for row, stays in zip(rows, inside, strict=True):
+        (sure,), can = step.sure(stays[None], np.array([row])), np.flatnonzero(step.motion[row])
+        found = _reports(step, step.columns[row].tolist(), 0, 0, sure, limit)
+        if found is None:
+            return None
+        own: dict[frozenset[int], None] = {}
+        for reports in sorted(map(sorted, found)):
+            moves = [report * step.motion.shape[1] + outcome for report in reports for outcome in can.tolist()]
+            own[frozenset(step.following[row, moves].tolist())] = None
+        # Nature may mix alternatives.
+        leads |= own | {before | now: None for before in leads for now in own}
+        if len(leads) > limit:
+            return None
+    return list(leads)
 
 
 def _reports(
@@ -315,7 +333,7 @@ def _reports(
     if columns[draw] < 0:
         return _reports(step, columns, draw + 1, seen, inside, limit)
     behind: dict[int, list[frozenset[int]]] = {}
-    for group, now in enumerate(step.told.tolist()):
+    for group, now in enumerate(step.told[draw].tolist()):
         below = _reports(step, columns, draw + 1, int(step.union[seen, now]), inside, limit)
         if below is None:
             return None

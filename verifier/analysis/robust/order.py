@@ -69,12 +69,13 @@ def decision_order(step: UncertainStep, nodes: Nodes) -> Ints:
 
 def _always_falls(step: UncertainStep, nodes: Nodes, part: Ints, layer: Ints, at: Ints) -> NDArray[np.bool_]:
     """Whether leaving the nodes of the states `at` always gives some probability to what has a place already."""
-    following = step.following[at]
-    unplaced = (part[following] == part[at, None]) & (layer[following] < 0)
-    stays = nodes.component[at, None] & (nodes.of[following] == nodes.of[at, None])
-    avoiding = step.usable(unplaced | stays, at)
-    result: NDArray[np.bool_] = ~np.any(avoiding & ~stays, axis=1)
-    return result
+    rows = step.rows_of(at)
+    following, own = step.following[rows], step.owner[rows]
+    unplaced = (part[following] == part[own, None]) & (layer[following] < 0)
+    stays = nodes.component[own, None] & (nodes.of[following] == nodes.of[own, None])
+    avoiding = step.usable(unplaced | stays, rows)
+    may = own[np.any(avoiding & ~stays, axis=1)]
+    return np.isin(at, may, invert=True)
 
 
 def _parts(n: int, sources: Ints, targets: Ints) -> Ints:

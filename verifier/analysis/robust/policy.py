@@ -70,8 +70,8 @@ def make_nodes(step: UncertainStep, component: Ints) -> Nodes:
     first = np.full(int(component.max(initial=-1)) + 1, n)
     np.minimum.at(first, component[members], members)
     of[members] = first[component[members]]
-    sources, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
-    targets = step.following[sources, seen]
+    rows, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
+    sources, targets = step.owner[rows], step.following[rows, seen]
     order = np.empty(n, dtype=np.int64)
     order[np.argsort(components(n, of[sources], of[targets])[of], kind="stable")] = np.arange(n)
     return Nodes(of, component >= 0, order, sources, targets)
@@ -86,34 +86,35 @@ class PolicySearch:
         guide: (p,) values; the first policy makes the best choice for them instead of one that allows every move.
 
     Attributes:
-        open: (k,) the unknown product states, whole nodes.
+        open: (k,) the unknown product states, whole nodes; each as often as it has rows.
         iterations: linear solves so far.
     """
 
     def __init__(self, step: UncertainStep, nodes: Nodes, unknown: Ints, guide: Floats | None = None) -> None:
-        self._step, self._nodes, self.open = step, nodes, unknown
+        self._step, self._nodes, self._rows = step, nodes, step.rows_of(unknown)
+        self.open = step.owner[self._rows]
         self.iterations = 0
-        self._behind = nodes.of[step.following[unknown]]
-        self._jumps = self._behind != nodes.of[unknown][:, None]
+        self._behind = nodes.of[step.following[self._rows]]
+        self._jumps = self._behind != nodes.of[self.open][:, None]
         self._owners = np.unique(nodes.of[unknown])
         self._owners = self._owners[np.argsort(nodes.order[self._owners], kind="stable")]
         self._place = np.full(step.state_count, -1, dtype=np.int64)
         self._place[self._owners] = np.arange(len(self._owners))
-        self._row = self._place[nodes.of[unknown]]
-        self._weights = np.where(self._jumps, step.inner_weights(unknown), 0)
+        self._row = self._place[nodes.of[self.open]]
+        self._weights = np.where(self._jumps, step.inner_weights(self._rows), 0)
         if guide is not None:
             self._follow(guide)
-        self._leaving = np.ones(len(unknown), dtype=bool)
+        self._leaving = np.ones(len(self.open), dtype=bool)
         self._capped = np.zeros(len(self._owners), dtype=bool)
         self._equations: tuple[csc_array[Any], Floats] | None = None  # of the present policy, once they are made
         self._solver: SuperLU | None = None
-        self._switched = len(unknown)
+        self._switched = len(self.open)
 
     def _follow(self, guide: Floats) -> None:
         """Begin with the best choices for other values, where they leave a node that is a single state."""
-        at = self.open
+        at, rows = self.open, self._rows
         gained = np.where(self._jumps, guide[self._behind] - guide[at, None], 0)
-        weights = np.where(self._jumps, self._step.weights(self._step.greatest(gained, at)[1], at), 0)
+        weights = np.where(self._jumps, self._step.weights(self._step.greatest(gained, rows)[1], rows), 0)
         taken = (weights.sum(axis=1) > 0) & ~self._nodes.component[at]
         self._weights[taken] = weights[taken]
 
@@ -161,6 +162,11 @@ class PolicySearch:
         if changed:
             self._equations = None
 
+    @property
+    def leaving(self) -> Ints:
+        """The rows by which the present policy leaves the unknown nodes."""
+        return self._rows[self._leaving]
+
     def burden(self, cost: Floats, value: Floats) -> float:
         """How much (p,) costs of leaving a node add to the (p,) values of the present policy, at most."""
         if len(self.open) == 0:
@@ -171,11 +177,11 @@ class PolicySearch:
         return float(np.max(self._factorised(matrix).solve(right) if added is None else added))
 
     def steps_from(self, starts: Ints) -> Floats:
-        """(p,) expected number of steps that the policy makes in each state, from a random one of `starts`.
+        """(r,) expected number of steps that the policy makes in each row, from a random one of `starts`.
 
         A weighting, no result: the factorisation of a policy that differs in few nodes will do.
         """
-        result = np.zeros(self._step.state_count)
+        result = np.zeros(len(self._step.owner))
         begun = self._place[self._nodes.of[starts]]
         right = np.bincount(begun[begun >= 0], minlength=len(self._owners)) / len(starts)
         if np.any(right):
@@ -184,7 +190,7 @@ class PolicySearch:
             near = self._solver is not None and self._switched <= _FEW * len(right)
             solver = self._solver if near and self._solver is not None else self._factorised(matrix)
             jumps = np.maximum(solver.solve(right, "T"), 0)  # type: ignore[call-overload]
-            result[self.open] = np.where(self._leaving, (jumps / out)[self._row], 0)
+            result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)
         return result
 
     def _matrix(self) -> tuple[csc_array[Any], Floats]:
@@ -253,14 +259,14 @@ class PolicySearch:
         """Switch the nodes that have a better choice; whether there were any."""
         at, row = self.open, self._row
         gained = np.where(self._jumps, value[self._behind] - value[at, None] + cost[at, None], 0)
-        gain, masses = self._step.greatest(gained, at)
-        weights = np.where(self._jumps, self._step.weights(masses, at), 0)
+        gain, masses = self._step.greatest(gained, self._rows)
+        weights = np.where(self._jumps, self._step.weights(masses, self._rows), 0)
         out = weights.sum(axis=1)
         stake = (weights * np.abs(gained)).sum(axis=1) + out * value[at]
         better = np.flatnonzero((gain > noise * stake) & (out > 0) & ~self._capped[row])
         if len(better) == 0:
             return False
-        # Of the states of a node, the one with the greatest gain for each time that the node is left.
+        # Of the rows of a node, the one with the greatest gain for each time that the node is left.
         chosen = better[np.argsort(gain[better] / out[better], kind="stable")]
         best_of = np.full(len(self._owners), -1, dtype=np.int64)
         best_of[row[chosen]] = chosen

@@ -53,7 +53,7 @@ def covered(
     Args:
         objective: the formula on the skeleton.
         root: the bound on the whole region.
-        steps: (p,) from `root.reached.steps`, for this initial state.
+        steps: (r,) from `root.reached.steps`, for this initial state.
         start: number of the initial state.
         attained: single matrices that are known.
         effort: how many boxes to look at, at most, beside the root.
@@ -80,7 +80,7 @@ def covered(
             if region is None:
                 part.below.append(None)
                 continue
-            found = bound_sides(objective, region, (root.side,), [np.array([state])])[0]
+            found = bound_sides(root.objective, region, (root.side,), [np.array([state])])[0]
             part.below.append(len(parts))
             heapq.heappush(heap, (-found.reached.value[state], len(parts)))
             parts.append(_Part(found, found.reached.steps[0]))

@@ -123,8 +123,9 @@ def robust_bounds(
     (lower, below), (upper, above) = _sides(objective, region, semantics, effort, ("lower", "upper"))
     certificates: tuple[Certificate, ...] = ()
     if effort.certificates:
-        subject = subject_of(objective)
-        certificates = (*lower.certificates(subject), *upper.certificates(subject))
+        certificates = tuple(
+            each for side in (lower, upper) for each in side.certificates(subject_of(side.root.objective))
+        )
     return RobustBounds(
         lower.bounds(),
         upper.bounds(),
@@ -177,7 +178,7 @@ def _attained(objective: Objective, found: SideBound) -> Attained:
     Where moves vanish at an end of an interval, a matrix next to it may attain more than the one at the end.
     """
     choices = [common_choices(found, steps) for steps in found.reached.steps]
-    sign, small = _sign(found.side), objective.state_count <= LARGEST_CLIMBED
+    sign, small = _sign(found.side), objective.slopes and objective.state_count <= LARGEST_CLIMBED
     tried = [each.best for each in choices]
     if small:
         middle = middle_of(found.region)

@@ -69,8 +69,8 @@ class Reached:
 
     Attributes:
         value: (p,) float64; satisfies (2).
-        steps: (s, p) for each of s sets of initial states the expected number of steps in each product state, under
-            the last policy; 0 where nothing is chosen.
+        steps: (s, r) for each of s sets of initial states the expected number of steps in each row, under the last
+            policy; 0 where nothing is chosen.
         iterations: linear solves.
         merged: whether doubles did not suffice, so that the bound may be wider than need be.
     """
@@ -99,7 +99,7 @@ def greatest_reach(
     able = coreachable(step.state_count, nodes.of[nodes.sources], nodes.of[nodes.targets], target)[nodes.of]
     unknown = np.flatnonzero(able & ~target)
     best: Floats | None = None
-    steps = np.zeros((len(starts), step.state_count))
+    steps = np.zeros((len(starts), len(step.owner)))
     present: Nodes | None = nodes
     mergers, iterations, worse = 0, 0, False
     while present is not None:
@@ -126,10 +126,10 @@ def is_proven(step: UncertainStep, value: Floats, target: Mask) -> bool:
 
 
 def _unproven(step: UncertainStep, value: Floats, target: Mask) -> Mask:
-    """(p,) where (2) is not shown to hold."""
-    difference = value[step.following] - value[:, None]
+    """(r,) the rows in which (2) is not shown to hold."""
+    difference = value[step.following] - value[step.owner, None]
     widened = difference + 4 * 2.0**-53 * np.abs(difference)  # not below the exact difference
-    result: Mask = ~(step.upper_bound(widened) <= 0) & ~target
+    result: Mask = ~(step.upper_bound(widened) <= 0) & ~target[step.owner]
     return result
 
 
@@ -147,7 +147,7 @@ def _lifted(step: UncertainStep, search: PolicySearch, target: Mask) -> tuple[Fl
                 first_loss = search.burden(cost, value)
                 lowered, loss = _lowered(step, search, target, value, lifted, lift, first_loss)
                 return lowered, loss, first_loss, doubtful
-            doubtful = np.union1d(doubtful, np.flatnonzero(unproven))
+            doubtful = np.union1d(doubtful, step.owner[unproven])
             lift *= 8
     except EngineError:
         pass

@@ -20,6 +20,8 @@ optimal for the doubles that are compared, and the optimum is monotone in them.
 *What the world draws* is no choice: it is independent of the reports, and an observation is worth the mean over its
 outcomes. Nature stays within a set only if every outcome that has any probability does.
 
+*What the world decides* is nature's choice: it is on the same side. Each alternative of a product state is a row.
+
 *Moves.* Nature can stay within a set of states if it can give all mass to reports that lead there; it can use a move
 while doing so if that report can get mass above 0 then. As the mean of two choices is a choice, all such moves can be
 used with positive probability at once. Decided in whole numbers.
@@ -28,6 +30,7 @@ used with positive probability at once. Decided in whole numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,8 +39,9 @@ from numpy.typing import NDArray
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region, groups_of
-from verifier.analysis.sensitivity.adjoint import told_by, unions
+from verifier.analysis.sensitivity.adjoint import told_by_draw, unions
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
+from verifier.checking.graphs import ranges
 
 Masses: TypeAlias = "dict[tuple[int, int], NDArray[Any]]"
 """(draw, union of what was reported before) -> (k, groups) billionths."""
@@ -48,17 +52,19 @@ _EVERY = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class UncertainStep:
-    """The step of every product state.
+    """The step of every product state, in each of its alternatives: of r rows.
 
     Attributes:
-        following: (p, observations * outcomes) product state that each union of reports leads to, with each outcome
+        following: (r, observations * outcomes) product state that each union of reports leads to, with each outcome
             of what the world draws.
-        motion: (p, outcomes) how likely each outcome is.
-        columns: (p, draws) int64, row of `lower` and `upper` that each draw is from; -1 where there is no draw.
+        motion: (r, outcomes) how likely each outcome is.
+        columns: (r, draws) int64, row of `lower` and `upper` that each draw is from; -1 where there is no draw.
         lower, upper: (columns, groups) int64 billionths.
-        told: (groups,) int64, the observation that each group is reported as.
+        told: (draws, groups) int64, the observation that each group is reported as.
         union: (observations, observations) int64, number of the union.
         before: for each draw, the unions that may have been reported before it.
+        owner: (r,) int64, the product state of each row, increasing; every state has one.
+        motion_error: largest relative error of `motion`.
     """
 
     following: Ints
@@ -69,18 +75,29 @@ class UncertainStep:
     told: Ints
     union: Ints
     before: tuple[tuple[int, ...], ...]
+    owner: Ints
+    motion_error: float = ROUNDOFF
 
     @property
     def state_count(self) -> int:
         """Number of product states, p."""
-        return len(self.following)
+        return int(self.owner[-1]) + 1
+
+    @cached_property
+    def _first(self) -> Ints:
+        """(p + 1,) where the rows of each product state begin."""
+        return np.searchsorted(self.owner, np.arange(self.state_count + 1))
+
+    def rows_of(self, states: Ints) -> Ints:
+        """The rows of some product states, in their order."""
+        return ranges(self._first[states], self._first[states + 1])
 
     def greatest(self, values: Floats, at: Ints | slice = _EVERY) -> tuple[Floats, Masses]:
         """The greatest mean value that nature can choose, and by which masses.
 
         Args:
             values: (k, observations * outcomes) value of what follows each union of reports.
-            at: the k product states; all of them by default.
+            at: the k rows; all of them by default.
 
         Returns:
             (k,) the optima, each with the rounding of a few sums; and the masses.
@@ -91,7 +108,7 @@ class UncertainStep:
             column = self.columns[at, draw]
             extended = values.copy()
             for seen in self.before[draw]:
-                behind = values[:, self.union[seen, self.told]]
+                behind = values[:, self.union[seen, self.told[draw]]]
                 chosen = greatest_masses(behind, self.lower[column], self.upper[column])
                 masses[draw, seen] = chosen
                 mean = (chosen * behind).sum(axis=1) / UNIT
@@ -115,15 +132,16 @@ class UncertainStep:
 
     def upper_bound(self, values: Floats, at: Ints | slice = _EVERY) -> Floats:
         """(k,) doubles that are not below the greatest mean value, computed from `values` as they are."""
-        slack, outcomes = 4 * (len(self.told) + 4) * ROUNDOFF, self.motion.shape[1]
+        slack, outcomes = 4 * (self.lower.shape[1] + 4) * ROUNDOFF, self.motion.shape[1]
         if outcomes > 1:
             size = self.mean(np.abs(values), at)
-            values = self.mean(values, at) + 4 * (outcomes + 4) * ROUNDOFF * size + np.where(size > 0, _UNDERFLOW, 0)
+            off = 4 * (outcomes + 4) * ROUNDOFF + 2 * self.motion_error
+            values = self.mean(values, at) + off * size + np.where(size > 0, _UNDERFLOW, 0)
         for draw in reversed(range(len(self.before))):
             column = self.columns[at, draw]
             extended = values.copy()
             for seen in self.before[draw]:
-                behind = values[:, self.union[seen, self.told]]
+                behind = values[:, self.union[seen, self.told[draw]]]
                 chosen = greatest_masses(behind, self.lower[column], self.upper[column])
                 weighted = chosen * behind
                 size = np.abs(weighted).sum(axis=1)
@@ -142,7 +160,7 @@ class UncertainStep:
             extended = np.zeros_like(result)
             for seen in possible:
                 share = masses[draw, seen] / UNIT
-                for group, now in enumerate(self.told.tolist()):
+                for group, now in enumerate(self.told[draw].tolist()):
                     extended[:, self.union[seen, now]] += result[:, seen] * share[:, group]
             result = np.where(columns[:, draw, None] >= 0, extended, result)
         both: Floats = (result[:, :, None] * self.motion[at][:, None]).reshape(len(result), self.following.shape[1])
@@ -163,7 +181,7 @@ class UncertainStep:
 
         Args:
             inside: (k, observations * outcomes) bool.
-            at: the k product states.
+            at: the k rows.
 
         Returns:
             (k, observations * outcomes) bool; a row without any move where nature cannot keep inside.
@@ -174,7 +192,7 @@ class UncertainStep:
         for draw in reversed(range(len(self.before))):
             able = levels[-1].copy()
             for seen in self.before[draw]:
-                stays = self._can_keep(levels[-1][:, self.union[seen, self.told]], columns[:, draw])
+                stays = self._can_keep(levels[-1][:, self.union[seen, self.told[draw]]], columns[:, draw])
                 able[:, seen] = np.where(columns[:, draw] >= 0, stays, levels[-1][:, seen])
             levels.append(able)
         reached = np.zeros_like(inside)
@@ -183,8 +201,8 @@ class UncertainStep:
             able = levels.pop()
             extended = np.zeros_like(reached)
             for seen in possible:
-                given = self._can_have_mass(able[:, self.union[seen, self.told]], columns[:, draw])
-                for group, now in enumerate(self.told.tolist()):
+                given = self._can_have_mass(able[:, self.union[seen, self.told[draw]]], columns[:, draw])
+                for group, now in enumerate(self.told[draw].tolist()):
                     extended[:, self.union[seen, now]] |= reached[:, seen] & given[:, group]
             reached = np.where(columns[:, draw, None] >= 0, extended, reached)
         both: Mask = (reached[:, :, None] & can).reshape(shape)
@@ -217,15 +235,15 @@ def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
     if channel.bins.size and channel.bins.max() >= bins:
         raise ValueError("the region has fewer bins than the objective")
     drawn = np.where(channel.columns >= 0, channel.bins * true + channel.columns, -1)
-    columns = np.full((objective.state_count, drawn.shape[1]), -1, dtype=np.int64)
+    columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)
     drawing = objective.row >= 0
     columns[drawing] = drawn[objective.row[drawing]]
-    told = np.array(list(dict.fromkeys(told_by(channel))), dtype=np.int64)
+    told = told_by_draw(channel)[:, np.unique(region.group, return_index=True)[1]]
     union = unions(channel)
     before, possible = [], {0}
-    for _ in range(columns.shape[1]):
+    for draw in range(columns.shape[1]):
         before.append(tuple(sorted(possible)))
-        possible = possible | {int(union[old, now]) for old in possible for now in told}
+        possible = possible | {int(union[old, now]) for old in possible for now in told[draw]}
     return UncertainStep(
         objective.following,
         objective.chances,
@@ -235,6 +253,7 @@ def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
         told,
         union,
         tuple(before),
+        objective.owner,
     )
 
 

@@ -35,13 +35,14 @@ class Subject:
         observations: what the planner can be told, as sets of classes.
         reports: what each group of labels is told as.
         bins, columns: (rows, draws) int64, the matrix column of each draw; -1 where there is none.
-        row: (q,) int64 row that each state draws from; -1 where nothing is drawn.
-        following: (q, observations * outcomes) int64, the outcomes of what the world draws side by side.
+        row: (w,) int64 row that each alternative draws from; -1 where nothing is drawn.
+        following: (w, observations * outcomes) int64, the outcomes of what the world draws side by side.
         letters: (q,) int64, bit i says whether proposition i holds in the state.
         starts: (m,) int64 states of the initial states.
         origin: (q,) int64 the state of the objective's product that each state is, or is a part of; not written down.
         motion: how likely each outcome is, in whole numbers that say how often; one row for each distribution.
-        moving: (q,) int64, the distribution of each state.
+        moving: (w,) int64, the distribution of each alternative.
+        owner: (w,) int64, the state of each alternative; None where each state has one.
     """
 
     formula: tuple[KernelNode, ...]
@@ -57,6 +58,7 @@ class Subject:
     origin: Ints
     motion: tuple[tuple[int, ...], ...] = ((1,),)
     moving: Ints | None = None
+    owner: Ints | None = None
 
 
 def subject_of(objective: Objective) -> Subject:
@@ -67,10 +69,11 @@ def subject_of(objective: Objective) -> Subject:
         letters |= mask.astype(np.int64) << bit
     after = _chain_by_observation(objective)
     inner = np.arange(2, objective.state_count)
+    ways = np.arange(2, len(objective.row))  # `false` and `true` have one each
     # Those with the obligation `false` or `true` are told apart by their letters, and stand behind all others.
     codes = np.concatenate(
         [
-            _code(objective.following[inner], letters[after[inner]]).ravel(),
+            _code(objective.following[ways], letters[after[ways]]).ravel(),
             _code(product.start, letters[objective.skeleton.starts]),
         ]
     )
@@ -78,11 +81,11 @@ def subject_of(objective: Objective) -> Subject:
     numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)
     inside, begun = numbers[: -len(product.start)], numbers[-len(product.start) :]
     last = len(inner) + np.arange(len(ended))
-    following = np.where(inside < 0, objective.following[inner].ravel() - 2, inside).reshape(
-        len(inner), objective.following.shape[1]
+    following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape(
+        len(ways), objective.following.shape[1]
     )
     following = np.concatenate([following, np.repeat(last[:, None], following.shape[1], axis=1)])
-    moving = np.concatenate([objective.moving[inner], np.zeros_like(ended)])
+    moving = np.concatenate([objective.moving[ways], np.zeros_like(ended)])
     by_outcome = following.reshape(len(following), len(channel.observations), -1)
     row = np.where((by_outcome != by_outcome[:, :1]).any(axis=(1, 2)), moving, -1)
     moves: dict[tuple[int, ...], int] = {}
@@ -102,6 +105,7 @@ def subject_of(objective: Objective) -> Subject:
         np.concatenate([inner, ended & 1]),
         tuple(moves),
         np.array(own, dtype=np.int64)[moving],
+        np.concatenate([objective.owner[ways] - 2, last]) if len(ways) > len(inner) else None,
     )
 
 
@@ -123,7 +127,7 @@ def _chain_by_observation(objective: Objective) -> Ints:
     told = np.concatenate([skeleton.entry_observations, np.ones((1, objective.following.shape[1]), dtype=bool)])
     edge, seen = np.nonzero(told[entry])
     after = np.full(objective.following.shape, -1, dtype=np.int64)
-    after[product.sources[edge], seen] = product.chain_indices[product.edge[edge]]
+    after[objective.sources[edge], seen] = product.chain_indices[product.edge[edge]]
     return after
 
 
@@ -167,6 +171,7 @@ def subject_document(subject: Subject) -> dict[str, Any]:
         "row": subject.row.tolist(),
         "following": subject.following.tolist(),
         **(drawn if len(subject.motion[0]) > 1 else {}),
+        **({} if subject.owner is None else {"owner": subject.owner.tolist()}),
         "letters": subject.letters.tolist(),
         "starts": subject.starts.tolist(),
     }

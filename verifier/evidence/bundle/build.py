@@ -171,6 +171,7 @@ def build_bundle(
 
 def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: Progress = iter) -> Bundle:
     """Make a bundle in memory; errors as `build_bundle`."""
+    options.refuse_memory("verify evidence build")
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
         request, inputs, about, own = _copied(sources, options)
         with files_named(partial(_by_own_names, own)), unpacked_inputs(inputs, request) as read:
@@ -178,7 +179,7 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
             asked = request_of(json.loads(request.json_text())).options
             kept = replace(asked, limits=options.limits, engines=replace(options.engines, exact=asked.engines.exact))
             rebuilt = Study.of(read.inputs, kept)
-            refuse_others(rebuilt.requirements, "verify evidence build")
+            refuse_others(rebuilt.requirements, "verify evidence build", rebuilt.inputs.model)
             _check_count(rebuilt)
             check_context(read.context, request.context, rebuilt)
             checks = len(rebuilt.grid.requirements) * len(rebuilt.grid.blocks) * len(list(planned(rebuilt)))

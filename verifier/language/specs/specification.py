@@ -95,6 +95,16 @@ class Requirement:
         return self.asked.is_probability and self.given is None
 
     @property
+    def ends(self) -> tuple[Requirement, ...]:
+        """What it asks where the world decides: the end that is worst for its target, or both where it has none."""
+        if self.asked.end:
+            return (self,)
+        if self.target is not None:
+            return (replace(self, asked=replace(self.asked, end="min" if self.comparison in (">=", ">") else "max")),)
+        both: tuple[Literal["min", "max"], ...] = ("min", "max")
+        return tuple(replace(self, name=f"{self.name}_{end}", asked=replace(self.asked, end=end)) for end in both)
+
+    @property
     def joint(self) -> Node:
         """The formula, and what is supposed."""
         return self.formula if self.given is None else Operation("&", (self.formula, self.given))

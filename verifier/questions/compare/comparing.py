@@ -9,7 +9,6 @@ given the same resampled sequences, others independent draws.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +19,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.channel_test import (
-    Channel,
-)
+from verifier.analysis.channel_test import Channel
 from verifier.analysis.confidence import Data, bounds_of_chain
 from verifier.analysis.intervals.posterior import matrix_draws, probability_draws
 from verifier.analysis.objective import Objective
@@ -30,7 +27,7 @@ from verifier.analysis.phantom_draws import common_draws
 from verifier.analysis.robust.solutions import Effort, RobustBounds
 from verifier.analysis.settings import ConfidenceSettings, check_draws
 from verifier.base.budget import memory_limit
-from verifier.base.errors import InputError, UsageError
+from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
@@ -38,6 +35,7 @@ from verifier.pipeline import check_case
 from verifier.questions.compare.compare_result import CompareChoices, CompareResult, Detector
 from verifier.questions.compare.gate import Baseline
 from verifier.questions.compare.gating import gate_of
+from verifier.questions.compare.reach import about, reaches
 from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
 from verifier.questions.compare.tables import Configuration, Drawn, SpecComparison
@@ -72,12 +70,14 @@ class CompareOptions:
         baseline: an earlier result to hold this one against.
         max_drop: largest drop of a probability against the baseline that is allowed.
         least_chance: the chance from which on a larger drop fails; None to go by the probabilities alone.
+        best_planner: steps within which the episodes of the best possible planner end; None to leave it out.
     """
 
     pareto: tuple[str, str] | None = None
     baseline: Baseline | None = None
     max_drop: Fraction = Fraction(0)
     least_chance: Fraction | None = None
+    best_planner: int | None = None
 
     def __post_init__(self) -> None:
         if self.pareto is not None and self.pareto[0] == self.pareto[1]:
@@ -117,6 +117,7 @@ def compare(
         raise UsageError("--round-transitions and --strategies belong to verify run: leave them out")
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
+    options.refuse_memory("verify compare")
     settings = options.confidence
     if settings is None:
         raise UsageError("to compare needs draws of the matrices: say how they are made")
@@ -157,6 +158,7 @@ def compare(
         ),
         settings=CompareChoices(
             pareto=asked.pareto,
+            best_planner=asked.best_planner,
             max_drop=None if asked.baseline is None else decimal_text(asked.max_drop),
             specs={each.comparison.spec: each.settings for each in found},
         ),
@@ -168,15 +170,6 @@ def compare(
         gate=gate,
         remarks=tuple(dict.fromkeys(text for each in found for text in each.remarks)),
     )
-
-
-@contextlib.contextmanager
-def _about(detector: str) -> Iterator[None]:
-    """Say of which detector's matrices a complaint is."""
-    try:
-        yield
-    except InputError as error:
-        raise type(error)(f"detector {detector}: {error.message}", error.place, error.hint) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +198,7 @@ class _Task:
         """Read the files."""
         inputs = {name: read_inputs(spec, path, options) for name, path in detectors.items()}
         first = Study.of(next(iter(inputs.values())), options)
-        refuse_others(first.requirements, "verify compare")
+        refuse_others(first.requirements, "verify compare", first.inputs.model)
         studies = {name: first.with_inputs(files) for name, files in inputs.items()}
         return cls(PurePath(spec).name, studies, asked, options)
 
@@ -236,7 +229,7 @@ class _Task:
         for detector, case in progress(
             [(name, case) for name, study in self.studies.items() for case in study.cases]
         ):
-            with _about(detector):
+            with about(detector):
                 checked = check_case(case, storm)
             said += checked.remarks
             noticed.append((case, checked.notes))
@@ -247,8 +240,11 @@ class _Task:
         mine = [
             [points[index, k] for k in range(len(configurations))] for index in range(len(self.grid.requirements))
         ]
+        reach = reaches(self.studies, self.asked.best_planner)
         requirements = tuple(
-            requirement_comparison(each, configurations, mine[index], scores, index, kinds, settings.level)
+            requirement_comparison(
+                each, configurations, mine[index], scores, index, kinds, settings.level, reach[index]
+            )
             for index, each in enumerate(self.grid.requirements)
         )
         asked = self.asked.pareto

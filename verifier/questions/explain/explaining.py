@@ -102,11 +102,12 @@ def explained(
 ) -> ExplainResult:
     """As `explain_spec`, for a study and a worker that runs; `run` is the run, if that is known."""
     options = study.options
-    refuse_others(study.requirements, "verify explain")
+    refuse_others(study.requirements, "verify explain", study.inputs.model)
     if options.decimals is not None:
         raise UsageError("what a probability depends on is not computed for rounded transitions")
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
+    options.refuse_memory("verify explain")
     if settings.with_map:  # before anything is computed
         map_variables([each.name for each in study.inputs.model.variables], settings.variables)
     if run is None:

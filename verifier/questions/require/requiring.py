@@ -78,7 +78,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
     name = _requirement_name(study, question)
     selection = replace(study.options.selection, requirements=(name,))
     study = study.under(replace(study.options, selection=selection))
-    refuse_others(study.requirements, "verify require")
+    refuse_others(study.requirements, "verify require", study.inputs.model)
     requirement = _with_target(study.requirements[0], question)
     study = replace(study, grid=replace(study.grid, requirements=(requirement,)))
     options, inputs = study.options, study.inputs
@@ -120,6 +120,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
 def _refuse_what_does_not_fit(options: RunOptions) -> None:
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
+    options.refuse_memory("verify require")
     if options.decimals is not None:
         raise UsageError("recalls are searched for on unrounded transitions: leave out --round-transitions")
     if options.strategies:

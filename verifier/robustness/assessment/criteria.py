@@ -135,7 +135,7 @@ def check_run(run: SystemModelRun, folder: Path) -> None:
     spec = read_spec(folder / run.spec)
     model = read_model(spec.model)
     spec = checked_names(spec, model)
-    refuse_others(make_grid(spec, model, _options(run).selection).requirements, "verify assess")
+    refuse_others(make_grid(spec, model, _options(run).selection).requirements, "verify assess", model)
 
 
 def _options(run: SystemModelRun) -> RunOptions:

@@ -1,0 +1,212 @@
+"""Least and greatest probabilities over what a world decides: laws, Storm, brute force, bounds and certificates."""
+
+import json
+
+import numpy as np
+import pytest
+from certificate_mutations import mutated
+from certified_systems import greatest_lost
+from deciding_objectives import Deciding, process_of, seen_so_far
+from interval_models import RECURRENT, SIMPLE, random_member, random_region, vertices
+from second_checker import complaint
+from small_objectives import random_rates
+
+from verifier.analysis import kernel
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.robust.certificate import document
+from verifier.analysis.robust.solutions import Effort, robust_bounds
+from verifier.analysis.robust.world_strategy import world_strategy
+from verifier.checking.batch import check
+from verifier.checking.process import StormProcess
+from verifier.language.ltl import parse_formula, to_storm
+
+FORMULAS = [*SIMPLE, *RECURRENT]
+# What has held so far is all that a strategy needs to remember for these.
+REMEMBERED = ("F p", "G p", "p U q", "(F p) & (F q)", "(F p) & (G !q)", "(!q) W p", "(F p) -> (F q)")
+
+
+@pytest.fixture(scope="module")
+def storm():
+    with StormProcess() as process:
+        yield process
+
+
+def rates_of(rng):
+    return random_rates(rng, 2, 3, 0.2)
+
+
+def against_storm(rng, storm, formula):
+    """Number of optima that are neither 0 nor 1."""
+    world, node = Deciding(rng), parse_formula(formula)
+    rates, open_ = rates_of(rng), 0
+    process = world.process(rates)
+    for greatest in (False, True):
+        (told,) = storm.check(process, [to_storm(node)], operator=("Pmin=?", "Pmax=?")[greatest])
+        optimum = world.optimum(node, greatest)
+        found = optimum.bracket(rates, 2.0**-50)
+        assert np.all(found.lower - 1e-10 <= told.value), formula
+        assert np.all(told.value <= found.upper + 1e-10), formula
+        assert np.all(found.upper - found.lower < 1e-9), formula
+        batch = optimum.probabilities(np.stack([rates, rates_of(rng), rates])).probability
+        assert batch[0] == pytest.approx(told.value, abs=1e-10)
+        assert np.array_equal(batch[0], batch[2])
+        open_ += int(((told.value > 1e-9) & (told.value < 1 - 1e-9)).sum())
+    return open_
+
+
+def test_optima_are_those_of_storm(storm):
+    cases = [(formula, seed) for formula in FORMULAS for seed in range(4)]
+    open_ = [against_storm(np.random.default_rng([seed, 7]), storm, formula) > 0 for formula, seed in cases]
+    assert sum(open_) >= len(cases) / 3
+
+
+def against_strategies(rng, formula, most):
+    """Whether some optimum is neither 0 nor 1, in one of eight random worlds; every strategy with memory lies between
+    them, and the best of all strategies that remember what has held attains them."""
+    for _ in range(8):
+        world, node, rates = Deciding(rng, states=5, choices=2), parse_formula(formula), rates_of(rng)
+        least, greatest = (world.optimum(node, end).bracket(rates, 2.0**-50) for end in (False, True))
+        both = np.concatenate([least.value, greatest.value])
+        is_open = bool(np.any((both > 1e-9) & (both < 1 - 1e-9)))
+        if is_open:
+            break
+    every = [
+        check(world.chain_under(rates, chosen, seen_so_far), node).probability[0]
+        for chosen in world.strategies(4, most, rng)
+    ]
+    assert np.all(least.lower <= np.min(every, axis=0) + 1e-10)
+    assert np.all(greatest.upper >= np.max(every, axis=0) - 1e-10)
+    if len(every) < most and formula in REMEMBERED:
+        assert least.value == pytest.approx(np.min(every, axis=0), abs=1e-10)
+        assert greatest.value == pytest.approx(np.max(every, axis=0), abs=1e-10)
+    return is_open
+
+
+def test_no_strategy_beats_them_and_one_attains_them():
+    cases = REMEMBERED
+    open_ = [against_strategies(np.random.default_rng([k, 8]), formula, 65) for k, formula in enumerate(cases)]
+    assert sum(open_) >= len(cases) / 2
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_what_the_world_does_gives_the_optimum_again(formula):
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 14])
+        world, node, rates = Deciding(rng), parse_formula(formula), rates_of(rng)
+        for greatest in (False, True):
+            optimum = world.optimum(node, greatest)
+            bracket = optimum.bracket(rates, 2.0**-50)
+            for start in range(2):
+                found = world_strategy(world.choices, optimum, bracket, rates, world.labels, start)
+                again = check(found.chain, node).probability[0, 0]
+                assert again == pytest.approx(bracket.value[start], abs=1e-10)
+                assert np.all(found.choice >= world.choices.choice_starts[found.state])
+                assert np.all(found.choice < world.choices.choice_starts[found.state + 1])
+
+
+@pytest.mark.slow
+def test_two_thousand_processes_against_strategies():
+    open_, formulas = 0, [*REMEMBERED, *RECURRENT[:-1], "X (p | X q)", "F[0,3] p"]
+    for seed in range(2000):
+        open_ += against_strategies(np.random.default_rng([seed, 9]), formulas[seed % len(formulas)], 300)
+    assert open_ >= 1000
+
+
+def vertex_process(world, region):
+    """The process in which the world chooses a vertex of the region, too; for worlds of one draw."""
+    rows = []
+    for state, row, following, over in zip(world.owner, world.row, world.following, world.over, strict=True):
+        index, column = int(world.channel.bins[row, 0]), int(world.channel.columns[row, 0])
+        told = [world.channel.observations.index(label) for label in world.channel.labels]
+        low, high = (each[index, :, column].tolist() for each in (region.lower, region.upper))
+        for point in vertices(low, high) if not over else [(UNIT, 0, 0)]:
+            found: dict[int, float] = {}
+            for observation, mass in zip(told, point, strict=True):
+                if mass:
+                    target = int(following[observation])
+                    found[target] = found.get(target, 0.0) + mass / UNIT
+            rows.append((int(state), found))
+    return process_of(rows, world)
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_bounds_with_the_world_are_those_of_all_vertices(formula, storm):
+    sharp = 0
+    for seed in range(2):
+        rng = np.random.default_rng([seed, 10])
+        world, node = Deciding(rng), parse_formula(formula)
+        for greatest in (False, True):
+            optimum = world.optimum(node, greatest)
+            region = random_region(rng, optimum, 2, 3)
+            found = robust_bounds(optimum, region, effort=Effort(certificates=False))
+            (told,) = storm.check(
+                vertex_process(world, region), [to_storm(node)], operator=("Pmin=?", "Pmax=?")[greatest]
+            )
+            sure = found.upper if greatest else found.lower
+            if not found.conservative:
+                assert sure == pytest.approx(told.value, abs=1e-7), formula
+                sharp += 1
+            members = np.array([random_member(rng, region) for _ in range(6)])
+            drawn = optimum.probabilities(members).probability
+            assert np.all(found.lower <= drawn + 1e-9)
+            assert np.all(drawn <= found.upper + 1e-9)
+    assert sharp
+
+
+def test_certificates_range_over_all_choices():
+    ranged = 0
+    for number, formula in enumerate(FORMULAS):
+        rng = np.random.default_rng([number, 11])
+        optimum = Deciding(rng, states=5, bins=1, choices=2).optimum(formula, bool(number % 2))
+        found = robust_bounds(optimum, random_region(rng, optimum, 1, 3), effort=Effort(attained=False))
+        for content in json.loads(json.dumps([document(each) for each in found.certificates])):
+            bounds = kernel.check(content)
+            ranged += "owner" in content["subject"]
+            assert complaint(content) is None
+            for bound, lost in zip(bounds, greatest_lost(content, rng, 8), strict=True):
+                assert (1 - bound if content["side"] == "lower" else bound) >= lost
+    assert ranged >= 5
+
+
+def test_certificates_about_other_choices_are_rejected():
+    rejected = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 12])
+        optimum = Deciding(rng, states=5, bins=1).optimum("F p", True)
+        if not len(optimum.skeleton.columns_needed()):
+            continue
+        found = robust_bounds(optimum, random_region(rng, optimum, 1, 3), effort=Effort(attained=False))
+        for content in json.loads(json.dumps([document(each) for each in found.certificates])):
+            if "owner" not in content["subject"]:
+                continue
+            owner = content["subject"]["owner"]
+            owner[int(rng.integers(len(owner)))] = int(rng.integers(len(content["subject"]["letters"])))
+            try:
+                kernel.check(content)
+            except kernel.Rejected:
+                rejected += 1
+            else:
+                assert complaint(content) is None
+    assert rejected >= 3
+
+
+@pytest.mark.slow
+def test_mutated_certificates_of_deciding_worlds_are_never_accepted_falsely():
+    tried = 0
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 13])
+        formula = FORMULAS[seed % len(FORMULAS)]
+        optimum = Deciding(rng, states=4, bins=1, choices=2).optimum(formula, bool(seed % 2))
+        if not len(optimum.skeleton.columns_needed()):
+            continue
+        found = robust_bounds(optimum, random_region(rng, optimum, 1, 3), effort=Effort(attained=False))
+        for content in json.loads(json.dumps([document(each) for each in found.certificates])):
+            for _ in range(40):
+                _, changed = mutated(rng, content)
+                tried += 1
+                try:
+                    kernel.check(changed)
+                except kernel.Rejected:
+                    continue
+                assert complaint(changed) is None
+    assert tried >= 2000

@@ -1,0 +1,118 @@
+"""Decision processes as UMB, DRN, PRISM and JANI, read back by Storm: the same choices, labels and optima."""
+
+from fractions import Fraction as Fr
+
+import numpy as np
+import pytest
+import stormpy
+from stormpy.developer import LogLevel, set_log_level
+from world_specs import matrices_of, spec_of
+
+from verifier.base.errors import LimitError
+from verifier.chains import EXPORT_FORMATS, write_model
+from verifier.chains.chain import MarkovChain
+from verifier.chains.decision_process import DecisionProcess
+from verifier.pipeline import export_model
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
+from verifier.study.options import RunOptions
+
+set_log_level(LogLevel.OFF)
+
+# 0: goal with 1/3, else 1; or stay. 1: goal with 1/2 or 6/7, else trap; or 0 with 1/2, else trap.
+ROWS = [
+    [{1: Fr(2, 3), 2: Fr(1, 3)}, {0: Fr(1)}],
+    [{2: Fr(1, 2), 3: Fr(1, 2)}, {0: Fr(1, 2), 3: Fr(1, 2)}, {2: Fr(6, 7), 3: Fr(1, 7)}],
+    [{2: Fr(1)}],
+    [{3: Fr(1)}],
+]
+
+
+def process_of(rows=ROWS, exact=True, initial=(0,), valuations=None):
+    flat = [sorted(choice.items()) for choices in rows for choice in choices]
+    numbers = [weight for row in flat for _, weight in row]
+    n = len(rows)
+    return DecisionProcess(
+        choice_starts=np.cumsum([0, *map(len, rows)]).astype(np.int64),
+        indptr=np.cumsum([0, *map(len, flat)]).astype(np.int64),
+        indices=np.array([target for row in flat for target, _ in row], dtype=np.int64),
+        probabilities=np.array([float(each) for each in numbers]),
+        labels={"goal": np.arange(n) == 2, "a b": np.arange(n) < 2, "never": np.zeros(n, dtype=bool)},
+        initial=np.array(initial, dtype=np.int64),
+        fractions=tuple(numbers) if exact else None,
+        valuations={"x": np.array([4, 4, -1, -1]), "true": np.array([0, 1, 0, 1])} if valuations else {},
+    )
+
+
+def read(path):
+    if path.suffix == ".umb":
+        return stormpy.build_model_from_umb(str(path), options=stormpy.io.UmbImportOptions())
+    if path.suffix == ".drn":
+        return stormpy.build_model_from_drn(str(path))
+    options = stormpy.BuilderOptions()
+    options.set_build_all_labels(True)
+    if path.suffix == ".prism":
+        return stormpy.build_model(stormpy.parse_prism_program(str(path)), options=options)
+    model, _ = stormpy.parse_jani_model(str(path))
+    return stormpy.build_model(model, options=options)
+
+
+def optimum(model, query):
+    environment = stormpy.environments.sound()
+    for solver in (environment.solver().native(), environment.solver().min_max()):
+        solver.precision = stormpy.Rational("1/1000000000000")
+    found = stormpy.model_checking(model, stormpy.parse_property(query), environment=environment)
+    return sorted(float(str(found.get_value(state))) for state in model.initial_states)
+
+
+@pytest.mark.parametrize("ending", EXPORT_FORMATS)
+@pytest.mark.parametrize("valuations", [False, True])
+@pytest.mark.parametrize("initial", [(0,), (0, 1)])
+def test_optima_are_those_by_hand(ending, valuations, initial, tmp_path):
+    # From 1 at best 6/7 by way of the third choice; from 0 then 1/3 + 2/3 * 6/7. At worst 0 stays for ever: 0; from 1
+    # going to 0 and staying there is 0, too.
+    path = tmp_path / f"m{ending}"
+    write_model(process_of(exact=False, initial=initial, valuations=valuations), path)
+    model = read(path)
+    assert model.model_type == stormpy.models.ModelType.MDP
+    assert model.nr_states == 4
+    assert model.nr_choices == 7
+    assert set(model.labeling.get_states("goal")) == {2} or ending in (".prism", ".jani")
+    best = [1 / 3 + 2 / 3 * 6 / 7, 6 / 7][: len(initial)]
+    assert optimum(model, 'Pmax=? [F "goal"]') == pytest.approx(sorted(best), abs=1e-11)
+    assert optimum(model, 'Pmin=? [F "goal"]') == pytest.approx([0.0] * len(initial), abs=1e-11)
+
+
+@pytest.mark.parametrize("ending", [".prism", ".jani", ".drn"])
+def test_fractions_are_written_as_such(ending, tmp_path):
+    write_model(process_of(valuations=True), tmp_path / f"m{ending}")
+    text = (tmp_path / f"m{ending}").read_text()
+    assert ('"left": 6' in text and '"right": 7' in text) if ending == ".jani" else "6/7" in text
+
+
+def test_a_chain_as_jani_is_that_chain(tmp_path):
+    rows = [[{1: Fr(1, 3), 2: Fr(2, 3)}], [{0: Fr(1, 4), 3: Fr(3, 4)}], [{2: Fr(1)}], [{3: Fr(1)}]]
+    process = process_of(rows)
+    own = ("indptr", "indices", "probabilities", "labels", "initial", "fractions", "valuations")
+    write_model(MarkovChain(**{name: getattr(process, name) for name in own}), tmp_path / "m.jani")
+    model = read(tmp_path / "m.jani")
+    assert model.model_type == stormpy.models.ModelType.DTMC
+    assert optimum(model, 'P=? [F "goal"]') == pytest.approx([8 / 11], abs=1e-11)
+
+
+def test_fractions_that_are_too_long_for_jani_are_refused(tmp_path):
+    odd = Fr(1, 2**64)
+    with pytest.raises(LimitError, match="too long for JANI"):
+        write_model(process_of([[{1: odd, 2: 1 - odd}], *ROWS[1:]]), tmp_path / "m.jani")
+
+
+def test_an_exported_world_has_the_optima_of_the_run(shared, tmp_path):
+    folder = shared / "oracles/worlds/crossing_adversarial"
+    options = RunOptions(confidence=None)
+    paths = spec_of(folder, tmp_path, ("no_hit",)), matrices_of(folder, tmp_path)
+    study = Study.of(read_inputs(*paths, options), options)
+    for ending in EXPORT_FORMATS:
+        export_model(study, tmp_path / f"m{ending}")
+        model = read(tmp_path / f"m{ending}")
+        assert optimum(model, 'Pmax=? [F "hit"]') == pytest.approx([0.902202782338], rel=1e-9)
+        assert optimum(model, 'Pmin=? [F "hit"]') == pytest.approx([1 - 0.999654563574], rel=1e-8)

@@ -1,0 +1,171 @@
+"""`verify run` where the world decides: least and greatest probabilities, their bounds, and refusals."""
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction as Fr
+
+import pytest
+from scipy.stats import beta
+from world_specs import matrices_of, spec_of
+
+from verifier.base.errors import InputError, NoAnswerError
+from verifier.checking.settings import EngineSettings
+from verifier.checking.verdicts import Verdict
+from verifier.cli import main
+from verifier.pipeline import verify_spec
+from verifier.study.options import RunOptions, Selection
+
+POINT = RunOptions(confidence=None)
+PROBABILITIES = ("no_hit", "can_hit", "lucky", "both", "order")
+
+
+@pytest.fixture(scope="module")
+def crossing(shared, tmp_path_factory):
+    folder, target = shared / "oracles/worlds/crossing_adversarial", tmp_path_factory.mktemp("crossing")
+    return spec_of(folder, target, PROBABILITIES), matrices_of(folder, target), folder
+
+
+def test_every_probability_of_the_oracle_by_both_engines(crossing):
+    spec, matrices, folder = crossing
+    values = {each["requirement"]: each for each in json.loads((folder / "values.json").read_text())["values"]}
+    result = verify_spec(spec, matrices, POINT)
+    assert [each.name for each in result.requirements] == list(PROBABILITIES)
+    for each in result.requirements:
+        point, wanted = each.worst_point, values[each.name]
+        assert each.asked == wanted["asked"]
+        exact = float(Fr(wanted["exact"]))
+        assert math.isclose(point.probability, exact, rel_tol=1e-9)
+        assert math.isclose(point.second_engine, exact, rel_tol=1e-9)
+        assert point.lower <= exact <= point.upper
+        assert point.upper - point.lower < 1e-10
+    assert not any("one engine" in remark for remark in result.remarks)
+    assert any("the world decides 'walk', 'stumble'" in remark for remark in result.remarks)
+
+
+def test_exact_fractions_are_those_of_the_oracle(crossing):
+    spec, matrices, folder = crossing
+    values = {each["requirement"]: each for each in json.loads((folder / "values.json").read_text())["values"]}
+    options = RunOptions(confidence=None, engines=EngineSettings(exact=True))
+    for each in verify_spec(spec, matrices, options).requirements:
+        assert each.worst_point.exact == Fr(values[each.name]["exact"])
+
+
+MODEL = """
+initial = "x = 0"
+terminal = "x >= 2"
+[variables]
+x = { range = [0, 3], next = "ite(u = 1, 2, ite(push = 1, 3, 1))" }
+[world]
+push = { range = [0, 1] }
+[inputs]
+u = { range = [0, 1], default = 0 }
+[labels]
+stopped = "x = 2"
+lost = "x = 3"
+[environments]
+ped = [{ class = "ped", distance_m = 5 }]
+[planners.walker]
+rules = [{ when = "sees(ped)", set = { u = 1 } }, {}]
+"""
+# The pedestrian is reported with 3/4. The world may wait once in x = 0 and once in x = 1, or end the episode in 3.
+# Stopped: at once with 3/4; else, if it waits for ever, surely in the end; if it pushes at once, never again.
+COUNTS = [[3, 0], [1, 1]]
+
+
+def files(folder, requirements, model=MODEL, counts=COUNTS):
+    (folder / "model.toml").write_text(model)
+    (folder / "spec.ltl").write_text('model "model.toml"\n' + requirements)
+    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
+    document |= {"labels": ["ped", "empty"], "false_positives": "counted"}
+    (folder / "cm.json").write_text(json.dumps(document | {"bins": [{"distance_m": [0, 10], "counts": counts}]}))
+    return folder / "spec.ltl", folder / "cm.json"
+
+
+def found(folder, requirements, options=POINT, **more):
+    return {each.name: each for each in verify_spec(*files(folder, requirements, **more), options).requirements}
+
+
+def test_what_plain_p_means_where_the_world_decides(tmp_path):
+    asked = found(
+        tmp_path,
+        """
+        most: P >= 0.9 [ F stopped ]
+        little: P <= 0.2 [ F lost ]
+        open: P = ? [ F stopped ]
+        some: Pmax >= 0.9 [ F stopped ]
+        over: P > 0.75 [ F stopped ]
+        """,
+    )
+    told = {name: (each.asked, each.worst_point.probability) for name, each in asked.items()}
+    # It waits in x = 0, then in x = 1 for ever: the pedestrian is reported at some time, and P = 1.
+    assert told == {
+        "most": ("Pmin", 0.75),
+        "little": ("Pmax", 0.25),
+        "open_min": ("Pmin", 0.75),
+        "open_max": ("Pmax", 1.0),
+        "some": ("Pmax", 1.0),
+        "over": ("Pmin", 0.75),
+    }
+    verdicts = {name: each.verdict for name, each in asked.items() if each.target is not None}
+    assert verdicts == {
+        "most": Verdict.VIOLATED,
+        "little": Verdict.VIOLATED,
+        "some": Verdict.SATISFIED,
+        "over": Verdict.VIOLATED,
+    }
+
+
+def test_a_requirement_that_asks_for_both_ends_must_not_take_a_name(tmp_path):
+    with pytest.raises(InputError, match="rename open_max, which is another requirement"):
+        found(tmp_path, "open: P = ? [ F stopped ]\nopen_max: P = ? [ F lost ]")
+
+
+def test_a_selected_requirement_gives_both_ends(tmp_path):
+    options = replace(POINT, selection=Selection(requirements=("open",)))
+    asked = found(tmp_path, "open: P = ? [ F stopped ]\nother: P = ? [ F lost ]", options)
+    assert list(asked) == ["open_min", "open_max"]
+
+
+def test_bounds_hold_what_any_matrix_within_them_gives(tmp_path):
+    # P(stopped) is q for the least and 1 for the greatest value, q the rate of reports. Bounds of q by Clopper and
+    # Pearson at one event: [0.025, 0.975] quantiles of Beta(30, 11) and Beta(31, 10).
+    options = RunOptions()
+    asked = found(tmp_path, "open: P = ? [ F stopped ]", options, counts=[[30, 0], [10, 1]])
+    low, high = asked["open_min"].worst_point, asked["open_max"].worst_point
+    bounds = low.uncertainty.confidence_bounds
+    assert bounds.lower == pytest.approx(beta.ppf(0.025, 30, 11), abs=1e-6)
+    assert bounds.upper == pytest.approx(beta.ppf(0.975, 31, 10), abs=1e-6)
+    assert low.uncertainty.interval.lower == pytest.approx(beta.ppf(0.025, 30.5, 10.5), abs=0.01)
+    assert low.uncertainty.interval.upper == pytest.approx(beta.ppf(0.975, 30.5, 10.5), abs=0.01)
+    assert high.uncertainty.confidence_bounds.lower == high.uncertainty.confidence_bounds.upper == 1.0
+    assert high.whatever_predicted is None or high.probability == high.whatever_predicted
+
+
+def test_what_is_not_known_where_the_world_decides_has_no_answer(tmp_path):
+    paths = files(tmp_path, "late: T <= 3 [ F ended ]", "step_s = 1\n" + MODEL)
+    with pytest.raises(NoAnswerError, match="Tmax is not computed where the world decides"):
+        verify_spec(*paths, POINT)
+
+
+def test_what_the_world_does_is_told_and_gives_the_value_again(tmp_path):
+    asked = found(tmp_path, "open: P = ? [ F stopped ]", replace(POINT, strategies=True))
+    least, greatest = asked["open_min"].world, asked["open_max"].world
+    # To make it fail it pushes at once; to make it hold it never does.
+    assert (least.probability, least.states) == (0.75, 1)
+    assert [(each.state, each.decides, each.visits) for each in least.decided] == [({"x": 0}, {"push": "1"}, 1.0)]
+    assert greatest.probability == pytest.approx(1.0, abs=1e-12)
+    assert {each.state["x"]: each.decides["push"] for each in greatest.decided} == {0: "0", 1: "0"}
+    # From x = 1 on the pedestrian is missed with 1/4 in each step, after having been missed once.
+    assert [each.visits for each in greatest.decided] == pytest.approx([1.0, 1 / 3])
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [("explain", ("--cm",)), ("require", ("--requirement", "most", "--cm")), ("compare", ("--cm", "one={cm}"))],
+)
+def test_commands_about_chains_refuse_it_by_name(tmp_path, verb, options, capsys):
+    spec, matrices = files(tmp_path, "most: P >= 0.9 [ F stopped ]")
+    given = [*options, str(matrices)] if options[-1] == "--cm" else [each.format(cm=matrices) for each in options]
+    assert main([verb, str(spec), *given]) == 2
+    assert "the world decides 'push'" in capsys.readouterr().err

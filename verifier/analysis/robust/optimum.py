@@ -1,0 +1,318 @@
+"""The least or the greatest probability of a formula over all that a world may decide.
+
+The world knows the whole past, and so does its strategy: on the product with the formula's progression it needs no
+memory until it stays in an end component for good, where it makes the formula hold, or fail, as it likes, if it can
+(`robust.graph`). So an optimum is the greatest probability of reaching such a component, and 1 minus that for the
+least probability of the formula: the world then wants it to fail.
+
+    policy iteration          which choice each product state makes, for many matrices at once; the batch engine
+                              solves the chain of each policy, which bounds the optimum from within
+    `robust.solve`            a proof that no choice does better, which bounds it from without
+
+Policies that stop improving are optimal: where no choice is better, the probability of reaching the components under
+the policy solves the equations of which the optimum is the least solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from verifier.analysis.objective import Objective, by_observation, product_of
+from verifier.analysis.robust.graph import Components, decided_components
+from verifier.analysis.robust.policy import make_nodes
+from verifier.analysis.robust.solve import greatest_reach
+from verifier.analysis.robust.step import UncertainStep
+from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, rows_of
+from verifier.base.errors import EngineError, NoAnswerError
+from verifier.checking.batch import BatchResult
+from verifier.checking.graphs import ranges
+from verifier.checking.linear import Solution, solve
+from verifier.checking.plan import towards
+from verifier.checking.product import Product
+from verifier.language.expressions.syntax import Node
+from verifier.systems.strategies import StrategySkeleton
+
+MOST_ROUNDS = 1000
+_NOISE = 2.0**-42
+"""A choice is better if it gains more than this share of what it gives: less could be rounding."""
+_NUMBERS_AT_ONCE = 2**22
+_EFFORT = 10
+"""An optimum takes about so many times what a probability does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum(Objective):
+    """A formula on the choices of a world that decides, and which of its probabilities is asked for.
+
+    Attributes:
+        first: (p + 1,) int64, where the alternatives of each product state begin.
+        behind: (q,) int64, the alternative behind each transition of the product, increasing.
+        greatest: whether the greatest probability is asked for, or the least.
+        kept: whether the world keeps to a strategy.
+    """
+
+    first: Ints
+    behind: Ints
+    greatest: bool
+    kept: bool = False
+
+    slopes: ClassVar[bool] = False
+
+    @property
+    def effort(self) -> int:
+        """See `Objective`."""
+        return _EFFORT
+
+    @property
+    def owner(self) -> Ints:
+        """As `Objective.owner`."""
+        return rows_of(self.first)
+
+    @property
+    def sources(self) -> Ints:
+        """As `Objective.sources`."""
+        return self.behind
+
+    def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
+        """As `Objective.probabilities`, of the optimum; errors are those of the best policy's own probability.
+
+        Raises:
+            NoAnswerError: what staying in some end component means is not known.
+        """
+        values = self.skeleton.entry_values(rates)
+        used = np.unique(self.skeleton.entry[self.product.edge])
+        patterns, kind = np.unique(values[:, used] > 0, axis=0, return_inverse=True)
+        parts: list[tuple[Ints, BatchResult]] = []
+        size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))
+        for number in range(len(patterns)):
+            alike = np.flatnonzero(kind.ravel() == number)
+            goal = self._goal(values[alike[0]])
+            if goal.assumed:
+                raise NoAnswerError(
+                    "whether the world can meet what remains of the formula by staying somewhere is not known"
+                )
+            policy = self._best(goal.sure, values[alike[:1]])[0][1]
+            for low in range(0, len(alike), size):
+                at = alike[low : low + size]
+                for rows, own in self._best(goal.sure, values[at], policy):
+                    parts.append((at[rows], self._told(self._solved(goal.sure, own, values[at[rows]]))))
+        arrays = {each.name: np.empty((len(values), len(self.product.start))) for each in fields(BatchResult)}
+        for rows, part in parts:
+            for name, array in arrays.items():
+                array[rows] = getattr(part, name)
+        return BatchResult(**arrays)
+
+    def bracket(self, rates: Floats, value_error: float) -> Bracket:
+        """Proven bounds of the optimum for one family of (bins, predicted, true) rates.
+
+        Args:
+            rates: the rates.
+            value_error: largest relative error of each probability that is made of them.
+
+        Raises:
+            EngineError, LimitError: from deciding components and solving.
+        """
+        values = self.skeleton.entry_values(rates)
+        goal = self._goal(values)
+        policy = self._best(goal.sure, values[None])[0][1]
+        inner = self._solved(goal.sure, policy, values[None], value_error)
+        outer = greatest_reach(
+            self.fixed_step(values, value_error),
+            make_nodes(self.fixed_step(values), goal.components.of),
+            goal.possible,
+        ).value[self.product.start]
+        start = self.product.start
+        value, off = (each[0, start] for each in (inner.value, inner.error + inner.representation))
+        least, most = np.maximum(value - off, 0), np.minimum(np.maximum(outer, value), 1)
+        if not self.greatest:
+            value, least, most = 1 - value, np.maximum(1 - most - ROUNDOFF, 0), np.minimum(1 - least + ROUNDOFF, 1)
+        return Bracket(value, least, most, self._taken(goal, policy, values), goal.sure)
+
+    def settled(self, rates: Floats) -> Optimum:
+        """The same with one strategy of the world, which is best for these rates, and with all ways of staying where
+        it has won."""
+        if self.kept:
+            return self
+        values = self.skeleton.entry_values(rates)
+        goal = self._goal(values)
+        return self._keeping(self._taken(goal, self._best(goal.sure, values[None])[0][1], values))
+
+    def _taken(self, goal: _Goal, policy: Ints, values: Floats) -> Mask:
+        """(r,) the alternatives that the world takes: those of the policy, and where it has won those that stay, as
+        far as all of them together win."""
+        there = values[self.skeleton.entry[self.product.edge]] > 0
+        of, owner = goal.components.of, self.owner
+        leaves = np.zeros(len(owner), dtype=bool)
+        leaves[self.behind[there & (of[self.product.indices] != of[owner[self.behind]])]] = True
+        for holds, way in goal.components.against.values():
+            for state, led in way.items() if holds == self.greatest else ():
+                for row in range(*self.first[state : state + 2].tolist()):
+                    leaves[row] |= not led.issuperset(self.product.indices[there & (self.behind == row)].tolist())
+        return np.where(goal.sure[owner], ~leaves, policy[owner] == np.arange(len(owner)))
+
+    def _keeping(self, kept: Mask) -> Optimum:
+        """The same with some of the alternatives, at least one of each product state."""
+        product, inside = self.product, kept[self.behind]
+        first = np.concatenate([[0], np.cumsum(np.bincount(self.owner[kept], minlength=self.state_count))])
+        behind = (np.cumsum(kept) - 1)[self.behind[inside]]
+        lengths = np.bincount(self.owner[self.behind[inside]], minlength=self.state_count)
+        own = replace(
+            product,
+            indptr=np.concatenate([[0], np.cumsum(lengths)]),
+            indices=product.indices[inside],
+            edge=product.edge[inside],
+        )
+        arrays = self.row[kept], self.following[kept], self.moving[kept]
+        return Optimum(self.skeleton, own, *arrays, first, behind, self.greatest, kept=True)
+
+    def fixed_step(self, values: Floats, error: float = ROUNDOFF) -> UncertainStep:
+        """The alternatives with the probabilities that (entries,) values give: nothing but the world is uncertain."""
+        count, width = len(self.owner), int(np.bincount(self.sources).max(initial=1))
+        place = np.arange(len(self.sources)) - np.searchsorted(self.sources, self.sources)
+        following, motion = np.repeat(self.owner[:, None], width, axis=1), np.zeros((count, width))
+        following[self.sources, place] = self.product.indices
+        motion[self.sources, place] = values[self.skeleton.entry[self.product.edge]]
+        motion[:2, 0] = 1.0  # `false` and `true`
+        nothing = np.zeros((1, 1), dtype=np.int64)
+        return UncertainStep(
+            following,
+            motion,
+            np.zeros((count, 0), dtype=np.int64),
+            nothing,
+            nothing,
+            nothing[0],
+            nothing,
+            (),
+            self.owner,
+            error,
+        )
+
+    def _goal(self, values: Floats) -> _Goal:
+        found = decided_components(self, self.fixed_step(values))
+        won, assumed = (found.can_hold, found.hold_assumed) if self.greatest else (found.can_fail, found.fail_assumed)
+        inside = found.of >= 0
+        return _Goal(found, inside & (won & ~assumed)[found.of], inside & won[found.of])
+
+    def _best(self, target: Mask, values: Floats, policy: Ints | None = None) -> list[tuple[Ints, Ints]]:
+        """Policies that are best for (M, entries) values: for each the rows that it is best for, and the alternative
+        that each product state chooses."""
+        pending = [(np.arange(len(values)), self.first[:-1] if policy is None else policy)]
+        found: list[tuple[Ints, Ints]] = []
+        for _ in range(MOST_ROUNDS * len(values)):
+            if not pending:
+                return found
+            rows, own = pending.pop()
+            better = self._improved(target, own, values[rows])
+            same = (better == own).all(axis=1)
+            if same.any():
+                found.append((rows[same], own))
+            others, kind = np.unique(better[~same], axis=0, return_inverse=True)
+            pending += [(rows[~same][kind.ravel() == k], other) for k, other in enumerate(others)]
+        raise EngineError(f"no best policy was found in {MOST_ROUNDS} rounds")
+
+    def _improved(self, target: Mask, policy: Ints, values: Floats) -> Ints:
+        """(M, p) a better alternative for each product state where there is one, else that of the policy."""
+        product = self.product
+        weights = values[:, self.skeleton.entry[product.edge]]
+        reached = self._solved(target, policy, values).value
+        begun = np.searchsorted(self.sources, np.arange(2, len(self.owner)))
+        worth = np.zeros((len(values), len(self.owner)))
+        if len(begun):
+            worth[:, 2:] = np.add.reduceat(weights * reached[:, product.indices], begun, axis=1)
+        most = np.maximum.reduceat(worth, self.first[:-1], axis=1)
+        gains = (most - reached > _NOISE * most) & ~target
+        gains[:, :2] = False
+        matrix, state = np.nonzero(gains)
+        result = np.repeat(policy[None], len(values), axis=0)
+        # The first of the best alternatives.
+        is_best = worth == most[:, self.owner]
+        place = np.where(is_best, np.arange(len(self.owner)), len(self.owner))
+        result[matrix, state] = np.minimum.reduceat(place, self.first[:-1], axis=1)[matrix, state]
+        return result
+
+    def _solved(self, target: Mask, policy: Ints, values: Floats, value_error: float = ROUNDOFF) -> Solution:
+        """The probability of reaching the target from each product state under a policy, (M, p)."""
+        everywhere = self._everywhere
+        kept = policy[self.owner[self.behind]] == self.behind
+        kept &= values[0, self.skeleton.entry[self.product.edge]] > 0  # all values have the same transitions
+        plan = towards(everywhere, kept, target).plan(accepting=True, exact_one=True, matrices=len(values))
+        return solve(plan, values, self.skeleton.entry, stochastic=True, value_error=value_error)
+
+    @cached_property
+    def _everywhere(self) -> Product:
+        return replace(self.product, start=np.arange(self.state_count))
+
+    def _told(self, found: Solution) -> BatchResult:
+        start = self.product.start
+        value, error, moved, jumps, steps = (
+            np.asarray(getattr(found, name)[:, start])
+            for name in ("value", "error", "representation", "jumps", "steps")
+        )
+        value, error = np.clip(value, 0, 1), np.minimum(error, 1)
+        value = value if self.greatest else 1 - value
+        lower, upper = np.maximum(value - error, 0), np.minimum(value + error, 1)
+        return BatchResult(value, error, np.minimum(moved, 1), jumps, steps, lower, upper)
+
+
+@dataclass(frozen=True, eq=False)
+class _Goal:
+    """What the world wants to reach under some support: components in which it can win, surely and possibly."""
+
+    components: Components
+    sure: Mask
+    possible: Mask
+
+    @property
+    def assumed(self) -> bool:
+        return bool(np.any(self.sure != self.possible))
+
+
+@dataclass(frozen=True, eq=False)
+class Bracket:
+    """An optimum at the m initial states.
+
+    Attributes:
+        value: (m,) that of the best policy that was found.
+        lower, upper: (m,) proven bounds of the optimum.
+        taken: (r,) the alternatives that the world takes, one of each product state but in the target.
+        target: (p,) where the world stays and has won.
+    """
+
+    value: Floats
+    lower: Floats
+    upper: Floats
+    taken: Mask
+    target: Mask
+
+
+def build_optimum(
+    choices: StrategySkeleton, formula: Node, propositions: Mapping[str, Node], max_states: int, greatest: bool
+) -> Optimum:
+    """The product of a world's choices with a formula; arguments and errors as `build_objective`.
+
+    Args:
+        choices: of a world that decides.
+        formula, propositions, max_states: what is asked.
+        greatest: whether its greatest probability is asked for.
+    """
+    skeleton = choices.choices
+    product = product_of(skeleton, skeleton.indptr[choices.choice_starts], formula, propositions, max_states)
+    return optimum_on(choices, product, greatest)
+
+
+def optimum_on(choices: StrategySkeleton, product: Product, greatest: bool) -> Optimum:
+    """The same from the product of the graph of all choices, a state with the transitions of all its choices."""
+    skeleton = choices.choices
+    counts = np.diff(choices.choice_starts)[np.maximum(product.state, 0)]
+    counts[:2] = 1
+    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    owner, lengths = rows_of(first), np.diff(skeleton.indptr)
+    states = product.state[2:]
+    chosen = ranges(choices.choice_starts[states], choices.choice_starts[states + 1])
+    sources = 2 + np.repeat(np.arange(len(chosen)), lengths[chosen])
+    return Optimum(skeleton, product, *by_observation(skeleton, product, owner, sources), first, sources, greatest)

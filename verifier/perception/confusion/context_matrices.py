@@ -1,0 +1,58 @@
+"""Matrices with one column for each bin, true label and context, from counts by context.
+
+A true label of which nobody follows a track has no memory: its column is the same in every context and is held,
+whole, by the context `start`, in which a chain then stays (`verifier.systems.contexts`). Of all others, untracked
+items are in no rate of a context.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.perception.confusion.counts import ContextCounts, Sequences
+from verifier.perception.confusion.matrices import ConfusionMatrices, Memory
+from verifier.perception.confusion.tally import summed
+from verifier.perception.settings import EmptyContexts
+
+
+def followed(found: ContextCounts) -> NDArray[np.bool_]:
+    """(true,) whether a track of some item with that label is known."""
+    return np.asarray(found.counts[0, :, :-1].any(axis=(0, 1, 2)))
+
+
+def divided_matrices(matrices: ConfusionMatrices, found: ContextCounts, policy: EmptyContexts) -> ConfusionMatrices:
+    """The matrices divided by context.
+
+    Args:
+        matrices: whose counts are those of `found`, summed over the contexts.
+        found: counts of one score threshold.
+        policy: rates of a context without items.
+    """
+    counts = found.counts[0]
+    if not np.array_equal(counts.sum(axis=1), matrices.counts):
+        raise ValueError("the counts by context do not add up to the matrices")
+    own, apart = counts[:, :-1].copy(), followed(found)
+    own[:, found.contexts.start, :, ~apart] = matrices.counts[:, :, ~apart].transpose(2, 0, 1)
+    memory = Memory(found.contexts, matrices.counts, apart, policy)
+    return replace(matrices, counts=own.reshape(-1, *own.shape[2:]), memory=memory)
+
+
+def divided_sequences(sequences: Sequences, found: ContextCounts) -> Sequences:
+    """The counts of each sequence by bin and context, which add up to those of `divided_matrices`; without tracks,
+    which are not known by context.
+
+    Args:
+        sequences: those of the matrices.
+        found: as for `divided_matrices`.
+    """
+    if found.tally is None:
+        raise ValueError("the counts by context have no sequences")
+    index, per_bin, contexts = found.tally.index.copy(), found.per_bin, found.contexts.count
+    at_bin, context = np.divmod(index[:, 1], per_bin)
+    apart = followed(found)[index[:, 3]]
+    index[:, 1] = at_bin * contexts + np.where(apart, context, found.contexts.start)
+    kept = ~apart | (context < contexts)
+    return replace(sequences, tally=summed(index[kept], found.tally.counts[kept]), tracks=None)
