@@ -49,7 +49,7 @@ def test_the_readmes_python_runs(monkeypatch, capsys):
     assert capsys.readouterr().out == "violated 0.196203\n"
 
 
-def test_the_readmes_other_commands_run(monkeypatch, tmp_path):
+def test_the_readmes_other_commands_run(monkeypatch, tmp_path, thorough):
     blocks = re.findall(r"```sh\n(verify .*?)```", README, flags=re.DOTALL)
     assert len(blocks) == 1
     monkeypatch.chdir(ROOT)
@@ -57,7 +57,7 @@ def test_the_readmes_other_commands_run(monkeypatch, tmp_path):
         words = shlex.split(block)
         place = words.index("figure8.png")
         words[place] = str(tmp_path / "figure8.png")
-        main(words[1:])
+        main([*words[1:], *([] if thorough else ["--draws", "200"])])
     assert (tmp_path / "figure8.png").stat().st_size > 10_000
 
 

@@ -209,8 +209,8 @@ def free(kind, way):
     return RULED.fullmatch(where) is not None
 
 
-FEWER = {"run": 20, "sweep": 10, "explain": 25, "collision": 6}
-"""Edits in the plain suite of what takes long to read; of the others 50."""
+FEWER = {"run": 10, "sweep": 10, "explain": 12, "collision": 6}
+"""Edits in the plain suite of what takes long to read; of the others 30."""
 
 
 def written(content, path):
@@ -266,7 +266,7 @@ def test_an_edited_document_is_refused_or_says_the_same(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_edit_that_is_hidden_is_refused_or_contradicts_nothing(kind, tmp_path):
-    assert check(kind, FEWER.get(kind, 50), 1, tmp_path, hidden=True) >= 2
+    assert check(kind, FEWER.get(kind, 30), 1, tmp_path, hidden=True) >= 2
 
 
 @pytest.mark.slow
