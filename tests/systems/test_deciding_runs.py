@@ -155,6 +155,7 @@ def test_what_the_world_does_is_told_and_gives_the_value_again(tmp_path):
     assert (least.probability, least.states) == (0.75, 1)
     assert [(each.state, each.decides, each.visits) for each in least.decided] == [({"x": 0}, {"push": "1"}, 1.0)]
     assert greatest.probability == pytest.approx(1.0, abs=1e-12)
+    assert greatest.states == 2
     assert {each.state["x"]: each.decides["push"] for each in greatest.decided} == {0: "0", 1: "0"}
     # From x = 1 on the pedestrian is missed with 1/4 in each step, after having been missed once.
     assert [each.visits for each in greatest.decided] == pytest.approx([1.0, 1 / 3])

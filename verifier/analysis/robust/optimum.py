@@ -130,7 +130,7 @@ class Optimum(Objective):
         value, off = (each[0, start] for each in (inner.value, inner.error + inner.representation))
         least, most = np.maximum(value - off, 0), np.minimum(np.maximum(outer, value), 1)
         if not self.greatest:
-            value, least, most = 1 - value, np.maximum(1 - most - ROUNDOFF, 0), np.minimum(1 - least + ROUNDOFF, 1)
+            value, least, most = 1 - value, _complement(most, -np.inf), _complement(least, np.inf)
         return Bracket(value, least, most, self._taken(goal, policy, values), goal.sure)
 
     def settled(self, rates: Floats) -> Optimum:
@@ -288,6 +288,11 @@ class Bracket:
     upper: Floats
     taken: Mask
     target: Mask
+
+
+def _complement(end: Floats, outwards: float) -> Floats:
+    """1 - end, rounded outwards where it is rounded."""
+    return np.where(np.isin(end, (0, 1)), 1 - end, np.clip(np.nextafter(1 - end, outwards), 0, 1))
 
 
 def build_optimum(
