@@ -325,7 +325,8 @@ def _worst_question(
     number = [requirement.name for requirement in study.requirements].index(result.name)
     objective = case.objective(number)
     question = Question(initial, result.target.comparison, result.target.probability, settings.semantics)
-    return (objective, question) if objective.state_count <= LARGEST_PLANNED else None
+    asked = objective.state_count <= LARGEST_PLANNED and not objective.is_undecided(study.measured.rates)
+    return (objective, question) if asked else None
 
 
 def _plan(
