@@ -212,9 +212,10 @@ def _whatever_predicted(
 
 def _whatever(case: Case, number: int, found: TwoEngineValues) -> tuple[Literal[0, 1] | None, ...]:
     """Only what is 0 or 1 with the given matrices can be; rounded transitions are no probabilities of the system.
-    Where steps are counted there is no product to tell."""
-    told = case.study.requirements[number].is_plain and not found.counted and case.study.options.decimals is None
-    if not told or not np.isin(found.probability, (0, 1)).any():
+    Where steps are counted there is no product to tell, and errors that last no longer are an assumption."""
+    options = case.study.options
+    told = case.study.requirements[number].is_plain and not found.counted and options.decimals is None
+    if options.persist is not None or not told or not np.isin(found.probability, (0, 1)).any():
         return (None,) * len(found.probability)
     bounds = any_dependence(case.objective(number), case.study.measured)
     return tuple(low if low == high else None for low, high in bounds.tolist())

@@ -428,3 +428,47 @@ def test_contexts_without_a_test_are_a_condition(tmp_path):
     assert point.condition.endswith("the detector remembers run:1 and nothing else (not tested)")
     _, refused = judged(tmp_path, None, strict=True)
     assert (refused.verdict.value, refused.reason.kind) == ("inconclusive", "untested")
+
+
+def persisting(folder, longest, frames, **options):
+    """The run of a latch over so many frames, if errors last so long; of 100,000 looks without one before 7 % err."""
+    rows = {"start": [0, 0], "right*1": [7000, 93000], "wrong*1": [0, 7000]}
+    model = LATCH.replace("30", str(frames))
+    spec, matrices = files_of(folder, model, tracked_document(rows, Contexts("run", 1)), "ped", ["F seen = 1"])
+    spec.write_text(spec.read_text().replace("P = ?", "P >= 0.9"))
+    return verify_spec(spec, matrices, RunOptions(persist=longest, **options)).requirements[0].points[0]
+
+
+@pytest.mark.parametrize("frames", [1, 3, 5, 6])
+def test_a_miss_persists_as_long_as_it_may(frames, tmp_path):
+    # By hand: an approach of up to five frames is missed whole if the first is; the sixth frame reports for certain.
+    point = persisting(tmp_path, 5, frames)
+    bounds = point.uncertainty.confidence_bounds
+    if frames > 5:
+        assert (bounds.lower, bounds.upper) == (1, 1)
+    else:
+        assert 0.925 < bounds.lower < 0.93
+        assert bounds.upper == 1 if frames > 1 else 0.93 < bounds.upper < 0.935
+    assert (point.verdict.value, point.basis) == ("satisfied", "assumed")
+    assert "no error lasts longer than 5 frames and they begin as counted (assumed)" in point.condition
+
+
+def test_data_that_show_longer_misses_refuse_shorter_ones(tmp_path):
+    rows = {"start": [1, 9], "right*1": [2, 90], "wrong*1": [2, 1], "wrong*2": [1, 1], "wrong*3": [0, 1]}
+    model = LATCH.replace("30", "4")
+
+    def run(rows, **options):
+        written = tracked_document(rows, Contexts("run", 3))
+        return verify_spec(*files_of(tmp_path, model, written, "ped", ["F seen = 1"]), RunOptions(**options))
+
+    with pytest.raises(UsageError, match="--persist 2: the data show 3 wrong reports in a row; name a longer time"):
+        run(rows, persist=2)
+    assert run(rows, persist=3).settings.memory == "persist:3"
+    assert run(rows, persist=2, assume_persistence=True).settings.memory == "persist:2"
+    with pytest.raises(UsageError, match="--persist 40: the data show 4 wrong reports in a row or more; verify"):
+        run({**rows, "wrong*3": [1, 1]}, persist=40)
+    for option in ({"memory": "run:3"}, {"verdict_from": "point"}, {"strict": True}):
+        with pytest.raises(UsageError, match="--persist bounds what errors may do in each state"):
+            run(rows, persist=3, **option)
+    with pytest.raises(UsageError, match="--assume-persistence belongs to --persist"):
+        run(rows, assume_persistence=True)
