@@ -193,9 +193,9 @@ def test_the_package_does_not_grow():
     # which none is left, it was 86,998. Since then features came to 7,700 lines: the world that moves 1,480, what the
     # world draws and decides and where objects are by further variables 860, what else is asked 2,040,
     # planners from elsewhere 1,290, a model shown as it was read 500, reported distances 120, counts by context and
-    # their replay 950, what every reader computes again 490, chains with memory 1,050, bounds whatever the dependence
+    # their replay 950, what every reader computes again 490, chains with memory 1,150, bounds whatever the dependence
     # 600, errors that persist 130.
-    assert sum(len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")) <= 94_900
+    assert sum(len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")) <= 94_950
 
 
 def test_the_top_of_the_package_fits_on_a_page():

@@ -322,6 +322,8 @@ def require_one_case(study: Study) -> None:
             f"one chain is exported at a time, and {len(study.cases)} were asked for: name one planner, one "
             "environment and one value of each swept constant"
         )
+    if study.options.initial_context == "counted":
+        raise UsageError("a chain is exported with one context at each initial state: --initial-context start")
 
 
 def chain_of(study: Study) -> MarkovChain:

@@ -307,6 +307,25 @@ def test_memory_that_cannot_be_had_is_refused(asked, systems, tmp_path):
         verify_spec(*files, replace(EXACT, memory=asked))
 
 
+def test_a_mean_over_contexts_has_points_only(systems, tmp_path):
+    with pytest.raises(UsageError, match="--initial-context counted: intervals and bounds are not known"):
+        RunOptions(memory="run:3", initial_context="counted")
+    case = systems[5]
+    files = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
+    every = verify_spec(*files, replace(EXACT, memory="run:2", initial_context="worst")).requirements[0].points
+    (point,) = verify_spec(*files, replace(EXACT, memory="run:2", initial_context="counted")).requirements[0].points
+    # At first they are 18 and 24 m away, in the second bin: contexts are weighed by the product of their items there.
+    names, total, there = Contexts("run", 2).names, Fraction(0), case["bins"][1]["contexts"]
+    items = {
+        name: [sum(row[case["labels"].index(name)] for row in there.get(context, [])) for context in names]
+        for name in ("ped", "obs")
+    }
+    for each in every:
+        share = [Fraction(own[each.initial[f"context of {name}"]], sum(own)) for name, own in items.items()]
+        total += share[0] * share[1] * each.exact
+    assert point.exact == total
+
+
 def test_what_is_about_memory_needs_one(systems, tmp_path):
     case = systems[1]
     spec, matrices = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
@@ -374,17 +393,20 @@ def test_the_latch_on_real_tracks(model, shared, tmp_path):
     oracles = shared / "oracles/memory"
     if not oracles.exists():
         pytest.skip(f"{oracles} is not there")
-    counted = json.loads((oracles / "kitti_contexts.json").read_text())["detectors"]["pointrcnn"]["ped"]["models"]
+    rows_of = json.loads((oracles / "kitti_contexts.json").read_text())["detectors"]["pointrcnn"]["ped"]["models"]
     expected = json.loads((oracles / "latch.json").read_text())["detectors"]["pointrcnn"][model]
     contexts = Contexts.parsed(model)
     letters = {"hit*1": "r", "miss*1": "w"} if contexts.kind == "last" else {}
     rows = {
         letters.get(name, name.replace("hit", "right").replace("miss", "wrong")): row
-        for name, row in counted[f"{model} gaps=break"][1].items()
+        for name, row in rows_of[f"{model} gaps=break"][1].items()
     }
     files = files_of(tmp_path, LATCH, tracked_document(rows, contexts), "ped", ["G seen = 0"])
     (start,) = verify_spec(*files, replace(EXACT, memory=model)).requirements[0].points
     assert start.exact == Fraction(expected["start"]["fraction_no_report"])
+    (counted,) = verify_spec(*files, replace(EXACT, memory=model, initial_context="counted")).requirements[0].points
+    assert counted.probability == pytest.approx(expected["as counted"]["P_no_report"], rel=1e-12)
+    assert float(counted.exact) == counted.probability
     every = verify_spec(*files, replace(EXACT, memory=model, initial_context="worst")).requirements[0].points
     assert max(point.probability for point in every) == pytest.approx(expected["worst"]["P_no_report"], rel=1e-12)
 

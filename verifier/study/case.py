@@ -320,8 +320,8 @@ class Case(Block):
         return winning_starts(self.system, self.planner, self.environment, study.matrices, study.skeleton_options)
 
     @cached_property
-    def initial_states(self) -> tuple[dict[str, int], ...]:
-        """One valuation each."""
+    def beginnings(self) -> tuple[tuple[dict[str, int], dict[int, Fraction]], ...]:
+        """The initial states: valuation, and the number of each start of the skeleton with its weight."""
         skeleton = self.skeleton
         names = [
             each.name for each in self.system.variables
@@ -329,7 +329,18 @@ class Case(Block):
         if self.study.options.initial_context == "worst":
             names += [name for name in skeleton.valuations if name.startswith(CONTEXT_OF)]
         columns = {name: skeleton.valuations[name][skeleton.starts].tolist() for name in names}
-        return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        found = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        if skeleton.start_weights is None:
+            return tuple((initial, {k: Fraction(1)}) for k, initial in enumerate(found))
+        whole: dict[tuple[int, ...], dict[int, Fraction]] = {}
+        for k, (initial, weight) in enumerate(zip(found, skeleton.start_weights, strict=True)):
+            whole.setdefault(tuple(initial.values()), {})[k] = weight
+        return tuple((dict(zip(names, values, strict=True)), parts) for values, parts in whole.items())
+
+    @property
+    def initial_states(self) -> tuple[dict[str, int], ...]:
+        """One valuation each."""
+        return tuple(initial for initial, _ in self.beginnings)
 
     @cached_property
     def draws(self) -> Drawn:

@@ -113,7 +113,10 @@ class RunOptions:
     ] = None
     initial_context: Annotated[
         InitialContext,
-        Option("what it remembers at the initial states: nothing yet, only right or wrong outcomes, or each context"),
+        Option(
+            "what it remembers at the initial states: nothing yet, contexts as frequent as counted there, only right "
+            "or wrong outcomes, or each context in turn"
+        ),
     ] = "start"
     empty_contexts: Annotated[
         EmptyContexts, Option("rates of a context without items: {choices}", metavar="POLICY")
@@ -185,6 +188,11 @@ class RunOptions:
             self._check_persistence()
         elif self.assume_persistence:
             raise UsageError("--assume-persistence belongs to --persist")
+        if self.initial_context == "counted" and self.confidence is not None:
+            raise UsageError(
+                "--initial-context counted: intervals and bounds are not known for a mean over contexts: add "
+                "--point-only, or name worst"
+            )
         for name in ("assume_memoryless", "assume_contexts"):
             if self.strict and getattr(self, name):
                 raise UsageError(

@@ -160,7 +160,8 @@ def _with_remarks(file: ConfusionFile, told: list[dict[str, str]]) -> ConfusionF
 def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, columns: list[int]) -> dict[str, Any]:
     """What a result says of the contexts, with the test of those that are used."""
     name, head = str(used.contexts), context_head(replace(used, tests=()))
-    tests = [vars(each) for each in found.tests if each.contexts == name]
+    alike = ("run:1", "last:1") if used.contexts.cap == 1 else (name,)
+    tests = [{**vars(each), "contexts": name} for each in found.tests if each.contexts in alike]
     compared = []
     if found.tally is not None and file.sequences is not None and found.contexts != used.contexts:
         for column in columns:
