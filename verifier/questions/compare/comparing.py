@@ -39,10 +39,10 @@ from verifier.questions.compare.reach import about, reaches
 from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
 from verifier.questions.compare.tables import Configuration, Drawn, SpecComparison
-from verifier.study.case import Case, Study, clock_of
+from verifier.study.case import Case, Study
 from verifier.study.collection import CheckedCase, Judging, collected
 from verifier.study.inputs import read_inputs
-from verifier.study.options import MIX_ELSEWHERE, RunOptions
+from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.points import Point
 from verifier.study.provenance import (
     grid_remarks,

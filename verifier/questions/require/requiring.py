@@ -30,10 +30,10 @@ from verifier.language.specs import Requirement
 from verifier.questions.require.answers import Situation, answer
 from verifier.questions.require.question import Question
 from verifier.questions.require.require_result import Answer, AskedRequirement, RequireResult
-from verifier.study.case import Case, Study, clock_of
+from verifier.study.case import Case, Study
 from verifier.study.collection import target_of
 from verifier.study.inputs import read_inputs
-from verifier.study.options import MIX_ELSEWHERE, RunOptions
+from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.provenance import (
     grid_remarks,
     input_files,
