@@ -111,6 +111,12 @@ class Channel:
     def _doubles(self) -> NDArray[np.float64]:
         return np.array(self.motion, dtype=np.float64)
 
+    @cached_property
+    def possible(self) -> NDArray[np.bool_]:
+        """(rows, observations) what may be told where no rate is 0."""
+        bins = int(self.bins.max(initial=0)) + 1
+        return self.told_weights(np.ones((bins, len(self.labels), len(self.labels)))) > 0
+
     def moved_by(self, motion: NDArray[Any]) -> Channel:
         """The same where the world draws with these (rows, outcomes) chances."""
         return self if motion.shape[1] == 1 else replace(self, motion=motion)
