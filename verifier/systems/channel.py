@@ -153,7 +153,6 @@ class Channel:
         Returns:
             (..., rows, observations), each row summing to 1.
         """
-        by_column = np.swapaxes(rates, -1, -2)
         shape = (*rates.shape[:-3], len(self.bins), len(self.observations))
         weights: NDArray[Any] = np.zeros(shape, dtype=rates.dtype)
         weights[..., 0] = 1
@@ -163,7 +162,7 @@ class Channel:
             for draw in range(self.bins.shape[1])
         ]
         for draw, (bins, columns) in enumerate(zip(self.bins.T, self.columns.T, strict=True)):
-            drawn = by_column[..., bins, columns, :]
+            drawn = np.swapaxes(rates, -1, -2)[..., bins, columns, :]
             extended = np.zeros_like(weights)
             reached: set[int] = set()
             for before in possible:
@@ -352,8 +351,7 @@ def _identities(matrices: ConfusionMatrices, standing: Standing, places: NDArray
 
 def _shares_bin(bins: NDArray[np.int64], j: int, others: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Rows in which one of `others`, (rows, objects), stands in the bin of object `j`."""
-    shares: NDArray[np.bool_] = ((bins == bins[:, [j]]) & others).any(axis=1)
-    return shares
+    return np.asarray(((bins == bins[:, [j]]) & others).any(axis=1), dtype=bool)
 
 
 def _first_in_bin(bins: NDArray[np.int64], j: int, kind: NDArray[np.bool_]) -> NDArray[np.bool_]:
