@@ -1,6 +1,8 @@
 """Least and greatest probabilities over what a world decides: laws, Storm, brute force, bounds and certificates."""
 
 import json
+from dataclasses import fields
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,11 +16,13 @@ from small_objectives import random_rates
 from verifier.analysis import kernel
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.robust.certificate import document
+from verifier.analysis.robust.optimal_gains import OptimalGain
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.world_strategy import world_strategy
 from verifier.checking.batch import check
 from verifier.checking.process import StormProcess
 from verifier.language.ltl import parse_formula, to_storm
+from verifier.systems.rewards import Gains
 
 FORMULAS = [*SIMPLE, *RECURRENT]
 # What has held so far is all that a strategy needs to remember for these.
@@ -58,6 +62,34 @@ def test_optima_are_those_of_storm(storm):
     cases = [(formula, seed) for formula in FORMULAS for seed in range(4)]
     open_ = [against_storm(np.random.default_rng([seed, 7]), storm, formula) > 0 for formula, seed in cases]
     assert sum(open_) >= len(cases) / 3
+
+
+def gaining(rng, world, greatest):
+    """The optimum of random gains until p holds, and the gains."""
+    plain, gains = world.optimum("F p", greatest), rng.integers(0, 4, world.states)
+    gains[-2:] = 0
+    at, sure = np.flatnonzero(gains), len(world.channel.bins) * len(world.channel.observations)
+    exact = np.array([Fraction(int(each)) for each in gains[at]], dtype=object)
+    told = Gains(plain.skeleton, at, np.full(len(at), sure), gains[at].astype(float), exact)
+    return OptimalGain(**{each.name: getattr(plain, each.name) for each in fields(plain)}, gains=told), gains
+
+
+def test_optimal_gains_are_those_of_storm(storm):
+    finite = 0
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 15])
+        world, rates, greatest = Deciding(rng), rates_of(rng), bool(seed % 2)
+        optimum, gains = gaining(rng, world, greatest)
+        found = optimum.gain_bracket(rates, 2.0**-50)
+        operator = 'R{"gain"}max=?' if greatest else 'R{"gain"}min=?'
+        (told,) = storm.check(world.process(rates), ['F "p"'], operator=operator, gains=gains.astype(float))
+        assert found.value == pytest.approx(told.value, rel=1e-9, abs=1e-9)
+        assert np.all(found.lower <= told.value * (1 + 1e-9))
+        assert np.all(told.value * (1 - 1e-9) <= found.upper)
+        drawn = optimum.probabilities(np.stack([rates, rates_of(rng)])).probability
+        assert drawn[0] == pytest.approx(told.value, rel=1e-9, abs=1e-9)
+        finite += int((np.isfinite(told.value) & (told.value > 0)).sum())
+    assert finite >= 10
 
 
 def against_strategies(rng, formula, most):
@@ -100,8 +132,9 @@ def test_what_the_world_does_gives_the_optimum_again(formula):
                 found = world_strategy(world.choices, optimum, bracket, rates, world.labels, start)
                 again = check(found.chain, node).probability[0, 0]
                 assert again == pytest.approx(bracket.value[start], abs=1e-10)
-                assert np.all(found.choice >= world.choices.choice_starts[found.state])
-                assert np.all(found.choice < world.choices.choice_starts[found.state + 1])
+                assert len(found.choices) == len(found.state) == found.chain.state_count
+                for own, state in zip(found.choices, found.state.tolist(), strict=True):
+                    assert set(own) <= set(range(*world.choices.choice_starts[state : state + 2]))
 
 
 @pytest.mark.slow

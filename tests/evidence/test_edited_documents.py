@@ -386,3 +386,67 @@ def test_chances_of_a_comparison_add_up(change, place, tmp_path):
     content = read("compare")
     change(content["specs"][0]["requirements"][0])
     assert refusal(content, tmp_path)[0] == f"/specs/0/requirements/0{place}"
+
+
+def first_answer(**changes):
+    return lambda content: content["answers"][0].update(changes)
+
+
+def first_violation(content):
+    return max(content["explanations"], key=lambda each: len(each["violation"]["patterns"]))
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (first_answer(met_as_measured=True), "/answers/0/met_as_measured"),
+        (first_answer(planner_is_limit=True), "/answers/0/planner_is_limit"),
+        (first_answer(value=None), "/answers/0/value"),
+        (first_answer(value="0.9"), "/answers/0/cells/0/required"),
+        (first_answer(outcome="infeasible"), "/answers/0/value"),
+        (first_answer(outcome="independent"), "/answers/0/value"),
+        (first_answer(cells=[], floor=None), "/answers/0/cells"),
+        (first_answer(gaps=[["0.5", "0.25"]]), "/answers/0/gaps/0"),
+        (lambda content: content["answers"][0]["cells"][0].update(required="0.96"), "/answers/0/cells/0/required"),
+        (lambda content: content["answers"][0]["cells"][0].update(required=None), "/answers/0/cells/0/required"),
+        (lambda content: content["answers"][0]["curve"][-1].__setitem__(1, 0.5), "/answers/0/curve/256/1"),
+        (lambda content: content["answers"][0]["curve"][3].__setitem__(0, "0"), "/answers/0/curve"),
+        (lambda content: content["requirement"].update(probability="1/3"), "/requirement/probability"),
+        (lambda content: content["settings"].update(decimals=-5), "/settings/decimals"),
+    ],
+)
+def test_a_required_recall_follows_from_what_was_tried(change, place, tmp_path):
+    content = read("require")
+    change(content)
+    assert refusal(content, tmp_path)[0] == place
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda each: each.update(perfect_perception=1.25), "/perfect_perception"),
+        (lambda each: each["fixes"][0].update(rate=0.25), "/fixes/0/rate"),
+        (lambda each: each["fixes"][0].update(probability=0.25), "/fixes/0/probability"),
+        (lambda each: each["fixes"][0].update(first_order=0.25), "/fixes/0/first_order"),
+        (lambda each: each["moves"][0].update(slope=0.125), "/moves/0/slope"),
+        (lambda each: each["moves"][0].update(rate_to=0.75), "/moves/1/rate_to"),
+        (lambda each: each["label_more"][0].update(share_of_variance=2.0), "/label_more/0/share_of_variance"),
+        (lambda each: each["violation"]["causes"][0].update(corrected=0.5), "/violation/causes/0/corrected"),
+        (lambda each: each["violation"]["corrections"][0].update(corrected=0.5),
+         "/violation/corrections/0/corrected"),
+        (lambda each: each["violation"]["patterns"][0]["members"][0].update(probability=0.125),
+         "/violation/patterns/0/members/0/probability"),
+        (lambda each: each["violation"]["patterns"][0]["members"][0]["steps"][0].update(probability="1/2"),
+         "/violation/patterns/0/members/0/probability"),
+        (lambda each: each["violation"]["patterns"][0]["members"][0]["steps"][0].update(chance=1.5),
+         "/violation/patterns/0/members/0/steps/0/chance"),
+        (lambda each: each["violation"]["patterns"][0]["members"][0].update(counted_steps=999),
+         "/violation/patterns/0/members/0/counted_steps"),
+        (lambda each: each["map"]["values"][0].reverse(), "/map/values/0"),
+    ],
+)  # fmt: skip
+def test_what_an_explanation_says_twice_is_the_same(change, place, tmp_path):
+    content = read("explain")
+    change(first_violation(content))
+    where, _ = refusal(content, tmp_path)
+    assert where == f"/explanations/{content['explanations'].index(first_violation(content))}{place}"

@@ -17,20 +17,20 @@ from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions, Selection
 
 POINT = RunOptions(confidence=None)
-PROBABILITIES = ("no_hit", "can_hit", "lucky", "both", "order")
+ASKED = ("no_hit", "can_hit", "lucky", "both", "order", "slowest")
 
 
 @pytest.fixture(scope="module")
 def crossing(shared, tmp_path_factory):
     folder, target = shared / "oracles/worlds/crossing_adversarial", tmp_path_factory.mktemp("crossing")
-    return spec_of(folder, target, PROBABILITIES), matrices_of(folder, target), folder
+    return spec_of(folder, target, ASKED), matrices_of(folder, target), folder
 
 
-def test_every_probability_of_the_oracle_by_both_engines(crossing):
+def test_every_number_of_the_oracle_by_both_engines(crossing):
     spec, matrices, folder = crossing
     values = {each["requirement"]: each for each in json.loads((folder / "values.json").read_text())["values"]}
     result = verify_spec(spec, matrices, POINT)
-    assert [each.name for each in result.requirements] == list(PROBABILITIES)
+    assert [each.name for each in result.requirements] == list(ASKED)
     for each in result.requirements:
         point, wanted = each.worst_point, values[each.name]
         assert each.asked == wanted["asked"]
@@ -38,7 +38,7 @@ def test_every_probability_of_the_oracle_by_both_engines(crossing):
         assert math.isclose(point.probability, exact, rel_tol=1e-9)
         assert math.isclose(point.second_engine, exact, rel_tol=1e-9)
         assert point.lower <= exact <= point.upper
-        assert point.upper - point.lower < 1e-10
+        assert point.upper - point.lower < 1e-9
     assert not any("one engine" in remark for remark in result.remarks)
     assert any("the world decides 'walk', 'stumble'" in remark for remark in result.remarks)
 
@@ -143,9 +143,39 @@ def test_bounds_hold_what_any_matrix_within_them_gives(tmp_path):
 
 
 def test_what_is_not_known_where_the_world_decides_has_no_answer(tmp_path):
-    paths = files(tmp_path, "late: T <= 3 [ F ended ]", "step_s = 1\n" + MODEL)
-    with pytest.raises(NoAnswerError, match="Tmax is not computed where the world decides"):
-        verify_spec(*paths, POINT)
+    for asked in ("T{0.9} <= 3 [ F ended ]", "P = ? [ F lost given F stopped ]"):
+        paths = files(tmp_path, f"late: {asked}", "step_s = 1\n" + MODEL)
+        with pytest.raises(NoAnswerError, match="is not computed where the world decides"):
+            verify_spec(*paths, POINT)
+
+
+GAINING = MODEL.replace(
+    "[labels]",
+    """[rewards]
+asked = "ite(x = 1, 2, 1)"
+moved = "push"
+[labels]""",
+)
+
+
+def test_times_and_gains_where_the_world_decides(tmp_path):
+    # Until the end: at once with 3/4, else in x = 1, where it may wait for the next report, 4/3 on average.
+    spec = """
+        time: T = ? [ F ended ]
+        gain: R{asked} <= 2 [ F ended ]
+        never: T = ? [ F stopped ]
+        """
+    asked = found(tmp_path, spec, model="step_s = 0.5\n" + GAINING)
+    told = {name: (each.asked, each.worst_point.probability) for name, each in asked.items()}
+    assert told["time_min"] == ("Tmin", pytest.approx(0.5))
+    assert told["time_max"] == ("Tmax", pytest.approx(0.5 * (1 + 1 / 4 * 4 / 3)))
+    assert told["gain"] == ("Rmax{asked}", pytest.approx(1 + 2 / 4 * 4 / 3))
+    # The world may let it be stopped surely, in 4/3 steps on average, or never.
+    assert told["never_min"] == ("Tmin", pytest.approx(0.5 * (1 + 1 / 4 * 4 / 3)))
+    assert told["never_max"] == ("Tmax", math.inf)
+    assert asked["gain"].verdict is Verdict.SATISFIED
+    with pytest.raises(NoAnswerError, match=r"rewards that read what a deciding world does \(push\) are not"):
+        found(tmp_path, "gain: R{moved} <= 2 [ F ended ]", model=GAINING)
 
 
 def test_what_the_world_does_is_told_and_gives_the_value_again(tmp_path):
@@ -155,6 +185,7 @@ def test_what_the_world_does_is_told_and_gives_the_value_again(tmp_path):
     assert (least.probability, least.states) == (0.75, 1)
     assert [(each.state, each.decides, each.visits) for each in least.decided] == [({"x": 0}, {"push": "1"}, 1.0)]
     assert greatest.probability == pytest.approx(1.0, abs=1e-12)
+    assert greatest.states == 2
     assert {each.state["x"]: each.decides["push"] for each in greatest.decided} == {0: "0", 1: "0"}
     # From x = 1 on the pedestrian is missed with 1/4 in each step, after having been missed once.
     assert [each.visits for each in greatest.decided] == pytest.approx([1.0, 1 / 3])

@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias
 
 from verifier.analysis.intervals.measured import Measured
 from verifier.base.documents import ALWAYS, Count, Derives, Share, derived
-from verifier.checking.verdicts import ChannelTest, Test, Verdict, VerdictRule, decide
+from verifier.checking.verdicts import PERSISTENT, ChannelTest, Test, Verdict, VerdictRule, decide
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested
 from verifier.perception.confusion.document_dependence import added, fisher
 from verifier.perception.confusion.matrices import EMPTY, label_text
@@ -247,4 +247,6 @@ def memory_remark(test: ClassTest) -> str | None:
 
 def detector_text(contexts: str | None) -> str:
     """The model of a detector, for people."""
+    if contexts is not None and contexts.startswith(PERSISTENT):
+        return f"a detector whose errors last {contexts.removeprefix(PERSISTENT)} frames at most"
     return "a memoryless detector" if contexts is None else f"a detector that remembers {contexts} and nothing else"

@@ -21,7 +21,7 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.intervals.drive_items import DriveItems, drive_items
 from verifier.analysis.intervals.interval_choice import Choice as IntervalChoice
 from verifier.analysis.intervals.interval_choice import choose_interval
-from verifier.analysis.intervals.intervals import Interval, PercentileStream, alpha_of
+from verifier.analysis.intervals.intervals import Interval, Kind, PercentileStream, alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.posterior import default_draws, matrix_draws, probability_draws
 from verifier.analysis.intervals.rate_differences import RateDifference, rate_differences
@@ -40,7 +40,7 @@ from verifier.systems.skeleton import Skeleton
 class Confidence:
     """How sure one requirement is at the m initial states of a chain; `tier` is that of the bounds.
 
-    There are bounds for probabilities of formulas only.
+    There are bounds for probabilities of formulas only, and not where nothing is known of these.
     """
 
     interval: Interval
@@ -172,13 +172,15 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
     """
     intervals = tuple(_intervals(objectives, data, settings))
     same = data.basis.tier == "approximate" and data.choice.kind == "bootstrap" and settings.looks == 1
-    plain = [(each, objective) for each, objective in zip(intervals, objectives, strict=True) if objective.plain]
+    bounded = [each.plain and not each.is_undecided(_above_zero(data.measured)) for each in objectives]
+    both_of = zip(intervals, objectives, bounded, strict=True)
+    plain = [(each, objective) for each, objective, is_bounded in both_of if is_bounded]
     if same:
         bounds = tuple(_of_interval(*both) for both in plain)
     else:
         bounds = bounds_of_chain([objective for _, objective in plain], data, settings, Effort(certificates=False))
     found = iter(bounds)
-    each_of = [next(found) if objective.plain else None for objective in objectives]
+    each_of = [next(found) if is_bounded else None for is_bounded in bounded]
     return tuple(Confidence(*both, data.basis.tier) for both in zip(intervals, each_of, strict=True))
 
 
@@ -217,16 +219,26 @@ def _intervals(objectives: Sequence[Objective], data: Data, settings: Confidence
     width = len(objectives[0].product.start)
     kind = data.choice.kind
     streams = [PercentileStream(data.draws, width, settings.level, kind, each.most) for each in objectives]
-    certain = [_certain(each, data.measured) for each in objectives]
+    unknown = [each.is_undecided(_above_zero(data.measured)) for each in objectives]
+    pairs = zip(objectives, unknown, strict=True)
+    certain = [None if none else _certain(each, data.measured) for each, none in pairs]
     columns = columns_of(objectives)
     for matrices in data.posterior_draws(columns, settings):
-        for objective, stream, known in zip(objectives, streams, certain, strict=True):
-            for probabilities in probability_draws(objective, [matrices] if known is None else []):
+        for objective, stream, known, none in zip(objectives, streams, certain, unknown, strict=True):
+            for probabilities in probability_draws(objective, [matrices] if known is None and not none else []):
                 stream.add(probabilities)
     return [
-        stream.interval() if known is None else stream.of_certain(known)
-        for stream, known in zip(streams, certain, strict=True)
+        _nothing_known(objective, settings.level, kind, data.draws)
+        if none
+        else (stream.interval() if known is None else stream.of_certain(known))
+        for objective, stream, known, none in zip(objectives, streams, certain, unknown, strict=True)
     ]
+
+
+def _nothing_known(objective: Objective, level: float, kind: Kind, draws: int) -> Interval:
+    """From 0 to 1."""
+    low, high = np.zeros(len(objective.product.start)), np.ones(len(objective.product.start))
+    return Interval(low, high, level, kind, np.stack([low, low], axis=1), np.stack([high, high], axis=1), draws)
 
 
 def number_draws(
@@ -257,6 +269,8 @@ def _undrawn(objective: Objective, data: Data, level: float) -> Interval | None:
     A phantom drive reports a single label, so rates of labels that no drive reports can be 0. The interval is what
     all matrices have whose rates are above 0 where something was counted; it has no width where these decide.
     """
+    if objective.is_undecided(_above_zero(data.measured)):
+        return _nothing_known(objective, level, "bootstrap", data.draws)
     if not objective.plain or _certain(objective, data.measured) is None:
         return None
     counts, fixed = data.measured.counts, data.measured.fixed[:, None, :]
@@ -273,7 +287,12 @@ def _certain(objective: Objective, measured: Measured) -> NDArray[np.float64] | 
 
     Posterior draws are such matrices.
     """
-    fixed = measured.fixed[:, None, :] & ~np.isnan(measured.rates)
-    labels = measured.rates.shape[1]
-    found = objective.probabilities(np.where(fixed, measured.rates, 1 / labels)[None])
+    found = objective.probabilities(_above_zero(measured)[None])
     return found.probability[0] if not found.error_bound.any() else None
+
+
+def _above_zero(measured: Measured) -> NDArray[np.float64]:
+    """Rates that are all above 0, but for those that are held by convention."""
+    fixed = measured.fixed[:, None, :] & ~np.isnan(measured.rates)
+    found: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])
+    return found

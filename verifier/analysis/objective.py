@@ -106,6 +106,10 @@ class Objective:
         """(k, 2) the (bin, column) pairs whose rates its numbers depend on."""
         return self.skeleton.columns_needed()
 
+    def is_undecided(self, rates: Floats) -> bool:
+        """Whether its numbers are not known for (bins, predicted, true) rates like these; never for a chain."""
+        return False
+
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """The formula's probability from every initial state, for (M, bins, predicted, true) rates.
 

@@ -321,7 +321,9 @@ def _rounded(items: Floats) -> Ints:
 
 
 def _worth(objective: Objective, measured: Measured, start: int) -> Floats:
-    """(bins, true) s_c."""
+    """(bins, true) s_c; 0 where slopes are not known, and all columns get their share."""
+    if not objective.slopes:
+        return np.zeros((len(measured.counts), measured.counts.shape[2]))
     rates = np.where(np.isnan(measured.rates), 1 / measured.rates.shape[1], measured.rates)
     values = state_values(objective, rates)
     cells = gradient(objective, values, expected_visits(objective, values)[[start]]).cells[0]

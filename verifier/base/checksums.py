@@ -53,8 +53,10 @@ def checksums(content: Mapping[str, Any]) -> dict[str, str]:
 def changed_part(content: Mapping[str, Any]) -> str | None:
     """Pointer of the first part of a document that is not what its checksums are of; None where all are."""
     told = content.get(KEY)
-    if not isinstance(told, dict) or told.keys() != content.keys() - {KEY}:
+    if not isinstance(told, dict):
         return f"/{KEY}"
+    if other := told.keys() ^ (content.keys() - {KEY}):
+        return f"/{pointer_part(min(other))}"
     for key, sums in told.items():
         found = list(_sums(content[key], f"/{key}"))
         for at, (pointer, digest) in enumerate(found):

@@ -75,6 +75,8 @@ ModelVerdict: TypeAlias = Literal["satisfied", "violated", "inconclusive"]
 """What the numbers of the chain say."""
 Test: TypeAlias = Literal["contradicted", "not_contradicted", "untested"]
 
+PERSISTENT = "persist:"
+"""Before the number of frames that errors may last."""
 INDEPENDENT_ITEMS = "items are independent"
 """The assumption of bounds that count items; it says of successive frames that the channel is memoryless."""
 
@@ -94,6 +96,11 @@ class ChannelTest:
     label: str | None = None
     p_value: float | None = None
     contexts: str | None = None
+
+    @property
+    def assumed(self) -> bool:
+        """Whether it is no model that could be tested, but says for how long errors may persist."""
+        return self.contexts is not None and self.contexts.startswith(PERSISTENT)
 
     def __post_init__(self) -> None:
         named = self.label is not None and self.p_value is not None
@@ -239,7 +246,7 @@ def _decision(
     if rule.strict and condition is not None:
         refused = Refused("untested", condition, "satisfied" if model is Verdict.SATISFIED else "violated")
         return Decision(Verdict.INCONCLUSIVE, reason=refused)
-    if rule.assumes(channel) and channel.test != "not_contradicted":
+    if channel.assumed or (rule.assumes(channel) and channel.test != "not_contradicted"):
         return Decision(model, "assumed", condition)
     return Decision(model, "memoryless" if channel.contexts is None else "contexts", condition)
 
@@ -249,6 +256,9 @@ def _channel_clause(channel: ChannelTest, rule: VerdictRule, *, told: bool) -> l
     detector = "the detector is memoryless"
     if channel.contexts is not None:
         detector, told = f"the detector remembers {channel.contexts} and nothing else", False
+    if channel.assumed:
+        longest = str(channel.contexts).removeprefix(PERSISTENT)
+        return [f"no error lasts longer than {longest} frames and they begin as counted (assumed)"]
     if channel.test == "contradicted":
         against = f"the data contradict it for {channel.label}, p = {channel.p_value:.2g}"
         return [f"{detector} (assumed; {against})"]

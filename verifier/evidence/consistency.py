@@ -18,7 +18,9 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.base.numbers import extreme_numbers
 from verifier.evidence.documents import Document, checked_document
+from verifier.evidence.following.answers import require_misfits
 from verifier.evidence.following.comparisons import compare_misfits
+from verifier.evidence.following.explanations import explain_misfits
 from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.following.runs import scenarios_left_out
 from verifier.evidence.measured import (
@@ -204,6 +206,7 @@ def _check_explain(document: Document) -> None:
                         check_index(document, pointer, thing["bin"], bins)
         if each["map"] is not None:
             _check_map(document, f"{where}/map", each["map"])
+    refuse_misfits(document, explain_misfits(document.result))
 
 
 def _check_causes(document: Document, where: str, found: Mapping[str, Any]) -> None:
@@ -289,6 +292,7 @@ def _check_require(document: Document) -> None:
         drawn = channel_test(channel.classes, each["measured"]["draws"])
         if each["condition"] is None and channel_condition(drawn) is not None:
             refuse(document, f"{where}/condition", f"expected {shown(channel_condition(drawn))}, found nothing")
+    refuse_misfits(document, require_misfits(document.result))
 
 
 def _check_compare(document: Document) -> None:

@@ -8,8 +8,6 @@ first asked for, and kept for every study about the same scenarios while there i
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -25,16 +23,16 @@ from verifier.analysis.intervals.measured import Measured, measured
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.quantities import Conditional, Gained, Quantile
+from verifier.analysis.robust.optimal_gains import OptimalGain
 from verifier.analysis.robust.optimum import build_optimum
 from verifier.analysis.vacuity import Findings, find_vacuity
-from verifier.base.budget import Clock
 from verifier.base.cache import Cache, array_bytes
 from verifier.base.errors import NoAnswerError, UsageError
 from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.product import Product
 from verifier.checking.requirements import AbstractFormula, abstracted
-from verifier.language.expressions.syntax import Node, children
+from verifier.language.expressions.syntax import Node, children, names_in
 from verifier.language.specs import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.study.inputs import Inputs
@@ -50,12 +48,6 @@ from verifier.systems.strategies import StrategySkeleton, build_strategies, winn
 
 KEPT_SHARE = 16
 """One part in so many of the memory of a run is for skeletons and products that may be asked for again."""
-
-
-def clock_of(options: RunOptions, checks: int) -> Clock:
-    """The time of so many formulas on chains, together."""
-    limit = options.engines.timeout_s
-    return Clock(None if limit is None else limit * max(checks, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,19 +169,6 @@ class Study:
         drawn = {name: sorted(bins) for name, bins in by_distance.items()}
         return class_tests(self.inputs.confusion.matrices.metadata, drawn)
 
-    @cached_property
-    def tables(self) -> dict[str, str]:
-        """Planner from elsewhere -> hash of what it does in all its cases; without those that limits leave out."""
-        found: dict[str, list[str]] = {}
-        for case in self.cases:
-            if case.planner.is_foreign:
-                with contextlib.suppress(NoAnswerError):
-                    found.setdefault(case.planner.name, []).append(case.states.table)
-        return {
-            name: each[0] if len(each) == 1 else hashlib.sha256("".join(each).encode()).hexdigest()
-            for name, each in found.items()
-        }
-
     @property
     def skeleton_options(self) -> SkeletonOptions:
         """What skeletons depend on beside the case and the bins and labels of the matrices."""
@@ -287,6 +266,9 @@ class Case(Block):
     def _asked(self, number: int) -> Objective:
         requirement, plain, given = self.study.requirements[number], self.objective(number), self.study.given[number]
         parts, asked = {each.name: getattr(plain, each.name) for each in fields(plain)}, requirement.asked
+        if self.decides and not asked.is_probability:
+            self.refuse_unknown(number)
+            return OptimalGain(**parts, gains=self.gains(number))
         if given is not None:
             return Conditional(**parts, given=self._objective(given))
         if asked.level is not None:
@@ -307,10 +289,27 @@ class Case(Block):
         return self.study.cache.kept(
             (*self._key, "gains", reward),
             lambda: (
-                gains_of(self.skeleton, self.planner, reward) if reward else gains_of_time(self.skeleton, self.step_s)
+                gains_of(self.states, self.planner, reward) if reward else gains_of_time(self.states, self.step_s)
             ),
             array_bytes,
         )
+
+    def refuse_unknown(self, number: int) -> None:
+        """Refuse what a requirement asks that is not computed where the world decides; NoAnswerError."""
+        requirement, model = self.study.requirements[number], self.system.model
+        asked, what = requirement.asked, f"{requirement.asked}{' given' * (requirement.given is not None)}"
+        reads = names_in(model.rewards[asked.reward]) & {each.name for each in model.world} if asked.reward else ()
+        if reads:
+            raise NoAnswerError(
+                f"{what}: rewards that read what a deciding world does ({', '.join(sorted(reads))}) are not computed",
+                hint="keep it in a variable, and read that a step later",
+            )
+        if asked.steps is not None or asked.level is not None or requirement.given is not None:
+            raise NoAnswerError(
+                f"{what} is not computed where the world decides: probabilities of formulas are, and gains and times "
+                "until a condition holds",
+                hint="give what the world decides a probability, or ask one of these",
+            )
 
     def product(self, number: int) -> Product | None:
         """That of an objective; None where it would be too large, which the product of a chain need not be."""
@@ -355,16 +354,19 @@ class Case(Block):
         return winning_starts(self.system, self.planner, self.environment, study.matrices, study.skeleton_options)
 
     @cached_property
-    def initial_states(self) -> tuple[dict[str, int], ...]:
-        """One valuation each."""
-        skeleton = self.states
+    def beginnings(self) -> tuple[tuple[dict[str, int], dict[int, Fraction]], ...]:
+        """The initial states: valuation, and the number of each start of the skeleton with its weight."""
         names = [
             each.name for each in self.system.variables
         ]  # memory begins alike everywhere, but for worst contexts
         if self.study.options.initial_context == "worst":
-            names += [name for name in skeleton.valuations if name.startswith(CONTEXT_OF)]
-        columns = {name: skeleton.valuations[name][skeleton.starts].tolist() for name in names}
-        return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+            names += [name for name in self.states.valuations if name.startswith(CONTEXT_OF)]
+        return self.states.beginnings(names)
+
+    @property
+    def initial_states(self) -> tuple[dict[str, int], ...]:
+        """One valuation each."""
+        return tuple(initial for initial, _ in self.beginnings)
 
     @cached_property
     def draws(self) -> Drawn:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from verifier.analysis.channel_test import ClassTest, channel_test
 from verifier.analysis.confidence import Confidence, Data
@@ -185,12 +190,13 @@ def _points(
     judging: Judging | None,
 ) -> Iterable[Point]:
     case, target = checked.case, target_of(requirement)
-    for k, numbers in enumerate(_numbers(checked, number)):
+    for numbers, (_, parts) in zip(_numbers(checked, number), case.beginnings, strict=True):
+        k, whatever = next(iter(parts)), {checked.whatever[number][each] for each in parts}
         point = Point(
             **numbers,
             **vars(Decision(Verdict.NO_TARGET)),
             draws=tuple(case.draws),
-            whatever_predicted=checked.whatever[number][k],
+            whatever_predicted=whatever.pop() if len(whatever) == 1 else None,
             vacuity=checked.vacuity[number][k],
             uncertainty=None if sure is None else _uncertainty(sure[number], k),
             dependence_free=checked.free[number][k] if checked.free else None,
@@ -205,17 +211,32 @@ def _points(
 def _numbers(checked: CheckedCase, number: int) -> Iterable[dict[str, Any]]:
     """The fields of `Numbers` at each initial state."""
     values, case = checked.values[number], checked.case
-    for k, initial in enumerate(case.initial_states):
+    for initial, parts in case.beginnings:
         yield {
             "environment": case.environment,
             "constants": case.constants,
             "initial": initial,
-            "probability": float(values.probability[k]),
-            "lower": float(values.lower[k]),
-            "upper": float(values.upper[k]),
-            "second_engine": float(values.second[k]),
-            "exact": None if values.fractions is None else values.fractions[k],
+            "probability": _mean(values.probability, parts),
+            "lower": _mean(values.lower, parts, -math.inf),
+            "upper": _mean(values.upper, parts, math.inf),
+            "second_engine": _mean(values.second, parts),
+            "exact": _exact_mean(values.fractions, parts),
         }
+
+
+def _mean(values: NDArray[np.float64], parts: Mapping[int, Fraction], outwards: float | None = None) -> float:
+    """Of some values by their weights, rounded outwards; of a single one itself."""
+    if len(parts) == 1:
+        return float(values[next(iter(parts))])
+    found = float(sum(weight * Fraction(float(values[k])) for k, weight in parts.items()))
+    return found if outwards is None else min(max(math.nextafter(found, outwards), 0.0), 1.0)
+
+
+def _exact_mean(values: Sequence[Fraction | None] | None, parts: Mapping[int, Fraction]) -> Fraction | None:
+    if values is None or len(parts) == 1:
+        return None if values is None else values[next(iter(parts))]
+    known = [(weight, values[k]) for k, weight in parts.items()]
+    return sum((weight * value for weight, value in known if value is not None), Fraction(0))
 
 
 def unanswered_requirement(
@@ -325,7 +346,8 @@ def _worst_question(
     number = [requirement.name for requirement in study.requirements].index(result.name)
     objective = case.objective(number)
     question = Question(initial, result.target.comparison, result.target.probability, settings.semantics)
-    return (objective, question) if objective.state_count <= LARGEST_PLANNED else None
+    asked = objective.state_count <= LARGEST_PLANNED and not objective.is_undecided(study.measured.rates)
+    return (objective, question) if asked else None
 
 
 def _plan(

@@ -8,9 +8,11 @@ says of the negation contradicts it; then, and where Storm has no answer, the en
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
+from verifier.analysis.robust.optimal_gains import GainBracket, OptimalGain
 from verifier.analysis.robust.optimum import Bracket, Optimum
 from verifier.base.arrays import ROUNDOFF, Floats
 from verifier.base.budget import Clock, out_of_memory, share_of_memory
@@ -18,13 +20,15 @@ from verifier.base.errors import EngineError, LimitError, NoAnswerError
 from verifier.chains.decision_process import DecisionProcess
 from verifier.checking.enclosure import AGREEMENT, doubles_around
 from verifier.checking.process import RefusedError, StormProcess
+from verifier.checking.storm import GAINS
 from verifier.checking.two_engines import EXACT_S, EXACT_STATES, ONE_ENGINE_WIDTH, WIDTH
 from verifier.checking.values import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues
 from verifier.language.expressions import to_text
-from verifier.language.expressions.syntax import Node, Operation
+from verifier.language.expressions.syntax import Node, Operation, children
 from verifier.language.ltl import to_storm
 from verifier.perception.confusion import rates
 from verifier.study.case import Case
+from verifier.study.expecting import expectation_of
 
 _OPERATORS = ("Pmin=?", "Pmax=?")
 
@@ -80,16 +84,19 @@ class _Asking:
 
     def answer(self, memory: int | None) -> TwoEngineValues:
         """What both say."""
-        if not self._requirement.is_plain:
-            what = f"{self._requirement.asked}{' given' * (self._requirement.given is not None)}"
-            raise NoAnswerError(
-                f"{what} is not computed where the world decides, only probabilities of formulas are",
-                hint="give what the world decides a probability, or ask Pmin or Pmax",
-            )
-        objective = self._case.objective(self._number)
+        self._case.refuse_unknown(self._number)
+        objective = self._case.objectives[self._number]
         assert isinstance(objective, Optimum)
-        error = ROUNDOFF * objective.skeleton.channel.rounding_steps
-        bracket = objective.bracket(rates(self._case.counts), error)
+        error, measured = ROUNDOFF * objective.skeleton.channel.rounding_steps, rates(self._case.counts)
+        bracket = (
+            objective.gain_bracket(measured, error)
+            if isinstance(objective, OptimalGain)
+            else objective.bracket(measured, error)
+        )
+        self._finite = np.isfinite(bracket.value)
+        if not self._finite.any():
+            value = bracket.value
+            return TwoEngineValues(value, value, value, None, value, "second engine", self._infinite)
         try:
             told = self._told(memory, exact=self._exact)
             if self._disputed(told, bracket) and self._contradicts_itself(told, memory):
@@ -100,7 +107,7 @@ class _Asking:
         except (RefusedError, NoAnswerError, NoProbabilityError) as failure:
             return self._one_engine(bracket, failure)
         if self._disputed(told, bracket):
-            at = int(np.argmax(_apart(told, bracket)))
+            at = int(np.argmax(self._apart(told, bracket)))
             raise EngineError(
                 f"the engines disagree on {self._operator} of {to_text(self.formula)} at initial state {at}: "
                 f"{told.engine} says {float(told.value[at])!r}, the second engine proves "
@@ -112,37 +119,57 @@ class _Asking:
 
     @property
     def _operator(self) -> str:
-        return _OPERATORS[self._greatest]
+        return (_OPERATORS if self._requirement.asked.is_probability else GAINS[1:])[self._greatest]
+
+    @property
+    def _infinite(self) -> str | None:
+        """What is said of an infinite value."""
+        if self._finite.all():
+            return None
+        may = "cannot make it hold surely" if not self._greatest else "can keep it from holding"
+        return f"'{self._requirement.formula_text}' is infinite where the world {may}"
 
     def _told(self, memory: int | None, *, exact: bool, negated: bool = False) -> CheckedValues:
-        process, formula, greatest = self._process, self.formula, self._greatest
+        process, formula, operator = self._process, self.formula, self._operator
         if negated:
-            formula, greatest = Operation("!", (formula,)), not greatest
+            formula, operator = Operation("!", (formula,)), _OPERATORS[not self._greatest]
         if exact:
             process = self._case.process(self._conditions, exact=True)
+        text, gains = to_storm(formula), None
+        if not self._requirement.asked.is_probability:
+            expected = expectation_of(self._case, self._number)
+            gains = expected.exact_gains() if exact else expected.gains
+            text = f"F {to_storm(children(formula)[0])}"  # no parentheses around it, for a reward
         return self._storm.check(
-            process,
-            [to_storm(formula)],
+            replace(process, initial=process.initial[self._finite]),
+            [text],
             exact=exact,
-            operator=_OPERATORS[greatest],
+            operator=operator,
             timeout_s=self._clock.left_s if not exact or self._exact else EXACT_S,
             memory_bytes=memory,
+            gains=gains,
         )[0]
 
-    def _disputed(self, told: CheckedValues, bracket: Bracket) -> bool:
-        return bool(np.any(~(_apart(told, bracket) <= AGREEMENT)))
+    def _disputed(self, told: CheckedValues, bracket: Bracket | GainBracket) -> bool:
+        allowed = AGREEMENT * np.maximum(np.abs(told.value), 1)
+        return bool(np.any(~(self._apart(told, bracket) <= allowed)))
+
+    def _apart(self, told: CheckedValues, bracket: Bracket | GainBracket) -> Floats:
+        return np.maximum(bracket.lower[self._finite] - told.value, told.value - bracket.upper[self._finite])
 
     def _contradicts_itself(self, told: CheckedValues, memory: int | None) -> bool:
+        if not self._requirement.asked.is_probability:
+            return False
         try:
             other = self._told(memory, exact=told.fractions is not None, negated=True)
         except (EngineError, LimitError):
             return False
         return bool(np.any(np.abs(told.value + other.value - 1) > AGREEMENT))
 
-    def _is_open(self, bracket: Bracket) -> bool:
+    def _is_open(self, bracket: Bracket | GainBracket) -> bool:
         """Whether the enclosure is wide, or does not tell on which side of the target the optimum is."""
-        lower, upper = bracket.lower, bracket.upper
-        if np.any(upper - lower > WIDTH):
+        lower, upper = bracket.lower[self._finite], bracket.upper[self._finite]
+        if np.any(~(upper - lower <= WIDTH * np.maximum(upper, 1))):
             return True
         if self._requirement.target is None:
             return False
@@ -156,31 +183,36 @@ class _Asking:
         except (RefusedError, NoAnswerError, NoProbabilityError):
             return None
 
-    def _joined(self, told: CheckedValues, bracket: Bracket) -> TwoEngineValues:
-        lower, upper = np.minimum(bracket.lower, told.value), np.maximum(bracket.upper, told.value)
-        fractions, remark = None, None
+    def _joined(self, told: CheckedValues, bracket: Bracket | GainBracket) -> TwoEngineValues:
+        finite, second = self._finite, bracket.value
+        value, lower, upper = bracket.value.copy(), bracket.lower.copy(), bracket.upper.copy()
+        value[finite] = told.value
+        lower, upper = np.minimum(lower, value), np.maximum(upper, value)
+        fractions, remark = None, self._infinite
         if told.fractions is not None:
             ends = np.array([doubles_around(fraction) for fraction in told.fractions])
-            lower, upper = (told.value, told.value) if self._exact else (ends[:, 0], ends[:, 1])
-            fractions = told.fractions if self._exact else None
-        if np.any(bracket.upper - bracket.lower > ONE_ENGINE_WIDTH):
+            lower[finite], upper[finite] = (told.value, told.value) if self._exact else (ends[:, 0], ends[:, 1])
+            exact = iter(told.fractions)
+            fractions = tuple(next(exact) if each else None for each in finite.tolist()) if self._exact else None
+        wide = (bracket.upper - bracket.lower)[finite]
+        if np.any(~(wide <= ONE_ENGINE_WIDTH * np.maximum(value[finite], 1))):
             remark = (
                 f"{ONE_ENGINE}: {self._operator} is {told.engine}'s alone; the second engine has only shown that it "
                 f"lies between {_text(bracket.lower)} and {_text(bracket.upper)}"
             )
-        return TwoEngineValues(told.value, lower, upper, fractions, bracket.value, told.engine, remark)
+            second = value
+            if self._requirement.asked.is_probability:
+                remark += ", and no interval is known"
+        return TwoEngineValues(value, lower, upper, fractions, second, told.engine, remark)
 
-    def _one_engine(self, bracket: Bracket, failure: EngineError | NoAnswerError) -> TwoEngineValues:
-        if self._exact or np.any(bracket.upper - bracket.lower > ONE_ENGINE_WIDTH):
+    def _one_engine(self, bracket: Bracket | GainBracket, failure: EngineError | NoAnswerError) -> TwoEngineValues:
+        wide = (bracket.upper - bracket.lower)[self._finite]
+        if self._exact or np.any(~(wide <= ONE_ENGINE_WIDTH * np.maximum(bracket.value[self._finite], 1))):
             raise failure
         reason = failure.message if isinstance(failure, NoAnswerError) else str(failure)
         remark = f"{ONE_ENGINE}: {reason}. Reported are the second engine's value and its proven bounds"
         value, lower, upper = bracket.value, bracket.lower, bracket.upper
         return TwoEngineValues(value, lower, upper, None, value, "second engine", remark)
-
-
-def _apart(told: CheckedValues, bracket: Bracket) -> Floats:
-    return np.maximum(bracket.lower - told.value, told.value - bracket.upper)
 
 
 def _text(ends: Floats) -> str:

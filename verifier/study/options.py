@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.settings import ConfidenceSettings, Weights
+from verifier.base.budget import Clock
 from verifier.base.errors import UsageError
 from verifier.base.options import Option, Part, pair, reads, whole_above_0
 from verifier.checking.settings import EngineSettings
@@ -113,7 +114,10 @@ class RunOptions:
     ] = None
     initial_context: Annotated[
         InitialContext,
-        Option("what it remembers at the initial states: nothing yet, only right or wrong outcomes, or each context"),
+        Option(
+            "what it remembers at the initial states: nothing yet, contexts as frequent as counted there, only right "
+            "or wrong outcomes, or each context in turn"
+        ),
     ] = "start"
     empty_contexts: Annotated[
         EmptyContexts, Option("rates of a context without items: {choices}", metavar="POLICY")
@@ -151,6 +155,13 @@ class RunOptions:
     assume_contexts: Annotated[
         bool, Option("accept verdicts although the data do not test or even contradict the contexts of --memory")
     ] = False
+    persist: Annotated[
+        int | None,
+        Option("bounds if errors about an object may persist for up to N frames", metavar="N", parse=whole_above_0),
+    ] = None
+    assume_persistence: Annotated[
+        bool, Option("accept --persist although the data show longer runs of errors, or cannot tell")
+    ] = False
     dependence_free: Annotated[
         bool,
         Option("also bounds that hold however reports depend on each other, by linear program (needs no memory)"),
@@ -179,6 +190,15 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.verdict_from not in VERDICT_SOURCES:
             raise UsageError(f"unknown source of verdicts {self.verdict_from!r}; known: {', '.join(VERDICT_SOURCES)}")
+        if self.persist is not None:
+            self._check_persistence()
+        elif self.assume_persistence:
+            raise UsageError("--assume-persistence belongs to --persist")
+        if self.initial_context == "counted" and self.confidence is not None:
+            raise UsageError(
+                "--initial-context counted: intervals and bounds are not known for a mean over contexts: add "
+                "--point-only, or name worst"
+            )
         for name in ("assume_memoryless", "assume_contexts"):
             if self.strict and getattr(self, name):
                 raise UsageError(
@@ -186,10 +206,25 @@ class RunOptions:
                     "one: name one of the two"
                 )
 
+    def _check_persistence(self) -> None:
+        """Refuse what knows nothing of errors that persist; UsageError."""
+        others = {
+            "--memory": self.memory not in (None, MEMORY_BY_DEFAULT),
+            "--empty-contexts": self.empty_contexts != "backoff",
+            "--point-only": self.confidence is None,
+            f"--verdict-from {self.verdict_from}": self.verdict_from != "bounds",
+            "--semantics shared-matrix": self.confidence is not None and self.confidence.semantics != "per_state",
+            "--strict": self.strict,
+        }
+        for option in [option for option, given in others.items() if given]:
+            raise UsageError(
+                f"--persist bounds what errors may do in each state, which {option} is not about: leave out one"
+            )
+
     @property
     def remembers(self) -> bool:
         """Whether memory of the detector is asked for by name."""
-        return self.memory not in (None, "none", MEMORY_BY_DEFAULT)
+        return self.memory not in (None, "none", MEMORY_BY_DEFAULT) or self.persist is not None
 
     def by_default(self) -> RunOptions:
         """With the memory that the data support, where none is asked for."""
@@ -201,8 +236,8 @@ class RunOptions:
             raise UsageError(f"--dependence-free belongs to verify run; {verb} knows no bounds of that kind")
         if self.remembers:
             raise UsageError(
-                f"--memory {self.memory}: {verb} knows memoryless detectors only so far; verify run has chains with "
-                "memory. Leave it out, or name --memory none"
+                f"--{'memory' if self.persist is None else 'persist'}: {verb} knows memoryless detectors only so "
+                "far; verify run has chains with memory. Leave it out, or name --memory none"
             )
 
     def check_given(self, names: frozenset[str]) -> None:
@@ -239,3 +274,9 @@ class RunOptions:
 
 BOUNDS_ASSUME = ("bounds", "weights", "largest_drive", "icc_at_most", "assume_independent_items", "looks", "shift")
 """Settings of what the confidence bounds assume."""
+
+
+def clock_of(options: RunOptions, checks: int) -> Clock:
+    """The time of so many formulas on chains, together."""
+    limit = options.engines.timeout_s
+    return Clock(None if limit is None else limit * max(checks, 1))

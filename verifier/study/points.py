@@ -78,12 +78,13 @@ class DecidedState:
     Attributes:
         state: variable -> value.
         decides: input of the world -> its value; "1 with 0.2" for a probability that is known up to an interval.
-        visits: how often the state is expected to be visited before all is decided.
+        visits: how often the state is expected to be visited before all is decided; infinite where the world has its
+            way as long as it decides so.
     """
 
     state: Mapping[str, int]
     decides: Mapping[str, str]
-    visits: float
+    visits: Extended
 
 
 @dataclass(frozen=True)

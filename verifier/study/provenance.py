@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 import platform
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +18,7 @@ from verifier.analysis.intervals.rate_differences import difference_remark
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.documents import json_values
+from verifier.base.errors import NoAnswerError
 from verifier.base.numbers import decimal_text
 from verifier.base.version import __version__
 from verifier.base.words import counted
@@ -103,7 +105,7 @@ def matrices_record(confusion: ConfusionFile, drawn: ConfusionMatrices | None = 
 
 def run_settings(study: Study, options: RunOptions, data: Data | None) -> SettingsRecord:
     """Every choice that can change a number; `data` says how intervals were made, where they were."""
-    grid, tables = study.grid, study.tables
+    grid, tables = study.grid, _tables(study)
     systems = [block.system for block in grid.blocks]
     return SettingsRecord(
         environments_left_out=tuple(grid.left_out),
@@ -335,6 +337,19 @@ def noted(found: Iterable[tuple[Block, Iterable[str]]]) -> Iterator[str]:
 def _listed(names: Sequence[str], between: str = ", ") -> str:
     """The first four, and how many more there are."""
     return between.join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _tables(study: Study) -> dict[str, str]:
+    """Planner from elsewhere -> hash of what it does in all its cases; without those that limits leave out."""
+    found: dict[str, list[str]] = {}
+    for case in study.cases:
+        if case.planner.is_foreign:
+            with contextlib.suppress(NoAnswerError):
+                found.setdefault(case.planner.name, []).append(case.states.table)
+    return {
+        name: each[0] if len(each) == 1 else hashlib.sha256("".join(each).encode()).hexdigest()
+        for name, each in found.items()
+    }
 
 
 def case_remarks(case: Case, values: Sequence[TwoEngineValues], strategies: Sequence[StrategyRange]) -> Iterator[str]:

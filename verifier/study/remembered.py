@@ -12,7 +12,9 @@ from typing import Any
 
 from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
-from verifier.perception.confusion import ConfusionFile
+from verifier.base.words import counted
+from verifier.perception.confusion import EMPTY, ConfusionFile
+from verifier.perception.confusion.context_matrices import longest_run, persistent
 from verifier.perception.confusion.context_selection import Selection, log10_e_value, selected_contexts
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counts import ContextCounts
@@ -49,6 +51,8 @@ def _with_memory(
     file: ConfusionFile, model: SystemModel, options: RunOptions
 ) -> tuple[ConfusionFile, ContextCounts | None]:
     asked, found = options.memory, file.by_context
+    if options.persist is not None:
+        return _persistent(file, model, options, options.persist)
     if asked in (None, "none"):
         return file, None
     by_default = asked == MEMORY_BY_DEFAULT
@@ -75,6 +79,37 @@ def _with_memory(
     told = [remark("memory", text) for text in _texts(counts, chosen, model)]
     file = replace(file, matrices=replace(file.matrices, metadata=metadata))
     return _with_remarks(file, told), counts
+
+
+def _persistent(
+    file: ConfusionFile, model: SystemModel, options: RunOptions, longest: int
+) -> tuple[ConfusionFile, ContextCounts]:
+    """For bounds if errors may persist for so many frames."""
+    found = file.by_context
+    if found is None:
+        raise UsageError(
+            f"--persist {longest}: the matrices '{file.name}' are not counted by context, so nobody knows how long "
+            "errors last; count them again with verify confusion --memory run:50"
+        )
+    _refuse_what_stands_against(file, model, options, found)
+    counts = persistent(found, longest)
+    places = file.matrices.labels.index(EMPTY)
+    seen, more = longest_run(found, [*_columns(file, model), places])
+    told = f"the data show {counted(seen, 'wrong report')} in a row" + (" or more" if more else "")
+    if (seen > longest or more) and not options.assume_persistence:
+        hint = (
+            "; verify confusion --memory run:50 tells longer ones apart" if more and found.contexts.cap < 50 else ""
+        )
+        raise UsageError(
+            f"--persist {longest}: {told}{hint}; name a longer time, or accept it with --assume-persistence"
+        )
+    metadata = {**file.matrices.metadata, "contexts": _record(file, found, counts, [])}
+    text = (
+        f"errors about an object may persist for up to {counted(longest, 'frame')}, at whatever rates ({told}); the "
+        "bounds are those of every such detector. P and intervals are not: they take the rates of the bin for errors"
+    )
+    file = replace(file, matrices=replace(file.matrices, metadata=metadata))
+    return _with_remarks(file, [remark("memory", text)]), counts
 
 
 def _columns(file: ConfusionFile, model: SystemModel) -> list[int]:
@@ -126,7 +161,8 @@ def _with_remarks(file: ConfusionFile, told: list[dict[str, str]]) -> ConfusionF
 def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, columns: list[int]) -> dict[str, Any]:
     """What a result says of the contexts, with the test of those that are used."""
     name, head = str(used.contexts), context_head(replace(used, tests=()))
-    tests = [vars(each) for each in found.tests if each.contexts == name]
+    alike = ("run:1", "last:1") if used.contexts.cap == 1 else (name,)
+    tests = [{**vars(each), "contexts": name} for each in found.tests if each.contexts in alike]
     compared = []
     if found.tally is not None and file.sequences is not None and found.contexts != used.contexts:
         for column in columns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -50,13 +50,20 @@ def _decisions(result: RequirementResult, study: Study) -> WorldDecisions | None
             f"{result.name}: the decisions that should give {result.worst_point.probability!r} give {again!r}"
         )
     deciding = np.flatnonzero((found.options > 1) & (found.visits > 0))
-    most = deciding[np.argsort(-found.visits[deciding], kind="stable")][:MOST_TOLD].tolist()
+    # Finite numbers first: they tell how the world gets to where it has won.
+    order = np.where(np.isinf(found.visits), 0, found.visits)[deciding]
+    most = deciding[np.argsort(-order, kind="stable")][:MOST_TOLD].tolist()
     told = tuple(
         DecidedState(
             {name: int(value[at]) for name, value in found.chain.valuations.items()},
-            choices.names[int(choices.name[found.choice[at]])],
+            _joined([choices.names[int(choices.name[choice])] for choice in found.choices[at]]),
             float(found.visits[at]),
         )
         for at in most
     )
     return WorldDecisions(again, len(deciding), told)
+
+
+def _joined(named: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """What the world does where it takes several choices in turn."""
+    return {name: " or ".join(dict.fromkeys(each[name] for each in named)) for name in named[0]}

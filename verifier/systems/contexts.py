@@ -21,11 +21,12 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import LimitError, NoAnswerError, Place, UsageError
+from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
 from verifier.perception.confusion.contexts import RIGHT, WRONG, Contexts
 from verifier.perception.confusion.matrices import ConfusionMatrices, Label, label_text
 from verifier.systems.channel import Channel
@@ -53,6 +54,7 @@ class Remembering:
         channel: with branches for observations.
         row: (n,) channel row.
         names: of the draws.
+        weights: how frequent each initial state is among those of one state, as fractions; None where each counts.
     """
 
     state: Ints
@@ -62,6 +64,7 @@ class Remembering:
     channel: Channel
     row: Ints
     names: tuple[str, ...]
+    weights: tuple[Fraction, ...] | None = None
 
     @property
     def valuations(self) -> dict[str, Ints]:
@@ -110,7 +113,26 @@ def remembering(
     number, sample = distinct_rows(pairs.T, max(len(channel.bins), contexts.count) + 1, len(pairs))
     lifted = branches.channel.at(pairs[sample, 0])
     lifted = replace(lifted, bins=lifted.bins * contexts.count + held[sample])
-    return Remembering(state, held, np.searchsorted(nodes, first), after, lifted, number, branches.names)
+    begun = np.searchsorted(nodes, first)
+    weights = None
+    if scene.options.initial_context == "counted":
+        weights = tuple(_share(matrices, lifted, -1 if ended[state[at]] else int(number[at])) for at in begun)
+    return Remembering(state, held, begun, after, lifted, number, branches.names, weights)
+
+
+def _share(matrices: ConfusionMatrices, channel: Channel, row: int) -> Fraction:
+    """How frequent the contexts of a channel row are, as counted in its bins; InputError where none was counted."""
+    memory, found = matrices.memory, Fraction(1)
+    assert memory is not None
+    for at, column in zip(channel.bins[row].tolist(), channel.columns[row].tolist(), strict=True) if row >= 0 else ():
+        if column >= 0 and memory.followed[column]:
+            low = at - at % memory.contexts.count
+            items = matrices.counts[low : low + memory.contexts.count, :, column].sum(axis=1)
+            if not items.any():
+                label, where = label_text(matrices.labels[column]), matrices.whole.bin_text(low // len(items))
+                raise InputError(f"--initial-context counted: no item of true label {label} in {where} is on a track")
+            found *= Fraction(int(items[at - low]), int(items.sum()))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,7 +306,7 @@ class _Walk:
         """The nodes of the initial states; several for each where nothing is known."""
         named = {"start": [], "right": [RIGHT] * self.contexts.cap, "wrong": [WRONG] * self.contexts.cap}
         every = range(self.contexts.count)
-        chosen = every if initial == "worst" else [self.contexts.after(named[initial])]
+        chosen = every if initial in ("worst", "counted") else [self.contexts.after(named[initial])]
         found: list[int] = []
         for state in starts.tolist():
             who = [int(self.who(np.array([state]), draw)[0]) for draw in range(self.draws)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -180,6 +181,10 @@ def _strategy_lines(result: RunResult) -> list[str]:
 
 def _world_lines(each: RequirementResult, found: WorldDecisions) -> list[str]:
     """What the world decides to give a requirement its value, most visited states first."""
+    if not found.decided:
+        return [
+            f"{each.name}, planner {each.planner}, {each.worst_point.scenario}: nothing the world decides matters"
+        ]
     end = "makes it fail" if each.asked.endswith("min") else "makes it hold"
     lines = [
         f"{each.name}, planner {each.planner}, {each.worst_point.scenario}: how the world {end} most often "
@@ -188,5 +193,6 @@ def _world_lines(each: RequirementResult, found: WorldDecisions) -> list[str]:
     for state in found.decided[:MOST_DECIDED]:
         where = " ".join(f"{name}={value}" for name, value in state.state.items())
         what = ", ".join(f"{name} = {value}" for name, value in state.decides.items())
-        lines.append(f"  {where}: {what} (visited {state.visits:.3g} times)")
+        times = "from then on" if math.isinf(state.visits) else f"visited {state.visits:.3g} times"
+        lines.append(f"  {where}: {what} ({times})")
     return lines

@@ -12,7 +12,7 @@ from verifier.base.errors import one_line
 from verifier.base.numbers import level_text
 from verifier.base.words import counted
 from verifier.checking.values import ONE_ENGINE
-from verifier.checking.verdicts import Verdict, WithinBounds
+from verifier.checking.verdicts import PERSISTENT, Verdict, WithinBounds
 from verifier.study.points import Point
 from verifier.study.provenance import DROPPED
 from verifier.study.records import ConfidenceRecord, SettingsRecord
@@ -208,7 +208,9 @@ def _channel_lines(channel: Channel) -> Iterator[str]:
     if not channel.classes:
         return
     assumed = "Assumes a memoryless detector: errors independent between time steps and between objects."
-    if channel.contexts is not None:
+    if channel.contexts is not None and channel.contexts.startswith(PERSISTENT):
+        assumed = f"Assumes {detector_text(channel.contexts)}, at whatever rates, and that they begin as counted."
+    elif channel.contexts is not None:
         assumed = (
             f"Assumes {detector_text(channel.contexts)}: one rate per bin, class and context for all objects and "
             "drives, and objects independent given what went before."
@@ -221,7 +223,7 @@ def _channel_lines(channel: Channel) -> Iterator[str]:
         names = ", ".join(test.label for test in tested)
         said.append(f"Time steps tested along tracks, not contradicted: {names} (least p = {least:.2g}).")
     if untested:
-        said.append(f"Not tested: {', '.join(untested)} (no tracks).")
+        said.append(f"Not tested: {', '.join(untested)}{' (no tracks)' if channel.contexts is None else ''}.")
     said.append("Objects: not tested. If false, P can be wrong in either direction.")
     yield one_line(" ".join([assumed, *said]))
 

@@ -15,7 +15,7 @@ What is said holds for every path, not for almost every path, because a report m
 * Rules 1 and 3, where no state of a component can be kept from going on to each of its successors: as nature can put
   all mass on any one report, every state then has a single successor, so the component is one cycle and one path.
 * Rule 4 is about rates that belong to states, so it is not used; such a component counts as failing and as holding
-  (rule 5). A requirement may then hold whatever is predicted without being recognised; never the other way round.
+  (rule 6). A requirement may then hold whatever is predicted without being recognised; never the other way round.
 """
 
 from __future__ import annotations

@@ -13,15 +13,17 @@ reached from every other for free, so the answer is one for all of M. It is foun
 2. The obligation that remains is a safety formula (no unbounded U): a violation would show after finitely many steps
    as the obligation `false`. Who stays in M satisfies it. Likewise co-safety (no unbounded R): who stays violates it
    (Kupferman and Vardi, Model checking of safety properties, FMSD 19, 2001: informative prefixes).
-3. No move within M can be made impossible by a choice that stays. Then there is one graph, and the value of its one
+3. The obligation is the same throughout M, and says what happens again and again, or from some time on always. Then
+   the states that are visited infinitely often decide (`recurrent`).
+4. No move within M can be made impossible by a choice that stays. Then there is one graph, and the value of its one
    bottom component decides (`verifier.checking.recurrence`).
-4. The sets of moves that the states can be reduced to are tried in all combinations, as long as these are not too
+5. The sets of moves that the states can be reduced to are tried in all combinations, as long as these are not too
    many; each gives a graph whose bottom components are decided. The value with all moves possible is one of them.
-5. Otherwise, and where the kernel cannot prove the answer (`provable`), the answer beside that value is not known.
+6. Otherwise, and where the kernel cannot prove the answer (`provable`), the answer beside that value is not known.
    Both are taken as possible, one of them by assumption: bounds stay sound and may be wider than need be.
 
 What the kernel proves holds for rates that change with time and history. Beyond the size of certificates it is not
-asked; there rule 3 holds for such rates too, as all moves keep rates bounded away from 0, and rule 4 is about rates
+asked; there rules 3 and 4 hold for such rates too, as all moves keep rates bounded away from 0; rule 5 is about rates
 that depend on the product state alone, as one matrix does.
 """
 
@@ -36,6 +38,7 @@ import numpy as np
 
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
+from verifier.analysis.robust.recurrent import component_meeting, recurrences
 from verifier.analysis.robust.step import UncertainStep
 from verifier.base.arrays import Ints, Mask
 from verifier.checking.graphs import components, ranges
@@ -56,9 +59,9 @@ class Components:
     Attributes:
         of: (p,) int64, number of the component of each product state, from 0 without gaps; -1 outside.
         can_fail, can_hold: (c,) bool, whether nature can stay and make the formula fail, or hold.
-        fail_assumed, hold_assumed: (c,) bool, where that is only assumed (rule 5).
-        against: for components in which a way of staying gives the formula another value than all ways together:
-            whether it holds then, and the states of such a way, each with those that it leads to.
+        fail_assumed, hold_assumed: (c,) bool, where that is only assumed (rule 6).
+        ways: for a component and whether the formula is to hold, where not all ways of staying together give that:
+            the states of a way that does, each with those that it leads to.
     """
 
     of: Ints
@@ -66,7 +69,7 @@ class Components:
     can_hold: Mask
     fail_assumed: Mask
     hold_assumed: Mask
-    against: Mapping[int, tuple[bool, Mapping[int, frozenset[int]]]]
+    ways: Mapping[tuple[int, bool], Mapping[int, frozenset[int]]]
 
 
 def decided_components(
@@ -82,7 +85,7 @@ def decided_components(
         step: nature's choices.
         proves: whether it can be proven that who stays among some product states meets (violates) the formula; None
             where the rules are proof enough.
-        most_combinations: that rule 4 tries in all, `MOST_COMBINATIONS` if None; with 0 it is left out.
+        most_combinations: that rule 5 tries in all, `MOST_COMBINATIONS` if None; with 0 it is left out.
 
     Raises:
         EngineError, LimitError: from deciding bottom components.
@@ -91,10 +94,28 @@ def decided_components(
     count = int(of.max(initial=-1)) + 1
     can_fail, can_hold, fail_assumed, hold_assumed = (np.zeros(count, dtype=bool) for _ in range(4))
     can_fail[of[REJECT]], can_hold[of[ACCEPT]] = True, True
-    against: dict[int, tuple[bool, Mapping[int, frozenset[int]]]] = {}
+    ways: dict[tuple[int, bool], Mapping[int, frozenset[int]]] = {}
     inner = np.flatnonzero(of >= 0)
     inner = inner[inner > max(ACCEPT, REJECT)]
     rest = _by_kind_of_formula(objective, of, inner, can_fail, can_hold)
+    several = np.unique(of[rest])
+    for number in several[np.bincount(of[rest], minlength=count)[several] > 1].tolist():
+        inside = np.flatnonzero(of == number)
+        obligations = np.unique(objective.product.obligation[inside])
+        found = recurrences(objective, int(obligations[0])) if len(obligations) == 1 else None
+        if found is None:
+            continue
+        for holds, (can, assumed), conjunctions in (
+            (True, (can_hold, hold_assumed), found[0]),
+            (False, (can_fail, fail_assumed), found[1]),
+        ):
+            members = component_meeting(conjunctions, of == number, lambda among: end_components(step, among))
+            if members is not None:
+                can[number] = True
+                ways[number, holds] = dict.fromkeys(members.tolist(), frozenset(members.tolist()))
+            elif proves is not None and not proves(inside, not holds):
+                can[number] = assumed[number] = True
+        rest = rest[of[rest] != number]
     if len(rest):
         rows = step.rows_of(rest)
         own, following = step.owner[rows], step.following[rows]
@@ -108,17 +129,18 @@ def decided_components(
             inside = np.flatnonzero(of == number)
             other, tried = _other_value(objective, step, inside, holds, tried, most)
             if other:
-                against[number] = not holds, other
+                ways[number, not holds] = other
             elif other is None or (proves is not None and not proves(inside, holds)):
                 other = None
                 fail_assumed[number], hold_assumed[number] = holds, not holds
             if other is None or other:
                 can_fail[number] = can_hold[number] = True
-    return Components(of, can_fail, can_hold, fail_assumed, hold_assumed, against)
+    return Components(of, can_fail, can_hold, fail_assumed, hold_assumed, ways)
 
 
-def end_components(step: UncertainStep) -> Ints:
-    """(p,) number of the maximal end component of each state, from 0 without gaps; -1 outside.
+def end_components(step: UncertainStep, among: Mask | None = None) -> Ints:
+    """(p,) number of the maximal end component of each state, from 0 without gaps; -1 outside. `among` says of which
+    states they may consist.
 
     Strongly connected components are cut down to the states that can stay within them, and taken apart again, until
     nothing changes.
@@ -130,6 +152,7 @@ def end_components(step: UncertainStep) -> Ints:
     cyclic: Mask = np.bincount(of)[of] > 1
     cyclic[sources[sources == targets]] = True
     of[~cyclic] = -1
+    of[slice(0) if among is None else ~among] = -1
     order = np.argsort(targets, kind="stable")
     entering = sources[order]
     first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])

@@ -19,7 +19,7 @@ from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.step import greatest_masses, inner_masses
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import EngineError
+from verifier.base.errors import EngineError, NoAnswerError
 
 MOST_ROUNDS = 12
 _ON_THE_WAY = (1.0, 0.5, 0.25, 0.125, 0.0625)
@@ -83,7 +83,7 @@ def _evaluated(objective: Objective, region: Region, masses: Floats) -> list[tup
     count = len(objective.product.start)
     try:
         found = objective.probabilities(rates_of(region, masses))
-    except EngineError:
+    except (EngineError, NoAnswerError):
         if len(masses) == 1:
             return []
         return [each for matrix in masses for each in _evaluated(objective, region, matrix[None])]

@@ -16,7 +16,7 @@ the policy solves the equations of which the optimum is the least solution.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -59,9 +59,14 @@ class Optimum(Objective):
     first: Ints
     behind: Ints
     greatest: bool
-    kept: bool = False
+    kept: bool = field(default=False, kw_only=True)
 
     slopes: ClassVar[bool] = False
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether policies are to reach the target as often as possible: for both ends of a probability."""
+        return True
 
     @property
     def effort(self) -> int:
@@ -84,28 +89,41 @@ class Optimum(Objective):
         Raises:
             NoAnswerError: what staying in some end component means is not known.
         """
-        values = self.skeleton.entry_values(rates)
+        values = self._values(rates)
         used = np.unique(self.skeleton.entry[self.product.edge])
         patterns, kind = np.unique(values[:, used] > 0, axis=0, return_inverse=True)
         parts: list[tuple[Ints, BatchResult]] = []
         size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))
         for number in range(len(patterns)):
             alike = np.flatnonzero(kind.ravel() == number)
-            goal = self._goal(values[alike[0]])
-            if goal.assumed:
-                raise NoAnswerError(
-                    "whether the world can meet what remains of the formula by staying somewhere is not known"
-                )
-            policy = self._best(goal.sure, values[alike[:1]])[0][1]
+            target, begun = self._begin(values[alike[0]])
+            policy = self._best(target, values[alike[:1]], begun)[0][1]
             for low in range(0, len(alike), size):
                 at = alike[low : low + size]
-                for rows, own in self._best(goal.sure, values[at], policy):
-                    parts.append((at[rows], self._told(self._solved(goal.sure, own, values[at[rows]]))))
+                for rows, own in self._best(target, values[at], policy):
+                    parts.append((at[rows], self._told(self._solved(target, own, values[at[rows]]))))
         arrays = {each.name: np.empty((len(values), len(self.product.start))) for each in fields(BatchResult)}
         for rows, part in parts:
             for name, array in arrays.items():
                 array[rows] = getattr(part, name)
         return BatchResult(**arrays)
+
+    def _values(self, rates: Floats) -> Floats:
+        """(M, ..) what policies are best for: the values of the entries first."""
+        return self.skeleton.entry_values(rates)
+
+    def _begin(self, values: Floats) -> tuple[Mask, Ints]:
+        """The states where nothing is to be chosen, and the policy to begin with."""
+        goal = self._goal(values)
+        if goal.assumed:
+            raise NoAnswerError(
+                "whether the world can meet what remains of the formula by staying somewhere is not known"
+            )
+        return goal.sure, self.first[:-1]
+
+    def is_undecided(self, rates: Floats) -> bool:
+        """As `Objective.is_undecided`: whether what staying in some end component means is not known."""
+        return self._goal(self.skeleton.entry_values(rates)).assumed
 
     def bracket(self, rates: Floats, value_error: float) -> Bracket:
         """Proven bounds of the optimum for one family of (bins, predicted, true) rates.
@@ -130,7 +148,7 @@ class Optimum(Objective):
         value, off = (each[0, start] for each in (inner.value, inner.error + inner.representation))
         least, most = np.maximum(value - off, 0), np.minimum(np.maximum(outer, value), 1)
         if not self.greatest:
-            value, least, most = 1 - value, np.maximum(1 - most - ROUNDOFF, 0), np.minimum(1 - least + ROUNDOFF, 1)
+            value, least, most = 1 - value, _complement(most, -np.inf), _complement(least, np.inf)
         return Bracket(value, least, most, self._taken(goal, policy, values), goal.sure)
 
     def settled(self, rates: Floats) -> Optimum:
@@ -149,7 +167,7 @@ class Optimum(Objective):
         of, owner = goal.components.of, self.owner
         leaves = np.zeros(len(owner), dtype=bool)
         leaves[self.behind[there & (of[self.product.indices] != of[owner[self.behind]])]] = True
-        for holds, way in goal.components.against.values():
+        for (_, holds), way in goal.components.ways.items():
             for state, led in way.items() if holds == self.greatest else ():
                 for row in range(*self.first[state : state + 2].tolist()):
                     leaves[row] |= not led.issuperset(self.product.indices[there & (self.behind == row)].tolist())
@@ -217,15 +235,13 @@ class Optimum(Objective):
 
     def _improved(self, target: Mask, policy: Ints, values: Floats) -> Ints:
         """(M, p) a better alternative for each product state where there is one, else that of the policy."""
-        product = self.product
-        weights = values[:, self.skeleton.entry[product.edge]]
         reached = self._solved(target, policy, values).value
-        begun = np.searchsorted(self.sources, np.arange(2, len(self.owner)))
-        worth = np.zeros((len(values), len(self.owner)))
-        if len(begun):
-            worth[:, 2:] = np.add.reduceat(weights * reached[:, product.indices], begun, axis=1)
-        most = np.maximum.reduceat(worth, self.first[:-1], axis=1)
-        gains = (most - reached > _NOISE * most) & ~target
+        worth = self._worth(values, reached)
+        choose = np.maximum if self.wants_more else np.minimum
+        most = choose.reduceat(worth, self.first[:-1], axis=1)
+        with np.errstate(invalid="ignore"):  # what is infinite belongs to the target
+            gains = (np.abs(most - reached) > _NOISE * most) & ~target
+            gains &= (most > reached) == (choose is np.maximum)
         gains[:, :2] = False
         matrix, state = np.nonzero(gains)
         result = np.repeat(policy[None], len(values), axis=0)
@@ -234,6 +250,16 @@ class Optimum(Objective):
         place = np.where(is_best, np.arange(len(self.owner)), len(self.owner))
         result[matrix, state] = np.minimum.reduceat(place, self.first[:-1], axis=1)[matrix, state]
         return result
+
+    def _worth(self, values: Floats, reached: Floats) -> Floats:
+        """(M, r) what each alternative is worth if its states are worth (M, p)."""
+        weights = values[:, self.skeleton.entry[self.product.edge]]
+        begun = np.searchsorted(self.behind, np.arange(2, len(self.owner)))
+        worth = np.zeros((len(values), len(self.owner)))
+        if len(begun):
+            behind = np.where(weights > 0, reached[:, self.product.indices], 0)
+            worth[:, 2:] = np.add.reduceat(weights * behind, begun, axis=1)
+        return worth
 
     def _solved(self, target: Mask, policy: Ints, values: Floats, value_error: float = ROUNDOFF) -> Solution:
         """The probability of reaching the target from each product state under a policy, (M, p)."""
@@ -288,6 +314,11 @@ class Bracket:
     upper: Floats
     taken: Mask
     target: Mask
+
+
+def _complement(end: Floats, outwards: float) -> Floats:
+    """1 - end, rounded outwards where it is rounded."""
+    return np.where(np.isin(end, (0, 1)), 1 - end, np.clip(np.nextafter(1 - end, outwards), 0, 1))
 
 
 def build_optimum(

@@ -2,7 +2,7 @@
 
 *Semantics.* "per_state": every product state, and every draw, may have a matrix of its own. That is more freedom
 than the truth has, so the bounds hold for it; they are exact for this freedom unless they say `conservative`. They
-hold for rates that change with time, too, except, beyond the size of certificates, where rule 4 of `robust_graph`
+hold for rates that change with time, too, except, beyond the size of certificates, where rule 5 of `robust_graph`
 decided a component.
 "shared_matrix": one matrix holds throughout. Where a single matrix attains the bounds for every state, both semantics
 have the same bounds; elsewhere branch and bound brings them closer together (`shared_matrix`).

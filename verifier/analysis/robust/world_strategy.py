@@ -7,6 +7,7 @@ under these choices is an ordinary one, on which any engine can compute the prob
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,14 +28,15 @@ class WorldStrategy:
 
     Attributes:
         chain: under its choices, with the one initial state.
-        choice: (k,) int64, for each state of the chain the number of a choice of the process; of several the first.
+        choices: for each state of the chain the numbers of the choices of the process that it takes.
         state: (k,) int64, the state of the process that it is a copy of.
-        visits: (k,) how often it is expected to be visited until the world has won or lost.
+        visits: (k,) how often it is expected to be visited until the world has won or lost; infinite where it has won
+            and goes on to decide.
         options: (k,) int64, between how many choices the world could choose there.
     """
 
     chain: MarkovChain
-    choice: Ints
+    choices: tuple[tuple[int, ...], ...]
     state: Ints
     visits: Floats
     options: Ints
@@ -85,11 +87,9 @@ def world_strategy(
     matrix.sum_duplicates()
     matrix.sort_indices()
     state = np.concatenate([product.state, np.arange(n)])[met]
-    chosen = np.concatenate([np.full(p, -1, dtype=np.int64), first])
-    within = np.flatnonzero(taken)
-    # Of several alternatives the first: they are numbered as the choices of their state.
-    chosen[owner[within][::-1]] = (within - objective.first[owner[within]])[::-1]
-    chosen[2:p] += choices.choice_starts[product.state[2:]]
+    begun = np.concatenate([choices.choice_starts[product.state], first])[met]
+    within = [np.flatnonzero(taken[low:high]) for low, high in itertools.pairwise(objective.first.tolist())]
+    chosen = [within[node] if node < p else np.zeros(1, dtype=np.int64) for node in met.tolist()]
     chain = MarkovChain(
         matrix.indptr.astype(np.int64),
         matrix.indices.astype(np.int64),
@@ -100,7 +100,10 @@ def world_strategy(
     )
     won = np.concatenate([bracket.target, np.ones(n, dtype=bool)])[met]
     options = np.concatenate([np.diff(objective.first), np.ones(n, dtype=np.int64)])[met]
-    return WorldStrategy(chain, chosen[met], state, _visits(chain, won), options)
+    visits = _visits(chain, won)
+    visits[won & (met < p)] = np.inf
+    numbers = tuple(tuple((low + own).tolist()) for low, own in zip(begun.tolist(), chosen, strict=True))
+    return WorldStrategy(chain, numbers, state, visits, options)
 
 
 def _visits(chain: MarkovChain, over: Mask) -> Floats:

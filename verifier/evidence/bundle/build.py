@@ -31,8 +31,8 @@ from verifier.evidence.bundle.system import files_named, unpacked_inputs
 from verifier.evidence.bundle.writing import check_target, write_bundle
 from verifier.evidence.consistency import check_document
 from verifier.language.specs import read_spec
-from verifier.study.case import Study, clock_of
-from verifier.study.options import RunOptions
+from verifier.study.case import Study
+from verifier.study.options import RunOptions, clock_of
 from verifier.study.scenarios import refuse_others
 from verifier.systems.model_parts import files_of
 from verifier.systems.reader import read_model

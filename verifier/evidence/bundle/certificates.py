@@ -30,9 +30,9 @@ from verifier.chains.filled import filled_counts
 from verifier.evidence.bundle.layout import certificate_file
 from verifier.evidence.differences import MOST, differing
 from verifier.evidence.findings import Finding, Kind
-from verifier.study.case import Study, clock_of
+from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
-from verifier.study.options import RunOptions
+from verifier.study.options import RunOptions, clock_of
 
 
 class Proven(NamedTuple):

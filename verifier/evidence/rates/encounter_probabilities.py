@@ -70,19 +70,24 @@ def unwanted(requirement: RequirementResult, event: Event | None) -> Event:
     """Which event is meant: the one that is named, or the one that the target is about.
 
     Raises:
-        UsageError: no target, and no event named.
+        UsageError: no target, and no event named; an event that is least probable at the end that was asked for.
     """
     if not requirement.is_plain:
         message = f"{requirement.name} asks {requirement.asked}: rates are of events, whose probability a formula has"
         raise UsageError(message)
-    if event is not None:
-        return event
-    if requirement.target is None:
+    if event is None and requirement.target is None:
         raise UsageError(
             f"{requirement.name} has no target, so it does not say what is unwanted\n"
             "  hint: --event violated, or --event satisfied"
         )
-    return "satisfied" if requirement.is_upper else "violated"
+    chosen: Event = event or ("satisfied" if requirement.is_upper else "violated")
+    if requirement.asked == ("Pmax" if chosen == "violated" else "Pmin"):
+        worse = "Pmin" if chosen == "violated" else "Pmax"
+        raise UsageError(
+            f"{requirement.name} asks {requirement.asked}: where the world decides, '{chosen}' is most probable at "
+            f"{worse}; ask that"
+        )
+    return chosen
 
 
 def chances(requirement: RequirementResult, event: Event) -> tuple[Chance, ...]:

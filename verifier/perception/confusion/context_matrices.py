@@ -7,11 +7,14 @@ items are in no rate of a context.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
+from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counts import ContextCounts, Sequences
 from verifier.perception.confusion.matrices import ConfusionMatrices, Memory
 from verifier.perception.confusion.tally import summed
@@ -21,6 +24,40 @@ from verifier.perception.settings import EmptyContexts
 def followed(found: ContextCounts) -> NDArray[np.bool_]:
     """(true,) whether a track of some item with that label is known."""
     return np.asarray(found.counts[0, :, :-1].any(axis=(0, 1, 2)))
+
+
+def persistent(found: ContextCounts, longest: int) -> ContextCounts:
+    """What bounds rest on if an error may persist for so many frames, at whatever rates: the items after a right
+    outcome or none. Those after wrong ones are in no rate, so that nothing is known of these contexts.
+
+    Raises:
+        UsageError: the counts are not by runs, or no such length.
+    """
+    if found.contexts.kind != "run":
+        raise UsageError(f"--persist needs counts by run, and these are by {found.contexts}: count --memory run:L")
+    contexts, cap = Contexts("persist", longest), found.contexts.cap
+    number = np.array([0] * (cap + 1) + [contexts.count] * (cap + 1))  # start and right; wrong and untracked
+    counts = np.zeros((*found.counts.shape[:2], contexts.count + 1, *found.counts.shape[3:]), dtype=np.int64)
+    for context, to in enumerate(number.tolist()):
+        counts[:, :, to] += found.counts[:, :, context]
+    tally = found.tally
+    if tally is not None:
+        index = tally.index.copy()
+        index[:, 1] = index[:, 1] // found.per_bin * (contexts.count + 1) + number[index[:, 1] % found.per_bin]
+        tally = summed(index, tally.counts)
+    return replace(found, contexts=contexts, counts=counts, tally=tally, tests=())
+
+
+def longest_run(found: ContextCounts, columns: Sequence[int]) -> tuple[int, bool]:
+    """The longest run of errors that counts by run show of these true labels, and whether it may be longer."""
+    cap = found.contexts.cap
+    for length in range(cap, 0, -1):
+        own = found.counts[0, :, cap + length][:, :, list(columns)]
+        if own.any():
+            right = sum(int(own[:, column, at].sum()) for at, column in enumerate(columns))
+            again = bool(own.sum() > right)
+            return length + again, again and length == cap
+    return int(found.counts[0, :, : cap + 1].any()), False
 
 
 def divided_matrices(matrices: ConfusionMatrices, found: ContextCounts, policy: EmptyContexts) -> ConfusionMatrices:

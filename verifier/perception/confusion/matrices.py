@@ -250,6 +250,8 @@ class ConfusionMatrices:
             elif not held[at, column] or memory.policy != "error":
                 donor = memory.donor(own[at, :, :, column], context)
                 counts[at, context, :, column] = (whole[at] if donor is None else own[at, donor])[:, column]
+        for label in np.flatnonzero(memory.followed & (memory.contexts.kind == "persist")):
+            counts[:, -1, :, label] = np.arange(size) == label  # what lasted so long lasts no longer
         return counts.reshape(self.counts.shape), filled.reshape(-1, size)
 
     def filled_from(self, index: int, column: int) -> str:

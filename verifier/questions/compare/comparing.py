@@ -39,10 +39,10 @@ from verifier.questions.compare.reach import about, reaches
 from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
 from verifier.questions.compare.tables import Configuration, Drawn, SpecComparison
-from verifier.study.case import Case, Study, clock_of
+from verifier.study.case import Case, Study
 from verifier.study.collection import CheckedCase, Judging, collected
 from verifier.study.inputs import read_inputs
-from verifier.study.options import MIX_ELSEWHERE, RunOptions
+from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.points import Point
 from verifier.study.provenance import (
     grid_remarks,
@@ -56,6 +56,7 @@ from verifier.study.provenance import (
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult, RunInput, engines_over
 from verifier.study.scenarios import Grid, refuse_others
+from verifier.systems.model import SystemModel
 
 Job: TypeAlias = "tuple[str, Case]"
 Progress: TypeAlias = Callable[[Sequence[Job]], Iterable[Job]]
@@ -96,6 +97,7 @@ def compare(
     asked: CompareOptions,
     options: RunOptions = RunOptions(),
     progress: Progress = iter,
+    system: SystemModel | None = None,
 ) -> CompareResult:
     """Compare every planner with every detector under every spec.
 
@@ -106,6 +108,7 @@ def compare(
         options: see `RunOptions`; the same for all. Its `confidence` says what is drawn, and its `verdict_from`
             whether the confidence bounds or the measured matrices are compared with the targets.
         progress: wraps the chains to be checked (of one spec at a time), for a progress bar.
+        system: as in `verify_spec`; the specs all name its file.
 
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
@@ -124,7 +127,7 @@ def compare(
     if options.verdict_from == "interval":
         raise UsageError("verdicts of a comparison come from the confidence bounds or from the point")
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
-        tasks = [_Task.of(spec, detectors, asked, options) for spec in specs]
+        tasks = [_Task.of(spec, detectors, asked, options, system) for spec in specs]
         checks = sum(len(task.grid.requirements) * len(task.grid.blocks) for task in tasks) * len(detectors)
         with clock_of(options, checks).running("the comparison"):
             data = [each.data() for each in tasks]
@@ -193,10 +196,15 @@ class _Task:
 
     @classmethod
     def of(
-        cls, spec: str | Path, detectors: Mapping[str, str | Path], asked: CompareOptions, options: RunOptions
+        cls,
+        spec: str | Path,
+        detectors: Mapping[str, str | Path],
+        asked: CompareOptions,
+        options: RunOptions,
+        system: SystemModel | None,
     ) -> _Task:
         """Read the files."""
-        inputs = {name: read_inputs(spec, path, options) for name, path in detectors.items()}
+        inputs = {name: read_inputs(spec, path, options, system) for name, path in detectors.items()}
         first = Study.of(next(iter(inputs.values())), options)
         refuse_others(first.requirements, "verify compare", first.inputs.model)
         studies = {name: first.with_inputs(files) for name, files in inputs.items()}
