@@ -261,7 +261,7 @@ def check(kind, count, seed, folder, *, hidden):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in GIVEN])
 def test_an_edited_document_is_refused_or_says_the_same(kind, tmp_path):
-    assert check(kind, 12, 3, tmp_path, hidden=False) >= 2  # of the edits that are any; accepted are none that say another thing
+    assert check(kind, 12, 3, tmp_path, hidden=False) >= 2  # some edits change nothing
 
 
 @pytest.mark.parametrize("kind", KINDS)
