@@ -175,7 +175,7 @@ def _used(case: Case) -> tuple[Mask, Mask]:
         return holds, decides
     values: dict[str, Ints] = {name: value[going] for name, value in skeleton.valuations.items()}
     row = skeleton.entry_row[skeleton.entry[skeleton.indptr[going]]]
-    possible = skeleton.channel.told_weights(np.ones_like(case.counts, dtype=np.float64))[row] > 0
+    possible = skeleton.channel.possible[row]
     for column, observation in enumerate(skeleton.channel.observations):
         view = view_of(system, planner, observation, values, len(going))
         undecided = possible[:, column]

@@ -111,6 +111,12 @@ class Channel:
     def _doubles(self) -> NDArray[np.float64]:
         return np.array(self.motion, dtype=np.float64)
 
+    @cached_property
+    def possible(self) -> NDArray[np.bool_]:
+        """(rows, observations) what may be told where no rate is 0."""
+        bins = int(self.bins.max(initial=0)) + 1
+        return self.told_weights(np.ones((bins, len(self.labels), len(self.labels)))) > 0
+
     def moved_by(self, motion: NDArray[Any]) -> Channel:
         """The same where the world draws with these (rows, outcomes) chances."""
         return self if motion.shape[1] == 1 else replace(self, motion=motion)
@@ -147,7 +153,6 @@ class Channel:
         Returns:
             (..., rows, observations), each row summing to 1.
         """
-        by_column = np.swapaxes(rates, -1, -2)
         shape = (*rates.shape[:-3], len(self.bins), len(self.observations))
         weights: NDArray[Any] = np.zeros(shape, dtype=rates.dtype)
         weights[..., 0] = 1
@@ -157,7 +162,7 @@ class Channel:
             for draw in range(self.bins.shape[1])
         ]
         for draw, (bins, columns) in enumerate(zip(self.bins.T, self.columns.T, strict=True)):
-            drawn = by_column[..., bins, columns, :]
+            drawn = np.swapaxes(rates, -1, -2)[..., bins, columns, :]
             extended = np.zeros_like(weights)
             reached: set[int] = set()
             for before in possible:
@@ -346,8 +351,7 @@ def _identities(matrices: ConfusionMatrices, standing: Standing, places: NDArray
 
 def _shares_bin(bins: NDArray[np.int64], j: int, others: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Rows in which one of `others`, (rows, objects), stands in the bin of object `j`."""
-    shares: NDArray[np.bool_] = ((bins == bins[:, [j]]) & others).any(axis=1)
-    return shares
+    return np.asarray(((bins == bins[:, [j]]) & others).any(axis=1), dtype=bool)
 
 
 def _first_in_bin(bins: NDArray[np.int64], j: int, kind: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -189,8 +189,7 @@ class _Branches:
         names = _names(plain)
         texts = tuple(plain.observations[old] | _told_facts(plain, names, tags, kept) for old, kept in found)
         channel = replace(plain, observations=texts, told=told, then=then)
-        ones = np.ones((int(plain.bins.max(initial=0)) + 1, len(plain.labels), len(plain.labels)))
-        return cls(channel, observation, right, channel.told_weights(ones) > 0, who, names)
+        return cls(channel, observation, right, channel.possible, who, names)
 
 
 def _after_reports(

@@ -119,7 +119,7 @@ def where_possible(scene: Scene, moved: Codes, values: Mapping[str, Ints], distr
         moved = _as_the_first(moved.reshape(shape), np.broadcast_to(can, shape), 2).reshape(count, -1)
     if count and scene.comes_and_goes:
         channel, row = scene.channel_at(values, np.zeros(count, dtype=bool), distribution)
-        can = channel.told_weights(np.ones_like(scene.matrices.counts, dtype=np.float64))[row] > 0
+        can = channel.possible[row]
         moved = _as_the_first(moved.reshape(shape), np.broadcast_to(can[:, :, None], shape), 1).reshape(count, -1)
     return moved
 

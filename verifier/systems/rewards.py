@@ -133,9 +133,7 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
     row = skeleton.entry_row[skeleton.entry[skeleton.indptr[moving]]]
     if not asks:
         return Gains(skeleton, moving, np.full(len(moving), sure), *_gained(skeleton, node, path, values, row))
-    counts = np.ones((len(channel.labels),) * 2)
-    bins = int(channel.bins.max(initial=0)) + 1
-    possible = channel.told_weights(np.broadcast_to(counts, (bins, *counts.shape)))[row] > 0
+    possible = channel.possible[row]
     parts = []
     for each in actions(system, planner, channel.observations, values, len(moving)):
         of_those = np.flatnonzero(possible[each.where, each.observation])

@@ -52,7 +52,7 @@ def interval_figure(result: CollisionResult) -> Figure:
     figure, axes = _panels(len(items), len(shown), 4.3, 2.7)
     for row, (policy, each) in enumerate(items):
         for column, speed in enumerate(shown):
-            _intervals(axes[row][column], result, each, speed)
+            _intervals(axes[row][column], each, speed)
             axes[row][column].set_title(
                 f"{one_line(each.map.title)}, {_braking(policy)}, {_speed(result, speed)}",
                 fontsize="small",
@@ -207,7 +207,7 @@ def _label_grid(axes: np.ndarray, result: CollisionResult) -> None:
         axis.set_ylabel("reported distance y (m)", fontsize="small")
 
 
-def _intervals(axis: Axes, result: CollisionResult, found: DetectorResult, speed: float) -> None:
+def _intervals(axis: Axes, found: DetectorResult, speed: float) -> None:
     chart, sure = found.map, found.confidence
     v = int(np.flatnonzero(chart.grid.speeds_mps == speed)[0])
     distances = chart.grid.distances_m
