@@ -126,7 +126,7 @@ class _Asking:
         """What is said of an infinite value."""
         if self._finite.all():
             return None
-        may = "cannot make it hold surely" if not self._greatest else "can keep it from holding"
+        may = "cannot make it hold with probability 1" if not self._greatest else "can keep it from holding"
         return f"'{self._requirement.formula_text}' is infinite where the world {may}"
 
     def _told(self, memory: int | None, *, exact: bool, negated: bool = False) -> CheckedValues:

@@ -229,8 +229,10 @@ class Optimum(Objective):
             same = (better == own).all(axis=1)
             if same.any():
                 found.append((rows[same], own))
-            others, kind = np.unique(better[~same], axis=0, return_inverse=True)
-            pending += [(rows[~same][kind.ravel() == k], other) for k, other in enumerate(others)]
+            others: dict[bytes, list[int]] = {}
+            for place in np.flatnonzero(~same).tolist():
+                others.setdefault(better[place].tobytes(), []).append(place)
+            pending += [(rows[places], better[places[0]]) for places in others.values()]
         raise EngineError(f"no best policy was found in {MOST_ROUNDS} rounds")
 
     def _improved(self, target: Mask, policy: Ints, values: Floats) -> Ints:
