@@ -1,5 +1,6 @@
 """Options and fixtures of the whole suite."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-for profile, examples in (("plain", 40), ("slow", 300)):
+for profile, examples in (("plain", 25), ("slow", 300)):
     settings.register_profile(
         profile, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
     )
@@ -24,12 +25,24 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
+    met = Counter()
+    for item in items:
+        share = item.get_closest_marker("every")
+        if share is not None and met[item.nodeid.partition("[")[0]] % share.args[0]:
+            item.add_marker("slow")
+        met[item.nodeid.partition("[")[0]] += 1
     for marker in ("slow", "benchmark"):
         if not config.getoption(f"--{marker}"):
             skip = pytest.mark.skip(reason=f"runs with --{marker}")
             for item in items:
                 if marker in item.keywords:
                     item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def thorough(pytestconfig) -> bool:
+    """Whether the slow suite runs: a test that loops over cases then takes all of them, and otherwise some."""
+    return bool(pytestconfig.getoption("--slow"))
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 Each data set is a file of matrices, counted drive by drive from a detector whose rates differ between drives. Sets of
 drives are alike, so the true matrix is the mean of the law, and the probability of each system follows from it by a
-formula written here. `--slow` runs 300 data sets for each law; the plain suite some twenty.
+formula written here. `--slow` runs 300 data sets for each law; the plain suite ten.
 """
 
 import json
@@ -142,12 +142,12 @@ def covered(folder, storm, system, law, data_sets, **settings):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_bounds_hold_the_true_probability(system, tmp_path, storm):
-    share, width, tier = covered(tmp_path, storm, system, LAWS[2], 20)
+    share, width, tier = covered(tmp_path, storm, system, LAWS[2], 10)
     assert tier == "independent_drives"
     assert share >= 0.94
     assert width < 0.9  # they say something
     # The same data taken for independent items: a test that could not fail would be none.
-    share, _, tier = covered(tmp_path, storm, system, LAWS[2], 12, assume_independent_items=True)
+    share, _, tier = covered(tmp_path, storm, system, LAWS[2], 6, assume_independent_items=True)
     assert tier == "independent_items"
     assert share < 0.94
 

@@ -5,9 +5,11 @@ import importlib
 import os
 import pkgutil
 import re
+import runpy
 import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -47,7 +49,7 @@ def test_the_readmes_python_runs(monkeypatch, capsys):
     assert capsys.readouterr().out == "violated 0.196203\n"
 
 
-def test_the_readmes_other_commands_run(monkeypatch, tmp_path):
+def test_the_readmes_other_commands_run(monkeypatch, tmp_path, thorough):
     blocks = re.findall(r"```sh\n(verify .*?)```", README, flags=re.DOTALL)
     assert len(blocks) == 1
     monkeypatch.chdir(ROOT)
@@ -55,7 +57,7 @@ def test_the_readmes_other_commands_run(monkeypatch, tmp_path):
         words = shlex.split(block)
         place = words.index("figure8.png")
         words[place] = str(tmp_path / "figure8.png")
-        main(words[1:])
+        main([*words[1:], *([] if thorough else ["--draws", "200"])])
     assert (tmp_path / "figure8.png").stat().st_size > 10_000
 
 
@@ -95,18 +97,62 @@ def test_there_are_examples_and_they_are_numbered_from_one():
     assert [int(path.name[:2]) for path in EXAMPLES] == list(range(1, len(EXAMPLES) + 1))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_examples_print_what_they_promise(path, tmp_path):
-    _, _, promised = path.read_text().partition("# Expected output:\n")
-    expected = "".join(line.removeprefix("#").removeprefix(" ") for line in promised.splitlines(keepends=True))
+def promised(path):
+    text = path.read_text().partition("# Expected output:\n")[2]
+    return "".join(line.removeprefix("#").removeprefix(" ") for line in text.splitlines(keepends=True))
+
+
+def run_alone(path, folder):
+    """Standard output of a script that is run as a reader would run it, in a folder of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    found = subprocess.run(
-        [sys.executable, str(path)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
-    )
+    found = subprocess.run([sys.executable, str(path)], cwd=folder, env=environment, capture_output=True, text=True)
     assert found.stderr == ""
-    assert found.stdout == expected
-    assert expected.strip()
+    assert list(folder.iterdir()) == []
+    return found.stdout
+
+
+IN_FULL = ("01_car_and_pedestrian.py", pytest.param("13_how_much_haze.py", marks=pytest.mark.slow))
+
+
+@pytest.mark.parametrize("name", IN_FULL)
+def test_examples_run_as_scripts(name, tmp_path):
+    path = ROOT / "examples" / name
+    assert promised(path).strip()
+    assert run_alone(path, tmp_path) == promised(path)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in EXAMPLES if path.name[:2] not in ("01", "13")], ids=lambda path: path.name
+)
+def test_examples_print_what_they_promise(path, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("error", RuntimeWarning)
+        runpy.run_path(str(path), run_name="__main__")
+    printed = capfd.readouterr()
+    assert printed.err == ""
+    assert printed.out == promised(path)
+    assert promised(path).strip()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_example_of_haze_with_few_scenes(tmp_path):
+    """A tenth of the example's scenes, whose full run takes a minute: the same rows with other numbers."""
+    full, few = ROOT / "examples/13_how_much_haze.py", tmp_path / "few" / "example.py"
+    few.parent.mkdir()
+    few.write_text(
+        full.read_text().replace("SCENES, WIDTH, HEIGHT, HORIZON = 120,", "SCENES, WIDTH, HEIGHT, HORIZON = 12,")
+    )
+    assert few.read_text() != full.read_text()
+    (tmp_path / "run").mkdir()
+    rows, expected = (
+        [line[:20] for line in text.partition("\n\n")[0].splitlines()]
+        for text in (run_alone(few, tmp_path / "run"), promised(full))
+    )
+    assert rows == expected
+    assert len(rows) == 6
 
 
 def modules():

@@ -30,7 +30,7 @@ def test_faults_are_single_tokens_of_what_computes(monkeypatch):
 def test_every_module_of_the_parts_has_tests_that_exist(root):
     for name, tests in mutation_run.modules().items():
         assert (root / name).exists()
-        assert all((root / test).exists() for test in tests), name
+        assert all((root / test).exists() for each in tests for test in each), name
     assert mutation_run.BOUNDS.keys() <= mutation_run.modules().keys()
 
 

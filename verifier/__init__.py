@@ -63,7 +63,8 @@ def with_planner(
     asks: Sequence[str] = (),
     memory: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> SystemModel:
-    """A system model with one more planner, written in Python; `run` and `markov_chain` take it as `system`.
+    """A system model with one more planner, written in Python; `run`, `markov_chain`,
+    `explain`, `require` and `compare` take it as `system`.
 
     Args:
         system: file of the model (.toml), or what this function gave.
@@ -95,7 +96,7 @@ def markov_chain(spec: File, cm: File, *, system: SystemModel | None = None, **c
     from verifier.study.options import RunOptions
     from verifier.systems.skeleton import world_decides
 
-    options = settings_from(RunOptions, choices)
+    options = settings_from(RunOptions, choices).by_default()
     study = Study.of(read_inputs(spec, cm, options, system), options)
     found = model_of(study)
     if isinstance(found, DecisionProcess):
@@ -103,11 +104,11 @@ def markov_chain(spec: File, cm: File, *, system: SystemModel | None = None, **c
     return found
 
 
-def explain(spec: File, cm: File, **choices: Any) -> ExplainResult:
+def explain(spec: File, cm: File, *, system: SystemModel | None = None, **choices: Any) -> ExplainResult:
     """How the requirements of a spec fail, what that depends on, what to fix first (`verify explain`).
 
     Args:
-        spec, cm: as for `run`.
+        spec, cm, system: as for `run`.
         choices: as the options of `verify explain`, such as `record="record.csv"`.
     """
     from verifier.base.keywords import settings_from
@@ -115,14 +116,16 @@ def explain(spec: File, cm: File, **choices: Any) -> ExplainResult:
     from verifier.questions.settings import ExplanationSettings
 
     asked = settings_from(ExplanationSettings, {"spec": spec, "cm": cm, **choices})
-    return explain_spec(asked.spec, asked.cm, asked.options, asked.explanation, asked.record)
+    return explain_spec(asked.spec, asked.cm, asked.options, asked.explanation, asked.record, system=system)
 
 
-def require(spec: File, cm: File, requirement: str, **choices: Any) -> RequireResult:
+def require(
+    spec: File, cm: File, requirement: str, *, system: SystemModel | None = None, **choices: Any
+) -> RequireResult:
     """The least recall with which the system meets a requirement (`verify require`).
 
     Args:
-        spec, cm: as for `run`; every search starts from the rates of the matrices.
+        spec, cm, system: as for `run`; every search starts from the rates of the matrices.
         requirement: its name.
         choices: as the options of `verify require`, such as `mode="factor"`, `target=">= 0.99"`, `box=True`.
     """
@@ -132,15 +135,18 @@ def require(spec: File, cm: File, requirement: str, **choices: Any) -> RequireRe
     from verifier.questions.settings import RequirementSettings
 
     asked = settings_from(RequirementSettings, {"spec": spec, "cm": cm, "requirement": requirement, **choices})
-    return asked_for(asked.spec, asked.cm, question_of(asked), asked.run_options)
+    return asked_for(asked.spec, asked.cm, question_of(asked), asked.run_options, system=system)
 
 
-def compare(specs: Files, detectors: Mapping[str, File], **choices: Any) -> CompareResult:
+def compare(
+    specs: Files, detectors: Mapping[str, File], *, system: SystemModel | None = None, **choices: Any
+) -> CompareResult:
     """Which planner and which detector, and how sure that is (`verify compare`).
 
     Args:
         specs: one or several, of different names.
         detectors: name -> confusion matrices.
+        system: as for `run`.
         choices: as the options of `verify compare`, such as `planner="all"`, `pareto="stops,arrives"`.
     """
     from verifier.base.keywords import settings_from
@@ -152,7 +158,7 @@ def compare(specs: Files, detectors: Mapping[str, File], **choices: Any) -> Comp
     files = tuple(f"{name}={path}" for name, path in detectors.items())
     asked = settings_from(ComparisonSettings, {"spec": specs, "cm": files, **choices})
     baseline = None if asked.baseline is None else read_baseline(asked.baseline)
-    return compared(asked.spec, detectors, compare_options(asked, baseline), asked.options)
+    return compared(asked.spec, detectors, compare_options(asked, baseline), asked.options, system=system)
 
 
 def count(annotations: File, detections: File, format: str, **choices: Any) -> ConfusionCounts:  # noqa: A002

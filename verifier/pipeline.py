@@ -28,7 +28,7 @@ from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
 from verifier.language.specs.specification import expand_lets
-from verifier.study.case import Case, Study, clock_of
+from verifier.study.case import Case, Study
 from verifier.study.collection import (
     CheckedCase,
     Judging,
@@ -39,10 +39,11 @@ from verifier.study.collection import (
     with_plans,
 )
 from verifier.study.expecting import answers_of
+from verifier.study.free import free_bounds
 from verifier.study.inputs import read_inputs
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.optima import optima_of
-from verifier.study.options import RunOptions
+from verifier.study.options import RunOptions, clock_of
 from verifier.study.profile import Profile, profiles
 from verifier.study.provenance import (
     case_remarks,
@@ -82,6 +83,7 @@ def verify_spec(
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
+    options = options.by_default()
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
         return verified(Study.of(read_inputs(spec_path, confusion_path, options, system), options), storm, progress)
 
@@ -137,6 +139,10 @@ def checked_study(
             found = profiles(study, study.data)
     else:
         found = profiles(study, None)
+    if study.options.dependence_free:
+        with clock.running("bounds whatever the dependence: --horizon bounds their size. They"):
+            free = tuple(map(free_bounds, progress([each.case for each in cases])))
+        cases = tuple(replace(each, free=own) for each, own in zip(cases, free, strict=True))
     return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered, found)
 
 
@@ -211,9 +217,10 @@ def _whatever_predicted(
 
 def _whatever(case: Case, number: int, found: TwoEngineValues) -> tuple[Literal[0, 1] | None, ...]:
     """Only what is 0 or 1 with the given matrices can be; rounded transitions are no probabilities of the system.
-    Where steps are counted there is no product to tell."""
-    told = case.study.requirements[number].is_plain and not found.counted and case.study.options.decimals is None
-    if not told or not np.isin(found.probability, (0, 1)).any():
+    Where steps are counted there is no product to tell, and errors that last no longer are an assumption."""
+    options = case.study.options
+    told = case.study.requirements[number].is_plain and not found.counted and options.decimals is None
+    if options.persist is not None or not told or not np.isin(found.probability, (0, 1)).any():
         return (None,) * len(found.probability)
     bounds = any_dependence(case.objective(number), case.study.measured)
     return tuple(low if low == high else None for low, high in bounds.tolist())
@@ -305,10 +312,11 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
                 ],
                 study.data,
                 study.tests,
+                study.divided,
             ),
             *(requirement.remark for requirement in checked.unanswered),
         ),
-        matrices=matrices_record(inputs.confusion),
+        matrices=matrices_record(inputs.confusion, study.divided),
         channel=Channel(classes=study.tests),
         unanswered=checked.unanswered,
     )
@@ -321,6 +329,8 @@ def require_one_case(study: Study) -> None:
             f"one chain is exported at a time, and {len(study.cases)} were asked for: name one planner, one "
             "environment and one value of each swept constant"
         )
+    if study.options.initial_context == "counted":
+        raise UsageError("a chain is exported with one context at each initial state: --initial-context start")
 
 
 def model_of(study: Study) -> Model:

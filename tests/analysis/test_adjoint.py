@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from random_ltl import formulas
 from small_objectives import channel_of, objective_of, random_objective, random_rates
@@ -216,7 +216,6 @@ def test_finite_differences_on_random_objectives(draws, zero):
         check_against_differences(objective, random_rates(rng, 2, 3, zero), rng)
 
 
-@settings(max_examples=40)
 @given(formulas(depth=2), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5]), st.integers(1, 2))
 @example(Temporal("F", (Name("a"),)), 48, 0.5, 2)  # the cell that opens a bottom component is the one that reaches it
 def test_finite_differences_for_random_formulas(formula, seed, zero, draws):
@@ -366,6 +365,7 @@ def drawn_chain(rng, formula, draws):
     return objective_of(channel, following, row, true_in, formula, (0,), (4,)), true_in
 
 
+@pytest.mark.every(3)
 # With two draws Storm needs minutes for most formulas.
 @pytest.mark.parametrize(
     ("formula", "asked", "draws"),

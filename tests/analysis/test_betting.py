@@ -158,7 +158,6 @@ def pooled(laws):
     return hits / items if items else Fraction(0)
 
 
-@settings(max_examples=40)
 @given(OUTCOMES, st.integers(1, 3))
 def test_property_2_the_mean_capital_at_the_true_rate_is_1(law, drives):
     rate = pooled([law])
@@ -167,7 +166,6 @@ def test_property_2_the_mean_capital_at_the_true_rate_is_1(law, drives):
     assert mean / len(law) ** drives == 1
 
 
-@settings(max_examples=40)
 @given(st.lists(OUTCOMES, min_size=1, max_size=3))
 def test_property_4_drives_of_different_laws_give_no_more(laws):
     rate = pooled(laws)
@@ -176,7 +174,7 @@ def test_property_4_drives_of_different_laws_give_no_more(laws):
     assert sum(plain_capital(each, 4, rate) for each in outcomes) / len(outcomes) <= 1
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 3)  # each is a loop over all outcomes
 @given(OUTCOMES, st.integers(1, 3), st.integers(3, 60))
 def test_properties_2_and_3_the_chance_of_an_end_above_the_rate_exactly(law, drives, odds):
     rate = pooled([law])
@@ -197,7 +195,6 @@ def test_properties_2_and_3_the_chance_of_an_end_above_the_rate_exactly(law, dri
     assert Fraction(above_and_covered, len(outcomes)) <= Fraction(1, odds)
 
 
-@settings(max_examples=40)
 @given(OUTCOMES, drive_tables(most_drives=3, most_items=4))
 def test_property_5_capital_is_a_martingale_over_drives(law, table):
     rate, (before, _) = pooled([law]), table

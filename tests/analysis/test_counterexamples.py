@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_objectives import channel_of, drawing_twins, objective_of, random_objective, random_rates
 from violating_runs import counterexamples
@@ -260,7 +260,6 @@ def paths_by_force(objective, rates, start, formula_fails, depth):
 FORMULAS = ["G p", "F q", "p U q", "G (p -> X q)", "(G p) | F q", "G F p", "F G q", "X X q"]
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FORMULAS), st.booleans(), st.integers(1, 2), st.booleans())
 def test_the_most_probable_runs_are_those_among_all_paths(seed, formula, satisfying, draws, moving):
     rng = np.random.default_rng(seed)
@@ -288,7 +287,6 @@ def test_the_most_probable_runs_are_those_among_all_paths(seed, formula, satisfy
         assert found.covered == pytest.approx(1, rel=1e-9)
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FORMULAS), st.booleans())
 def test_ways_to_lose_it_are_full_paths_put_together(seed, formula, satisfying):
     rng = np.random.default_rng(seed)
@@ -394,7 +392,6 @@ def masked(monkeypatch):
     return use
 
 
-@settings(max_examples=80)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FORMULAS), st.booleans(), st.booleans())
 def test_every_run_is_replayed(seed, formula, satisfying, whole):
     rng = np.random.default_rng(seed)

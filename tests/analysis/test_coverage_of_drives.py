@@ -115,6 +115,7 @@ GRID = list(product((0.5, 0.9, 0.99, 0.999, 0.9999), (0, 0.05, 0.1, 0.3), (5, 10
 KINDS = ("even", "lognormal", "half", "sparse", "informative")
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("sizes", KINDS)
 def test_the_default_bounds_hold_in_every_cell(sizes):
     """B as seen, one chance; 400 data sets in a cell."""

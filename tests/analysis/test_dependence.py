@@ -10,7 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 from counting_scenes import BINS, TWO_METRES
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest, kstest
@@ -124,7 +124,6 @@ def test_without_a_miss_there_is_nothing_to_follow():
 TRACK = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=4)
 
 
-@settings(max_examples=30)
 @given(st.lists(TRACK, min_size=1, max_size=2))
 def test_mean_and_p_value_agree_with_enumeration(tracks):
     # Every row has a stratum and a level from 0 to 2; frames follow each other. All permutations within strata.

@@ -23,6 +23,7 @@ FORMULAS = [*SIMPLE, *RECURRENT]
 UNPROVEN = Effort(certificates=False)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize("draws", [1, 2])
 def test_probabilities_derivatives_and_jumps_are_those_of_a_known_draw(formula, draws):
@@ -49,6 +50,7 @@ def test_probabilities_derivatives_and_jumps_are_those_of_a_known_draw(formula, 
             assert one.probabilities(changed[None]).probability == pytest.approx(batch.probability, abs=1e-12)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize("draws", [1, 2])
 def test_bounds_are_those_of_a_known_draw(formula, draws):
@@ -74,6 +76,7 @@ def test_bounds_are_those_of_a_known_draw(formula, draws):
     assert decided
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_certificates_are_accepted_and_no_choice_of_nature_beats_them(formula):
     for seed in range(3):

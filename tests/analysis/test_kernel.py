@@ -83,6 +83,7 @@ def lost_at_most(content, bounds):
 
 
 class TestCertificatesOfTheProgram:
+    @pytest.mark.every(3)
     @pytest.mark.parametrize("formula", FORMULAS)
     def test_they_are_accepted_and_no_choice_of_nature_beats_them(self, formula):
         rng = np.random.default_rng(0)
@@ -168,10 +169,10 @@ def attack(seed, changes, asked=1.0):
 
 
 def test_no_change_makes_a_false_bound_pass():
-    tallies = np.array([attack(seed, 60, asked=0.1) for seed in range(12)]).sum(axis=0)
+    tallies = np.array([attack(seed, 60, asked=0.1) for seed in range(5)]).sum(axis=0)
     accepted, refused, undecided = tallies.tolist()
-    assert accepted + refused + undecided > 1000
-    assert refused > 400
+    assert accepted + refused + undecided > 400
+    assert refused > 150
     assert undecided < 0.02 * refused
 
 
@@ -214,6 +215,7 @@ class TestFormulas:
                 rest = (rest[0][1:], rest[1]) if rest[0] else ([], [*rest[1][1:], rest[1][0]])
                 assert meets(known, terms, *rest) == truth
 
+    @pytest.mark.every(3)
     @pytest.mark.parametrize("formula", FORMULAS)
     def test_what_leads_on_does(self, formula):
         """A word that meets the one obligation meets the other with the letter before it."""
@@ -398,8 +400,8 @@ def lies_about_staying(seeds):
 
 
 def test_no_lie_about_who_stays_is_proven_and_little_truth_is_missed():
-    proven, undecided = lies_about_staying(range(60))
-    assert proven > 20
+    proven, undecided = lies_about_staying(range(25))
+    assert proven > 8
     assert undecided < proven / 5
 
 

@@ -107,7 +107,6 @@ def test_no_point_of_a_grid_is_cheaper_at_length(seed):
     check_that_no_point_of_a_grid_is_cheaper(seed)
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10_000))
 def test_the_gradient_in_the_recalls_is_that_of_finite_differences(seed):
     rng = np.random.default_rng(seed)

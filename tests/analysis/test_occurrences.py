@@ -79,7 +79,7 @@ def check_every_cell(counts, record, where, threshold=-np.inf):
                     assert len(np.unique(rows)) == len(rows)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(scenes(), rules(), st.sampled_from(["greedy", "optimal"]), st.data())
 def test_every_cell_has_as_many_items_as_it_counts(tmp_path, scene, rule, assignment, data):
     counts, record = counted(scene, rule, tmp_path / "r.csv", MatchingPolicy("centre_bev", 2.0, assignment))
@@ -88,7 +88,7 @@ def test_every_cell_has_as_many_items_as_it_counts(tmp_path, scene, rule, assign
     check_every_cell(counts, record, where)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(scenes(), rules(("class", "proposition")), st.sampled_from([(0.1, 0.3), (0.2, 0.25, 0.5)]))
 def test_every_cell_of_every_member_of_a_family(tmp_path, scene, rule, thresholds):
     rule = replace(rule, bins=Bins(rule.bins.edges_m), thresholds=thresholds)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from recall_chains import binary, product_of_recalls
 from scipy.stats import beta
 
-from verifier.analysis.intervals.betting import lower_ends
+from verifier.analysis.intervals.betting import drives_without_a_miss, lower_ends
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
@@ -17,7 +17,6 @@ from verifier.analysis.planning import (
     Question,
     _greatest_change,
     additional_data,
-    drives_for_rates,
     planned_counts,
 )
 from verifier.analysis.robust.region import confidence_region, events_of
@@ -52,9 +51,9 @@ def test_equal_drives_without_a_miss_need_the_published_number(rate, number):
 
 @pytest.mark.parametrize("tail", [Fraction(1, 40), Fraction(1, 400)])
 def test_what_it_takes_at_least_to_show_a_rate(tail):
-    found = dict(drives_for_rates(tail))
+    found = {rate: drives_without_a_miss(rate, tail) for rate in (0.9, 0.95, 0.99, 0.999)}
     published = {Fraction(1, 40): [39, 80, 407, 4084], Fraction(1, 400): [62, 126, 641, 6439]}
-    assert [found[rate] for rate in (0.9, 0.95, 0.99, 0.999)] == published[tail]
+    assert list(found.values()) == published[tail]
     # That many equal drives show it, and one fewer do not.
     for rate, least in list(found.items())[:2]:
         for number, shows in ((least, True), (least - 1, False)):

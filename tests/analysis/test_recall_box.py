@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recall_cases import MILLION, binary, cells_of, chance, problem
 from small_objectives import channel_of, objective_of, random_objective, random_rates
@@ -88,7 +88,6 @@ def test_targets_0_and_1():
         assert least_floors(family(task, cells)).floors == expected, (comparison, target)
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 10_000))
 def test_no_random_matrix_above_the_floor_fails(seed):
     rng = np.random.default_rng(seed)

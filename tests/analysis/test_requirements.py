@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recall_cases import LABELS, MILLION, binary, cells_of, chance, problem
 from small_objectives import channel_of, objective_of, random_objective, random_rates
@@ -133,7 +133,6 @@ def test_never_met():
     assert (found.least, found.gaps, found.unsure) == (None, (), ())
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.sampled_from(["F q", "G !p", "p U q", "X (q R p)", "F (p & X q)"]))
 def test_against_brute_force_over_the_whole_path(seed, formula):
     rng = np.random.default_rng(seed)

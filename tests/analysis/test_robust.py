@@ -321,6 +321,7 @@ class TestAgainstOtherEngines:
             np.maximum(values.max(axis=0), near_vertices(model, objective, max)), abs=1e-7
         )
 
+    @pytest.mark.every(3)
     @pytest.mark.parametrize("formula", SIMPLE + RECURRENT)
     def test_storm_finds_the_same_optima_on_the_decision_process(self, formula):
         node = parse_formula(formula)
@@ -471,7 +472,6 @@ def vertex_chain(model, rng):
     )
 
 
-@settings(max_examples=40)
 @given(
     st.integers(0, 10**6),
     st.sampled_from([*SIMPLE, *RECURRENT]),
@@ -495,7 +495,6 @@ def test_no_matrix_of_the_region_beats_the_bounds(seed, formula, draws, semantic
         assert np.all(np.round(matrix * UNIT, 3) <= region.upper)
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from([*SIMPLE, *RECURRENT]))
 def test_a_region_of_one_matrix_has_bounds_without_width(seed, formula):
     rng = np.random.default_rng(seed)
@@ -512,7 +511,6 @@ def test_a_region_of_one_matrix_has_bounds_without_width(seed, formula):
     assert found.upper == pytest.approx(value, abs=1e-9)
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from(RECURRENT + SIMPLE))
 def test_the_formula_and_its_negation_have_opposite_bounds(seed, formula):
     rng = np.random.default_rng(seed)

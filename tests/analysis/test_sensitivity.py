@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from small_objectives import channel_of, objective_of, random_objective
@@ -177,7 +177,6 @@ def test_what_is_flat_to_first_order_can_still_be_the_fix():
 FORMULAS = ["F p", "G (p -> X q)", "p U q", "G F p"]
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FORMULAS), st.integers(1, 2))
 def test_laws_on_random_objectives(seed, formula, draws):
     rng = np.random.default_rng(seed)

@@ -9,9 +9,9 @@ from recall_chains import measured_of, product_of_recalls
 from scipy.stats import beta
 
 from verifier.analysis.confidence import data_of_run
-from verifier.analysis.planning import Question
+from verifier.analysis.planning import Question, verdict_from
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.analysis.tipping import last_standing, verdict_with_icc, verdict_with_shift
+from verifier.analysis.tipping import largest, last_standing, with_icc, with_shift
 from verifier.checking.verdicts import Verdict
 
 DRIVES = [(18, 20)] * 50
@@ -26,7 +26,7 @@ def data_for(settings, sequences=True):
 
 def test_the_largest_correlation_at_which_a_verdict_stands():
     data, question = data_for(ConfidenceSettings()), Question(0, ">=", Fraction(85, 100))
-    found, _ = last_standing(lambda icc: verdict_with_icc(OBJECTIVE, data, question, icc))
+    found, _ = last_standing(OBJECTIVE, question, lambda icc: with_icc(data, icc))
 
     def lower_end(icc):
         effective = 1000 / (1 + 19 * float(icc))
@@ -43,12 +43,12 @@ def test_a_correlation_is_looked_for_with_as_many_looks_as_were_asked_for():
     low = beta.ppf(0.025 / 60, 900, 101)
     for target, verdict in ((low - 1e-4, Verdict.SATISFIED), (low + 1e-4, Verdict.INCONCLUSIVE)):
         question = Question(0, ">=", Fraction(target))
-        assert verdict_with_icc(OBJECTIVE, data, question, Fraction(0)) is verdict
+        assert verdict_from(OBJECTIVE, with_icc(data, Fraction(0)), question)[1] is verdict
 
 
 def test_the_largest_shift_at_which_a_verdict_stands():
     data, question = data_for(ConfidenceSettings(assume_independent_items=True)), Question(0, "<", Fraction(95, 100))
-    found, _ = last_standing(lambda shift: verdict_with_shift(OBJECTIVE, data, question, shift))
+    found, _ = last_standing(OBJECTIVE, question, lambda shift: with_shift(data, shift))
     room = 0.95 - beta.ppf(0.975, 901, 100)
     assert found == pytest.approx(room, abs=1e-3)
     assert found <= room
@@ -56,30 +56,29 @@ def test_the_largest_shift_at_which_a_verdict_stands():
 
 def test_what_is_not_decided_has_no_tipping_point():
     data, question = data_for(ConfidenceSettings()), Question(0, ">=", Fraction(9, 10))
-    assert last_standing(lambda icc: verdict_with_icc(OBJECTIVE, data, question, icc)) == (None, None)
-    assert last_standing(lambda shift: verdict_with_shift(OBJECTIVE, data, question, shift)) == (None, None)
+    assert last_standing(OBJECTIVE, question, lambda icc: with_icc(data, icc)) == (None, None)
+    assert last_standing(OBJECTIVE, question, lambda shift: with_shift(data, shift)) == (None, None)
 
 
 def test_what_always_stands():
-    assert last_standing(lambda _: Verdict.VIOLATED) == (1, Verdict.VIOLATED)
+    assert largest(lambda _: True) == 1
 
 
 @pytest.mark.parametrize("threshold", [0, 1, 499, 500, 998, 999])
 def test_the_last_step_that_stands_is_found(threshold):
     asked = []
 
-    def verdict_at(value):
+    def stands_at(value):
         asked.append(value)
-        return Verdict.SATISFIED if value * 1000 <= threshold else Verdict.INCONCLUSIVE
+        return value * 1000 <= threshold
 
-    assert last_standing(verdict_at) == (Fraction(threshold, 1000), Verdict.SATISFIED)
+    assert largest(stands_at) == Fraction(threshold, 1000)
     assert len(asked) <= 12
 
 
 def test_what_a_correlation_needs():
-    question = Question(0, ">=", Fraction(1, 2))
     with pytest.raises(ValueError, match="by drive"):
-        verdict_with_icc(OBJECTIVE, data_for(ConfidenceSettings(), False), question, Fraction(0))
+        with_icc(data_for(ConfidenceSettings(), False), Fraction(0))
     data = data_for(ConfidenceSettings(bounds="approximate", draws=500))
     with pytest.raises(ValueError, match="no intervals"):
-        verdict_with_shift(OBJECTIVE, data, question, Fraction(0))
+        with_shift(data, Fraction(0))

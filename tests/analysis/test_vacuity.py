@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from exact_oracle import holds_on_lasso
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_ltl import F, G, X, formulas, neg, op, temporal
 
@@ -101,7 +101,6 @@ everywhere = st.sampled_from([frozenset(), frozenset(STATES)])
 systems = st.tuples(tables, st.fixed_dictionaries({"a": sets | some, "b": sets | everywhere}), some)
 
 
-@settings(max_examples=150)
 @given(systems, formulas(depth=3), st.booleans())
 def test_what_is_vacuous_is_settled_on_every_path_and_for_every_planner(folder, system, formula, there):
     table, labels, terminal = system
@@ -153,7 +152,6 @@ def read_once(draw, names):
     return draw(st.sampled_from([whole, whole, F(whole), G(whole), X(whole)]))
 
 
-@settings(max_examples=150)
 @given(read_once(["a", "ped", "b"]) | read_once(["ped", "a"]) | read_once(["a", "b"]), st.booleans(), st.data())
 def test_where_no_name_occurs_twice_nothing_is_missed(folder, formula, there, data):
     """A formula whose conditions are independent of each other is settled if and only if its truth is."""
@@ -179,7 +177,6 @@ CONDITIONALS = {
 }
 
 
-@settings(max_examples=150)
 @given(systems, sets, st.sampled_from(sorted(CONDITIONALS)))
 def test_a_conditional_that_is_never_tested_by_hand(folder, system, third, text):
     table, labels, _ = system

@@ -8,7 +8,7 @@ from fractions import Fraction as Fr
 import numpy as np
 import pytest
 import stormpy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from stormpy.developer import LogLevel, set_log_level
 
@@ -384,7 +384,6 @@ def chains(draw):
     )
 
 
-@settings(max_examples=60)
 @given(chain=chains())
 def test_every_export_gives_the_same_probabilities(chain, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exports", numbered=True)

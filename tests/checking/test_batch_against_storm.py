@@ -78,7 +78,6 @@ def compare_on_lasso(formula, stem, loop):
 
 
 @given(formulas(3), st.lists(letters, max_size=4), st.lists(letters, min_size=1, max_size=5))
-@settings(max_examples=400)
 def test_deterministic_lassos_agree_with_the_definition(formula, stem, loop):
     compare_on_lasso(formula, stem, loop)
 

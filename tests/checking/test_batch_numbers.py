@@ -61,7 +61,6 @@ def check_bounds(rows) -> None:
 
 
 @given(fraction_chains())
-@settings(max_examples=150)
 @example([{0: Fraction(1)}, {1: Fraction(1)}, {0: Fraction(1, 3), 1: Fraction(1, 3), 2: Fraction(1, 3)}])
 def test_bounds_hold_the_exact_solution(rows):
     check_bounds(rows)
@@ -453,7 +452,6 @@ def rare_chains(draw):
 
 
 @given(rare_chains())
-@settings(max_examples=150)
 @example([{0: Fraction(1)}, {1: Fraction(1)}, {0: rare, 1: 1 - rare}, {1: 1 - rare, 2: rare}])  # 1e-400 from the last
 @example(
     [

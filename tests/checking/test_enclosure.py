@@ -14,13 +14,13 @@ from slow_chains import ladder
 from small_chains import chain_of
 
 from verifier.base.errors import EngineError, NoAnswerError
-from verifier.checking import enclosure
+from verifier.checking import enclosure, two_engines
 from verifier.checking.batch import BatchResult
 from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around, intersection, outwards
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import check_formulas
 from verifier.checking.settings import EngineSettings
-from verifier.checking.values import CheckedValues, NoProbabilityError
+from verifier.checking.values import CheckedValues, NoProbabilityError, TwoEngineValues
 from verifier.language.ltl import parse_formula
 
 FORMULA = parse_formula("F a")
@@ -61,7 +61,8 @@ def joined(answer, second, moved=0.0):
 )
 def test_the_enclosure_is_the_intersection(storm, second, expected):
     lower, upper = joined(storm_answer(*storm), batch(*second))
-    # Storm's ends count as off by BOUND_ROUNDOFF, to the outside; those of the batch engine as they are.
+    # Storm's ends count as off by 2^-49, to the outside; those of the batch engine as they are.
+    assert BOUND_ROUNDOFF == 2.0**-49
     assert Fraction(lower) in (Fraction(expected[0]), Fraction(expected[0]) - Fraction(BOUND_ROUNDOFF))
     assert Fraction(upper) in (Fraction(expected[1]), Fraction(expected[1]) + Fraction(BOUND_ROUNDOFF))
 
@@ -108,6 +109,53 @@ def test_bounds_that_miss_each_other_are_a_disagreement(side):
     assert joined(storm_answer(0.0, 0.0, 5e-11), batch(1e-10, 0.5)) == (1e-10, 0.5)
     # More than that is allowed to rounding, and only to rounding.
     assert joined(answer, beyond(1e-8), moved=2e-8) is not None
+
+
+def test_intervals_that_touch_meet_in_one_number():
+    answer = storm_answer(0.5, 0.5 + BOUND_ROUNDOFF, 0.75)
+    assert joined(answer, batch(0.25, 0.5)) == (0.5, 0.5)
+    # A gap of just what is allowed is none, and the least more is one.
+    edge = AGREEMENT + BOUND_ROUNDOFF
+    assert joined(storm_answer(0.5, edge, 1.0), batch(0.0, 0.0)) == (0.0, 0.0)
+    with pytest.raises(EngineError, match="disagree"):
+        joined(storm_answer(0.5, math.nextafter(edge, 1), 1.0), batch(0.0, 0.0))
+
+
+def several(*parts):
+    """Answers or enclosures of one initial state each, as those of several."""
+    if isinstance(parts[0], CheckedValues):
+        return CheckedValues(
+            *(np.concatenate([getattr(each, name) for each in parts]) for name in ("value", "lower", "upper")),
+            None,
+            "Storm 0",
+        )
+    return BatchResult(
+        **{name: np.concatenate([vars(each)[name] for each in parts], axis=1) for name in vars(parts[0])}
+    )
+
+
+def test_one_initial_state_of_several_is_where_the_engines_disagree():
+    right, wrong = storm_answer(0.5, 0.4375, 0.5625), storm_answer(0.25, 0.25, 0.25)
+    second = batch(0.46875, 0.53125)
+    for at, answers in ((0, (wrong, right, right)), (1, (right, wrong, right)), (2, (right, right, wrong))):
+        answer, enclosed = several(*answers), several(second, second, second)
+        with pytest.raises(EngineError, match=f"initial state {at}: Storm 0 gives the bounds 0.25 to 0.25"):
+            intersection(FORMULA, answer, enclosed, array(0.0, 0.0, 0.0))
+        with pytest.raises(EngineError, match=f"initial state {at}: Storm 0 says 0.25, the batch engine says 0.5 "):
+            enclosure.refuse_disagreement(FORMULA, answer, enclosed, array(1e-9, 1e-9, 1e-9))
+    low, high = intersection(FORMULA, several(right, right), several(second, batch(0.25, 0.5)), array(0.0, 0.0))
+    assert (low.tolist(), high.tolist()) == ([0.46875, 0.4375 - BOUND_ROUNDOFF], [0.53125, 0.5])
+
+
+def test_how_far_a_value_lies_outside():
+    for value, distance in ((0.875, 0.25), (0.625, 0.0), (0.5, -0.125), (0.25, 0.0), (0.125, 0.125)):
+        assert enclosure.apart(storm_answer(value), batch(0.25, 0.625))[0] == distance
+        enclosure.refuse_disagreement(FORMULA, storm_answer(value), batch(0.25, 0.625), array(max(distance, 0.0)))
+        if distance > 0:
+            with pytest.raises(EngineError, match="disagree"):
+                enclosure.refuse_disagreement(
+                    FORMULA, storm_answer(value), batch(0.25, 0.625), array(math.nextafter(distance, 0))
+                )
 
 
 def test_no_number_is_a_disagreement():
@@ -295,6 +343,33 @@ def test_no_answer_in_time_and_nothing_proven_is_an_error():
     chain = chain_of(ladder(1100, Fraction(1, 10**20)), {"a": {1100}})
     with pytest.raises(NoAnswerError, match="took longer than the limit of 5 s"):
         check_formulas(chain, [FORMULA], Substitute({(False, True): OVERDUE}))
+
+
+def test_rows_that_do_not_sum_to_1_have_bounds_around_both_engines():
+    chain, _ = ring(Fraction(1, 10))
+    rounded = replace(chain, rounding_defect=0.1)
+    for value in (1 / 3 - 5e-10, 1 / 3, 1 / 3 + 5e-10):
+        storm = Substitute({(False, False): storm_answer(value)})
+        (found,) = check_formulas(rounded, [FORMULA], storm)
+        (alone,) = check_formulas(rounded, [FORMULA], Substitute({(False, False): OVERDUE}))
+        assert found.probability[0] == value
+        assert found.lower[0] == min(value, alone.lower[0])
+        assert found.upper[0] == max(value, alone.upper[0])
+
+
+def test_of_several_initial_states_each_can_be_undecided():
+    third, quarter = Fraction(1, 3), 0.25
+    values = TwoEngineValues(
+        array(quarter, 1 / 3), array(quarter, 0.3), array(quarter, 0.4), None, array(quarter, 1 / 3), "Storm 0"
+    )
+    assert two_engines._undecided(values, third)
+    assert not two_engines._undecided(values, None)
+    # A point without width is decided even where it is the target itself.
+    assert not two_engines._undecided(values, Fraction(1, 4))
+    for end in (0.3, 0.4):
+        assert two_engines._undecided(values, Fraction(end))
+    for beyond in (math.nextafter(0.3, 0), math.nextafter(0.4, 1)):
+        assert not two_engines._undecided(values, Fraction(beyond))
 
 
 def test_a_target_on_the_very_probability_is_met_exactly():

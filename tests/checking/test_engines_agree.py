@@ -99,13 +99,11 @@ def single_words_agree(chain, formula, storm):
         assert found.second[start] == expected
 
 
-@settings(max_examples=80)
 @given(chain=chains(), formula=formulas(NAMES, max_depth=4))
 def test_storm_exact_storm_and_the_batch_engine_agree(storm, chain, formula):
     all_engines_agree(chain, formula, storm)
 
 
-@settings(max_examples=80)
 @given(chain=chains(deterministic=True), formula=formulas(NAMES, max_depth=4))
 def test_on_a_single_word_every_engine_says_what_the_definition_says(storm, chain, formula):
     single_words_agree(chain, formula, storm)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_gains import both_reached, gained_in, quantile, reaching, within
 from plain_gains import gained as gained_by_definition
@@ -199,7 +199,6 @@ def random_chains(draw):
     return rows, first, second, gains
 
 
-@settings(max_examples=150)
 @given(random_chains())
 def test_random_chains_against_the_definitions(made):
     rows, goal, _, gains = made
@@ -221,7 +220,6 @@ def test_random_chains_against_the_definitions(made):
         assert values == pytest.approx([float(each) for each in gained_in(rows, gains, count)], rel=1e-12)
 
 
-@settings(max_examples=100)
 @given(random_chains(), st.fractions(Fraction(1, 50), 1, max_denominator=50))
 def test_random_quantiles_are_exact(made, level):
     rows, goal, _, _ = made
@@ -247,7 +245,6 @@ def _course(rows, goal, state, most):
     return [within(rows, goal, k)[state] for k in range(most + 1)]
 
 
-@settings(max_examples=40)
 @given(random_chains())
 def test_random_conditional_probabilities(made):
     rows, first, second, _ = made

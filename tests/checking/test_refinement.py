@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.checking.refinement import Equations, _proven_bound, refined
@@ -17,7 +17,6 @@ weights = st.floats(1e-300, 1) | st.floats(1e-13, 1e-11)
     st.lists(numbers, min_size=4, max_size=4),
     st.lists(weights, min_size=5, max_size=5),
 )
-@settings(max_examples=400)
 def test_a_residual_is_as_close_as_it_says(high, low, weight):
     # Two states with three and two edges, among them to each other and to both slots.
     row_start, target = np.array([0, 3, 5]), np.array([1, 2, 3, 0, 2])

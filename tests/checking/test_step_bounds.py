@@ -121,6 +121,7 @@ def test_windows_against_their_definition_in_fractions(every_window_is_long, way
             check_encloses(counted(chain, found, ROUNDOFF), exact)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("ages", [True, False], ids=["ages", "apart"])
 @pytest.mark.parametrize("seed", range(40))
 def test_bounded_response_against_its_definition_in_fractions(every_window_is_long, way, monkeypatch, seed, ages):
@@ -151,6 +152,7 @@ def test_counting_and_unrolled_obligations_agree(every_window_is_long, way, form
         np.testing.assert_allclose(result.probability, unrolled.probability, atol=1e-12)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("rate", [1e-9, 3e-7, 1e-12])
 @pytest.mark.parametrize("steps", [10**5, 10**9, 2 * 10**9])
 def test_rare_events_over_very_many_steps(rate, steps):
@@ -240,3 +242,19 @@ def test_rounded_rows_are_not_counted():
     chain = chain_of([{0: 0.9, 1: 0.101}, {1: 1.0}], {"b": {1}}, defect=0.01)
     with pytest.raises(NoAnswerError, match="rounded"):
         counted(chain, window_of(parsed("F[0,99999] b"), chain), ROUNDOFF)
+
+
+@pytest.mark.parametrize("formula", ["F<={} b", "G<={} a", "a U[2,{}] b", "X[{}] b"])
+def test_what_cannot_be_unrolled_is_what_the_product_refuses(monkeypatch, formula):
+    """`F<=100000 b` on 45 states once took half a minute to be refused by a product that could have none."""
+    monkeypatch.setattr(step_bounds, "LONGEST_UNROLLED", 10)
+    monkeypatch.setattr(step_bounds, "MOST_OBLIGATIONS", 30)
+    chain = chain_of([{0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.25, 2: 0.25}, {2: 1.0}], {"a": {0, 1}, "b": {2}})
+    for high in range(20, 35):
+        asked = parsed(formula.format(high))
+        try:
+            build_product(chain.indptr, chain.indices, chain.labels, asked, chain.initial, max_obligations=30)
+            refused = False
+        except NoAnswerError:
+            refused = True
+        assert window_of(asked, chain).cannot_unroll(2**40) is refused, high

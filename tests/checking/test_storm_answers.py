@@ -344,7 +344,7 @@ def check_against_definitions(storm, drawn):
 RELAXED = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]}
 
 
-@settings(max_examples=60, **RELAXED)
+@settings(**RELAXED)
 @given(drawn=labelled_rows())
 def test_random_chains_against_definitions(storm, drawn):
     check_against_definitions(storm, drawn)

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from exact_oracle import reach_probabilities
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.chains.decision_process import DecisionProcess
@@ -119,7 +119,6 @@ def memoryless_range(states, labels, formula):
     return [min(each) for each in zip(*found, strict=True)], [max(each) for each in zip(*found, strict=True)]
 
 
-@settings(max_examples=60)
 @given(processes(ending=False))
 def test_the_range_is_that_of_all_strategies(storm, sample):
     states, labels, formula = sample

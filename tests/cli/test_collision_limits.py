@@ -1,10 +1,6 @@
 """`verify collision` with options and data at the edge of what can be: refused clearly, or answered in full."""
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from functools import partial
 
 import numpy as np
@@ -169,19 +165,16 @@ def test_the_bytes_do_not_depend_on_the_folder(run, tmp_path, monkeypatch):
     assert texts[0] == texts[1] != ""
 
 
-def test_an_interrupted_run_leaves_nothing(tmp_path):
-    (tmp_path / "far.csv").write_text(table(1, 1.5, 0.05, images=3000))
-    command = [sys.executable, "-m", "verifier", "collision", "far.csv", "--distances", "1..50:0.1",
-               "--bootstrap", "3000", "--output", "found.json", "--csv", "found.csv", "--closed-loop", "20",
-               "--empty-bins", "neighbour"]  # fmt: skip
-    run = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(4)
-    assert run.poll() is None
-    run.send_signal(signal.SIGINT)
-    out, err = run.communicate(timeout=30)
-    assert run.returncode != 0
-    assert (out, b"Traceback" in err) == (b"", False)
-    assert [path.name for path in tmp_path.iterdir()] == ["far.csv"]
+def test_an_interrupted_run_leaves_nothing(run, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("verifier.collision.study.closed_loop_intervals", interrupted)
+    before = sorted(tmp_path.iterdir())
+    outputs = ["--output", "found.json", "--csv", "found.csv"]
+    found = run("far.csv", "--distances", "5,15", "--bootstrap", "3", *LOOP, *outputs)
+    assert found == (130, "", "verify: interrupted\n")
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("cells", [[True, False, True], np.array(["2020-01-01"] * 3, dtype="datetime64[us]")])

@@ -100,6 +100,7 @@ def test_nothing_is_decided_by_a_channel_that_the_data_contradict(kitti, spec, r
         assert "additional_data" not in requirement  # no amount of data mends the channel
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize(("name", "verdict", "expected"), [("low", "satisfied", 0), ("high", "violated", 1)])
 def test_a_contradicted_channel_that_is_assumed_decides_and_says_so(

@@ -362,7 +362,7 @@ def test_the_standard_deviation_says_what_it_assumes(run):
 # Pictures.
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("ending", ["pdf", *(pytest.param(each, marks=pytest.mark.slow) for each in ("png", "svg"))])
 def test_pictures_are_drawn_and_stable(run, tmp_path, ending):
     for name in ("a", "b"):
         run(*FEEDBACK, *FAST, "--plot", tmp_path / f"{name}.{ending}")

@@ -39,7 +39,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 VALID = ROOT / "tests/data/invalid/detections"
 HANGS_S = 60
 TOKENS = {".ltl": "words", ".toml": "toml", ".json": "json", ".parquet": "parquet", ".txt": "table", ".csv": "table"}
-SEQUENCES = {"names": ["a", "b"], "frames": [4, 6]}
 
 
 @dataclass(frozen=True)

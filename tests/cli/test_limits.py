@@ -193,6 +193,12 @@ def forever(*_, **__):
             "the comparison",
         ),
         (
+            ["compare", "S", "--cm", "mine=M", "--draws", "50", "--certificates", "Z"],
+            "verifier.evidence.bundle.certificates",
+            "certified",
+            "making the certificates of spec01_detector01",
+        ),
+        (
             ["evidence", "build", "S", "--cm", "M", "-o", "B"],
             "verifier.evidence.bundle.build",
             "make_results",
@@ -205,6 +211,7 @@ def test_whatever_a_command_does_its_time_ends(tmp_path, capfd, monkeypatch, com
     # What follows the checks of single formulas, draws and searches, once had no clock.
     spec, matrices = write_system(tmp_path, "F hit")
     places = {"S": str(spec), "M": str(matrices), "mine=M": f"mine={matrices}", "B": str(tmp_path / "bundle")}
+    places["Z"] = str(tmp_path / "proofs.zip")
     monkeypatch.setattr(f"{module}.{work}", forever)
     monkeypatch.setattr(f"{module}.clock_of", lambda options, checks: Clock(0.3))
     code = main([places.get(word, word) for word in command])
@@ -212,6 +219,25 @@ def test_whatever_a_command_does_its_time_ends(tmp_path, capfd, monkeypatch, com
     assert (code, out) == (ExitCode.NO_ANSWER, ""), err
     assert f"{said} took longer than the limit of 0.3 s (--timeout)" in err
     assert not (tmp_path / "bundle").exists()
+    assert not (tmp_path / "proofs.zip").exists()
+
+
+def test_the_search_for_what_shows_a_bound_ends_in_time(tmp_path, capfd, monkeypatch):
+    # It limits its own work as well; whatever that takes, `--timeout` ends it.
+    spec, matrices = write_system(tmp_path, "G F hit", cells=4)
+    for command, said in (
+        (["run"], "intervals and bounds over all matrices: --point-only leaves them out. It took longer"),
+        (["evidence", "build", "-o", str(tmp_path / "bundle")], "the results took longer"),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr("verifier.analysis.robust.staying.Staying._follow", forever)
+            module = "verifier.pipeline" if command == ["run"] else "verifier.evidence.bundle.build"
+            patched.setattr(f"{module}.clock_of", lambda options, checks: Clock(1.0))
+            code = main([*command, str(spec), "--cm", str(matrices), "--draws", "50"])
+        out, err = capfd.readouterr()
+        assert (code, out) == (ExitCode.NO_ANSWER, ""), err
+        assert said in err
+        assert not (tmp_path / "bundle").exists()
 
 
 def test_a_check_of_a_bundle_ends_in_time(tmp_path, capfd, monkeypatch):
@@ -229,8 +255,11 @@ def test_what_is_known_of_all_detectors_may_end_in_time_and_the_answer_stands(tm
     command = ["run", str(spec), "--cm", str(matrices), "--point-only", "--json"]
     main(command)
     known = json.loads(capfd.readouterr().out)
-    monkeypatch.setattr("verifier.pipeline.any_dependence", forever)
-    monkeypatch.setattr("verifier.pipeline.clock_of", lambda options, checks: Clock(2.0))
+
+    def too_long(*_, **__):
+        raise Clock(1.0).overdue("looking at all detectors")
+
+    monkeypatch.setattr("verifier.pipeline.any_dependence", too_long)
     main(command)
     document = json.loads(capfd.readouterr().out)
     point, whatever = (each["requirements"][0]["points"][0] for each in (document, known))

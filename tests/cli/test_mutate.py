@@ -382,7 +382,22 @@ def test_a_bar_on_a_terminal_only(run, images, monkeypatch):
 # Disks and interruptions, with a process of its own.
 
 
-def started(folder, *arguments, limit=None):
+SLOWED = """
+import itertools, sys, time
+from verifier.cli import main
+from verifier.robustness.mutators import batch
+made, number = batch._image, itertools.count()
+def slowly(*arguments):
+    if next(number) > 3:
+        time.sleep(1)
+    return made(*arguments)
+batch._image = slowly
+sys.exit(main(sys.argv[1:]))
+"""
+"""The command, but from the fifth image on it takes its time."""
+
+
+def started(folder, *arguments, limit=None, program=("-m", "verifier")):
     """`verify mutate` as a process; `limit` is the largest file it can write, in bytes."""
 
     def limited():
@@ -391,7 +406,7 @@ def started(folder, *arguments, limit=None):
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    command = [sys.executable, "-m", "verifier", "mutate", *map(str, arguments)]
+    command = [sys.executable, *program, "mutate", *map(str, arguments)]
     return subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limited
     )
@@ -421,11 +436,11 @@ def test_a_full_disk(run, images, monkeypatch, number):
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_leaves_whole_files_and_goes_on(run, images, how):
-    for number in range(3, 30):
+    for number in range(3, 14):
         Image.fromarray(picture(number)).save(images / "images" / f"{number}.png")
     sweep = "salt_and_pepper:share=0.01..0.2/8"
     arguments = ["images", "--sweep", sweep, "--mutation", "haze:visibility_m=50", "--depth-constant", 20]
-    process = started(images, *arguments, "-o", "out", "--jobs", 2)
+    process = started(images, *arguments, "-o", "out", "--jobs", 2, program=("-c", SLOWED))
     until = time.monotonic() + 60
     while len(list((images / "out").rglob("[0-9]*.png"))) < 20 and time.monotonic() < until:
         time.sleep(0.005)

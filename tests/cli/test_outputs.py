@@ -36,7 +36,8 @@ def test_a_missing_folder_is_refused_before_anything_is_computed(root, tmp_path,
 
 def test_swept_constants_do_not_collide_with_other_columns(root, tmp_path, monkeypatch):
     monkeypatch.chdir(root)
-    main(["run", SPEC, "--cm", CM, "--sweep", "vmax=1..2", "--env", "ped", "--csv", str(tmp_path / "out.csv")])
+    options = ("--sweep", "vmax=1..2", "--env", "ped", "--point-only")
+    main(["run", SPEC, "--cm", CM, *options, "--csv", str(tmp_path / "out.csv")])
     header = (tmp_path / "out.csv").read_text().splitlines()[0].split(",")
     assert len(set(header)) == len(header)
     assert "constant_vmax" in header
@@ -63,7 +64,7 @@ def test_every_swept_constant_is_a_line_of_the_plot(root):
 
 
 def whole(root, redirection):
-    command = f"{sys.executable} -m verifier run {SPEC} --cm {CM} {redirection}"
+    command = f"{sys.executable} -m verifier run {SPEC} --cm {CM} --env ped --point-only {redirection}"
     return subprocess.run(["sh", "-c", command], cwd=root, capture_output=True, text=True, timeout=60)
 
 

@@ -213,7 +213,7 @@ def test_documents_from_python_have_no_command():
     assert with_provenance(text, ()) == text
     found = with_provenance(text, ("verify", "run"), {"versions": {"a": "1"}})
     assert json.loads(found)["command"] == ["verify", "run"]
-    assert list(json.loads(found)) == ["schema", "version", "command", "versions", "title"]
+    assert list(json.loads(found)) == ["schema", "version", "command", "versions", "title", "checksums"]
     with pytest.raises(ValueError, match="not the text"):
         with_provenance("[]", ())
 

@@ -159,10 +159,10 @@ def on_a_terminal(arguments, root, out):
 
 
 def test_a_person_at_a_terminal_sees_progress_and_a_file_gets_none_of_it(root, tmp_path):
-    arguments = command(SPEC, "--cm", BY_CLASS, "--planner", "all", "--sweep", "vmax=1..4", "--json", "--point-only")
+    arguments = command(SPEC, "--cm", BY_CLASS, "--sweep", "vmax=1..2", "--json", "--point-only")
     code, shown = on_a_terminal(arguments, root, tmp_path / "out.json")
     assert "chains:" in shown
-    assert "/48 " in shown  # 4 planners, 4 maximal speeds, 3 environments
+    assert "/6 " in shown  # 2 maximal speeds, 3 environments
     assert shown.replace("\r\n", "\n").endswith("\r")  # and the bar is wiped away at the end
     silent = subprocess.run(arguments, cwd=root, capture_output=True, timeout=60)
     assert (silent.returncode, silent.stderr) == (code, b"")
@@ -171,7 +171,7 @@ def test_a_person_at_a_terminal_sees_progress_and_a_file_gets_none_of_it(root, t
 
 
 def test_no_bar_for_a_single_chain(root, tmp_path):
-    arguments = command(SPEC, "--cm", BY_CLASS, "--env", "ped")
+    arguments = command(SPEC, "--cm", BY_CLASS, "--env", "ped", "--point-only")
     assert on_a_terminal(arguments, root, tmp_path / "out.txt") == (ExitCode.VIOLATED, "")
     assert b"\x1b" not in (tmp_path / "out.txt").read_bytes()  # a file gets no colours
 
@@ -197,22 +197,31 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_whole_process_refuses_a_faulty_file_with_its_message(root, tmp_path, name):
+def refused(name, root, folder):
+    """The arguments of `verify run` that read a faulty file, and what is said about it."""
     faulty = INVALID / name
-    spec, matrix = tmp_path / "good.ltl", tmp_path / "good.json"
+    spec, matrix = folder / "good.ltl", folder / "good.json"
     matrix.write_text(ONE_BIN)
     model = faulty if faulty.suffix == ".toml" else root / "models/car_pedestrian.toml"
     spec.write_text(f'model "{model}"\na: P = ? [ true ]\n')
     files = {".ltl": (faulty, matrix), ".toml": (spec, matrix), ".json": (spec, faulty)}[faulty.suffix]
     planner = ["--planner", "published"] if model.parent.name == "models" and model != faulty else []
-    found = subprocess.run(
-        command(files[0], "--cm", files[1], *planner), cwd=tmp_path, capture_output=True, text=True, timeout=60
-    )
     expected = faulty.with_suffix(".expected").read_text(encoding="utf-8")
-    assert found.stdout == ""
-    assert found.stderr == f"verify: {faulty.parent}/{expected}"
-    assert found.returncode == ExitCode.BAD_INPUT == 4
+    return [files[0], "--cm", files[1], *planner], f"verify: {faulty.parent}/{expected}"
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_faulty_file_is_refused_with_its_message(root, tmp_path, capfd, name):
+    arguments, expected = refused(name, root, tmp_path)
+    assert main(["run", *map(str, arguments)]) == ExitCode.BAD_INPUT == 4
+    assert capfd.readouterr() == ("", expected)
+
+
+@pytest.mark.parametrize("name", ["specs/deeply_nested.ltl", "confusion/latin1.json"])
+def test_a_whole_process_refuses_a_faulty_file_with_its_message(root, tmp_path, name):
+    arguments, expected = refused(name, root, tmp_path)
+    found = subprocess.run(command(*arguments), cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout, found.stderr) == (ExitCode.BAD_INPUT, "", expected)
 
 
 def test_a_sweep_replaces_the_one_value_that_the_spec_sets(run):

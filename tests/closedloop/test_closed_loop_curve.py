@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_courses import course, random_course
 
@@ -145,7 +145,6 @@ def test_several_sources_at_once_are_each_by_itself():
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["steps", "events"]))
-@settings(max_examples=25)
 def test_the_curve_is_what_plain_sums_say(seed, engine):
     rng = np.random.default_rng(seed)
     courses = [random_course(rng, bool(k % 2)) for k in range(6)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_courses import course, distances, random_course, with_fewer
 from plain_vehicle import drive
@@ -44,7 +44,6 @@ def some_courses(seed, count=3):
 
 
 @given(seeds, vehicles)
-@settings(max_examples=60)
 def test_steps_are_those_of_plain_python(seed, vehicle):
     courses = some_courses(seed)
     found = simulate(courses, LEVELS, vehicle)
@@ -61,7 +60,6 @@ def test_steps_are_those_of_plain_python(seed, vehicle):
 
 
 @given(seeds, vehicles)
-@settings(max_examples=30)
 def test_every_state_of_a_trace_is_that_of_plain_python(seed, vehicle):
     (one,) = some_courses(seed, 1)
     if simulate([one], LEVELS[-1:], vehicle).time_s[0, 0] > 100:
@@ -72,7 +70,6 @@ def test_every_state_of_a_trace_is_that_of_plain_python(seed, vehicle):
 
 
 @given(seeds, vehicles)
-@settings(max_examples=30)
 def test_a_trace_ends_as_the_run_does(seed, vehicle):
     (one,) = some_courses(seed, 1)
     for level in (LEVELS[2], None):
@@ -88,7 +85,6 @@ def test_a_trace_ends_as_the_run_does(seed, vehicle):
 
 
 @given(seeds, vehicles)
-@settings(max_examples=30)
 def test_the_energy_of_the_motion_is_consistent(seed, vehicle):
     (one,) = some_courses(seed, 1)
     if simulate([one], LEVELS[-1:], vehicle).time_s[0, 0] > 100:
@@ -103,7 +99,6 @@ def test_the_energy_of_the_motion_is_consistent(seed, vehicle):
 
 
 @given(seeds, monotone, st.sampled_from([0.3, 0.8]))
-@settings(max_examples=150)
 def test_more_detections_never_make_the_vehicle_faster(seed, vehicle, share):
     rng = np.random.default_rng(seed)
     whole = random_course(rng, positive=True)
@@ -118,7 +113,6 @@ def test_more_detections_never_make_the_vehicle_faster(seed, vehicle, share):
 
 
 @given(seeds, monotone)
-@settings(max_examples=30)
 def test_more_detections_never_make_a_step_faster(seed, vehicle):
     # In one state, a step with more detections ends no faster: here the first step, from every start speed.
     rng = np.random.default_rng(seed)
@@ -132,11 +126,12 @@ def test_more_detections_never_make_a_step_faster(seed, vehicle):
         assert np.all(np.diff(after) >= -1e-12)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("between", ["continuous", "hold"])
 @pytest.mark.parametrize("close", ["cannot_stop", "zero_distance"])
-def test_steps_converge_to_events_at_first_order(between, close):
+def test_steps_converge_to_events_at_first_order(between, close, thorough):
     rng = np.random.default_rng(3)
-    courses = [random_course(rng) for _ in range(60)]
+    courses = [random_course(rng) for _ in range(60 if thorough else 25)]
     readings = {"between_images": between, "too_close": close}
     exact = simulate(courses, LEVELS, VehicleSettings(**readings), "events")
     steps = [3e-3, 3e-4, 3e-5]
@@ -156,7 +151,6 @@ def test_steps_converge_to_events_at_first_order(between, close):
 
 
 @given(seeds, vehicles, st.sampled_from(["steps", "events"]))
-@settings(max_examples=25)
 def test_a_run_does_not_depend_on_the_others(seed, vehicle, engine):
     courses = some_courses(seed, 4)
     together = simulate(courses, LEVELS, vehicle, engine)
@@ -180,7 +174,6 @@ def test_batches_of_any_size_give_the_same(monkeypatch):
 
 
 @given(seeds, vehicles)
-@settings(max_examples=25)
 def test_the_order_of_detections_does_not_matter(seed, vehicle):
     (one,) = some_courses(seed, 1)
     rng = np.random.default_rng(seed)

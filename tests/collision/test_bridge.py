@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_approach import Drive, comes_closer, reporter, stops_too_late
 
@@ -159,7 +159,6 @@ pairs_near = st.lists(
 )
 
 
-@settings(max_examples=25)
 @given(pairs_near, st.lists(st.floats(0, 30), max_size=6), st.floats(1, 30), st.floats(0.5, 18), st.data())
 def test_the_exact_sum_over_reports_is_what_storm_computes(storm, pairs, missed, first, speed, data):
     drive = DriveSettings(BrakingPolicy(4.0, data.draw(st.sampled_from([0.0, 0.2, 0.4]))), period_s=0.2)
@@ -185,7 +184,6 @@ def test_the_exact_sum_over_reports_is_what_storm_computes(storm, pairs, missed,
     assert values.fractions == tuple(1 - stops_too_late(start, units, sure, limit_cells) for start in starts.tolist())
 
 
-@settings(max_examples=25)
 @given(pairs_near, st.lists(st.floats(0, 30), max_size=6), st.floats(1, 18), st.sampled_from(["error", "value"]),
        st.sampled_from(["to_rest", "while_near"]), st.sampled_from([0.0, 2.0]))  # fmt: skip
 def test_whoever_cannot_be_helped_comes_closer(storm, pairs, missed, speed, drawn, braking, near):
@@ -212,6 +210,7 @@ def made_up(seed=7, count=400):
     )
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("braking", "drawn"), [("to_rest", "error"), ("to_rest", "value"), ("while_near", "error")])
 @pytest.mark.parametrize("reaction", [0.0, 0.2])
 def test_a_simulation_in_continuous_space_agrees(storm, braking, drawn, reaction):

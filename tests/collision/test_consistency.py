@@ -57,6 +57,7 @@ def error(world, images, settings, repetitions=6, seed=3):
     return float(np.sqrt(np.mean(squares)))
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("bandwidth", ["cross_validated", "normal_reference"])
 @pytest.mark.parametrize("world", [WIDE, SHARP], ids=["wide", "sharp"])
 def test_error_falls_with_the_number_of_images(world, bandwidth):

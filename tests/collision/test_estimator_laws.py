@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from collision_strategies import distances, grid_of, metres, some_pairs, speeds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_collision import collision_probability, normal_reference
 from scipy import stats
@@ -24,7 +24,6 @@ POLICY = BrakingPolicy(6.86, 0.1)
 
 
 @given(some_pairs(), distances, speeds, st.floats(0.5, 20))
-@settings(max_examples=200)
 def test_agrees_with_the_formula_written_out(pairs, y, v, width):
     found = collision_map(pairs, grid_of(y, v), POLICY, EstimatorSettings("fixed", width_m=width))
     rows = list(zip(pairs.true_m.tolist(), pairs.predicted_m.tolist(), strict=True))
@@ -52,7 +51,6 @@ def test_two_widths_agree_with_the_formula_written_out(pairs, y, v, constant):
 
 
 @given(some_pairs(smallest=0), distances, speeds, st.sampled_from(["normal_reference", "cross_validated"]))
-@settings(max_examples=200)
 def test_probabilities_are_in_the_unit_interval_with_one_width(pairs, y, v, bandwidth):
     for found in (
         collision_map(pairs, grid_of(y, v), POLICY, EstimatorSettings(bandwidth)),

@@ -34,6 +34,7 @@ def grid(distances, speeds):
     return Grid(np.linspace(1, 50, distances), np.linspace(1, 30, speeds))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("images", "distances", "speeds"), [(400, 30, 20), (8000, 40, 30), (30_000, 5, 200), (100, 300, 200)]
 )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import UsageError
@@ -34,7 +34,6 @@ def in_one_image(pairs, missed_m=()):
     return ReadPairs(found, np.array(missed_m, dtype=float), np.zeros(len(missed_m), dtype=np.int64), {}, 1)
 
 
-@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.floats(0.1, 30), st.floats(0, 35)), min_size=1, max_size=20),
     st.lists(st.floats(0, 30), max_size=5),

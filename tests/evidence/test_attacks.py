@@ -100,6 +100,7 @@ def test_a_remark_that_does_not_follow_from_the_inputs_is_said_not_to_be_checked
     assert after == before + 1
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("path", [RUN, EXPLAIN, REQUIRE, OTHER])
 @pytest.mark.parametrize(
     ("change", "where"),
@@ -116,6 +117,7 @@ def test_what_stands_around_the_numbers_must_be_right_too(path, change, where, b
     assert any(file == path and place.startswith(where) for file, place in found_in(report)), found_in(report)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("change", "where"),
     [
@@ -163,6 +165,7 @@ def test_a_result_in_other_bytes_hides_nothing(raw, bundle):
     assert {each.file for each in report.findings if "other bytes" in each.found} == {*paths}
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("path", "change", "where"),
     [
@@ -238,6 +241,7 @@ def test_files_that_are_handed_over_cannot_lead_outside_either(bundle, tmp_path)
         check_files("b", {**bundle.files, name: b"evil"})
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "trick",
     [

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 from cyclic_bundles import write_cyclic
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_bundles import MATRICES, SPEC, write_inputs
 
@@ -274,7 +274,6 @@ def test_exact_runs_sweeps_and_narrowed_states_come_back_from_the_request(tmp_pa
     assert check_bundle(tmp_path / "b.zip", recompute=True).findings == ()
 
 
-@settings(max_examples=50)
 @given(
     st.builds(
         RunOptions,

@@ -44,6 +44,7 @@ def certificates(folder):
     return sorted((folder / "certificates").rglob("*.json")) if (folder / "certificates").is_dir() else []
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     "options",
     [

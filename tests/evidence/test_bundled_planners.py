@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,6 +55,26 @@ def test_a_run_records_the_file_of_a_planner_and_what_it_does(tmp_path):
     model.write_text(model.read_text() + "# changed\n")
     with pytest.raises(UsageError, match="names the model"):
         verifier.run(spec, matrices, system=system, planner="mine")
+
+
+def test_a_planner_in_python_is_explained_searched_and_compared_as_its_rules(tmp_path):
+    spec, matrices = inputs(tmp_path)
+    system = verifier.with_planner(tmp_path / "models/two_looks.toml", "mine", in_python, asks=["sees(ped)"])
+    rules, mine = {"planner": "careful"}, {"planner": "mine", "system": system}
+    explained = [verifier.explain(spec, matrices, **each, seed=1).explanations for each in (rules, mine)]
+    told = [[replace(each, planner="", asks_about=()) for each in found] for found in explained]
+    assert told[0] == told[1]
+    assert any(each.violation.probability for each in told[0])
+    name = verifier.run(spec, matrices, planner="careful", point_only=True).requirements[0].name
+    recalls = [verifier.require(spec, matrices, name, **each, target=">= 0.5").answers for each in (rules, mine)]
+    assert [each.cells for each in recalls[0]] == [each.cells for each in recalls[1]]
+    both = verifier.compare(spec, {"a": matrices}, planner=["careful", "mine"], system=system, draws=1000)
+    for requirement in both.specs[0].requirements:
+        one, other = requirement.entries
+        assert one.worst_point.probability == other.worst_point.probability
+        assert requirement.better == ((0.5, 0.5), (0.5, 0.5))
+    with pytest.raises(UsageError, match="unknown planner 'mine'"):
+        verifier.explain(spec, matrices, planner="mine")
 
 
 def test_a_bundle_carries_the_files_of_planners(tmp_path):

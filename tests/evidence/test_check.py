@@ -5,6 +5,7 @@ import json
 import os
 
 import pytest
+from document_edits import summed
 from small_bundles import MODEL, write_inputs
 from typed_documents import read_back
 
@@ -181,9 +182,8 @@ def test_limits_of_a_check_hold(built, tmp_path):
         CheckLimits(system=Limits(states=2)),
         CheckLimits(system=Limits(memory_bytes=1 << 16)),
         CheckLimits(timeout_s=1e-3),
-        CheckLimits(timeout_s=0.05),
     ],
-    ids=["states", "memory", "time", "some time"],
+    ids=["states", "memory", "time"],
 )
 def test_a_check_whose_limits_are_too_small_says_nothing_against_the_bundle(built, limits, recompute):
     with pytest.raises(NoAnswerError, match="limit") as told:
@@ -201,7 +201,7 @@ def test_what_was_found_before_the_limits_were_reached_is_wrong_all_the_same(bui
 
 def test_the_command_ends_without_an_answer_where_its_limits_are_too_small(built, tmp_path, capsys):
     write_bundle(built.files, tmp_path / "b")
-    assert main(["evidence", "check", str(tmp_path / "b"), "--timeout", "0.01"]) == 6
+    assert main(["evidence", "check", str(tmp_path / "b"), "--timeout", "0.001"]) == 6
     out, err = capsys.readouterr()
     assert "WRONG" not in out
     assert "--timeout" in err
@@ -214,7 +214,7 @@ def test_last_digits_and_library_versions_may_differ_on_another_machine(built):
     interval = content["requirements"][0]["points"][0]["uncertainty"]["interval"]
     interval["lower"] *= 1 + 1e-12
     content["versions"]["numpy"] = "1.0"
-    files["results/run.json"] = (json.dumps(content, indent=2) + "\n").encode()
+    files["results/run.json"] = (json.dumps(summed(content), indent=2) + "\n").encode()
     request = request_of(json.loads(files["request.json"]))
     with unpacked_inputs(files, request) as read:
         rebuilt = Study.of(read.inputs, request.options)

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import scipy.integrate
 import scipy.stats
+from document_edits import summed
 from made_runs import BOUNDS, CONFIDENCE
 from report_documents import CURVES
 from run_documents import channel
+from small_bundles import write_inputs
 from typed_runs import channel_of, point_of, requirement_of, run_of_requirements, settings_of, uncertainty_of
 
 from verifier.analysis.vacuity import Vacuity
@@ -259,7 +261,7 @@ def test_a_baseline_that_asked_otherwise_is_refused(run, tmp_path):
         ({"formula": "F at_line"}, "the requirement of the baseline is another formula: 'F at_line'"),
         ({"target": {"comparison": "<=", "probability": "1/10000"}}, "limits on different sides"),
     ):
-        old.write_text(json.dumps(document | {"requirements": [asked | change]}))
+        old.write_text(json.dumps(summed(document | {"requirements": [asked | change]})))
         code, out, err = run(*STOPS, "--baseline", old, "--max-drop", "0.5")
         assert (code, out, message in err) == (ExitCode.BAD_INPUT, "", True)
     old.write_text(json.dumps(document))
@@ -303,6 +305,22 @@ def test_a_closed_gate_is_in_every_output(run, tmp_path):
     assert (tmp_path / "s.sarif").read_text().count(SPEC) == 2
     assert Path(SPEC).read_text().split("\n")[line - 1].startswith("all_three:")
     assert json.loads((tmp_path / "i.json").read_text())["predicate"]["result"] == "FAILED"
+
+
+def test_what_the_gates_do_not_look_at_is_said_by_every_reader(tmp_path, monkeypatch, capfd):
+    question = "other: P = ? [ F s = 1 given F x = 1 ]"
+    spec, matrices = write_inputs(
+        tmp_path, f'model "../models/two_looks.toml"\nmine: P = ? [ F s = 1 ]\n{question}\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    run = ["run", str(spec), "--cm", str(matrices), "--env", "ped", "--point-only", "--fail-under", "0.5"]
+    assert main([*run, "-o", "run.json"]) == 0
+    said = "gates are for probabilities of formulas; not held: other (P = ? [ (F (s = 1)) given (F (x = 1)) ])"
+    assert said in capfd.readouterr().out
+    for name in ("report.md", "report.html"):
+        assert main(["report", "run.json", "-o", name]) == 0
+        section = Path(name).read_text().partition("Gates: ")[2]
+        assert "gates are for probabilities of formulas; not held: other" in section, name
 
 
 MATRICES = ["--max-drop", "0.1", "--baseline", BY_SET]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from gsn_rules import complaints
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from run_documents import MODEL, SPEC, document, made_with, matrices, point, requirement, run, satisfied_run
 from run_documents import channel as channel_of_ped
@@ -492,7 +492,6 @@ texts = st.text(st.characters(), min_size=1, max_size=40)
 
 
 @given(st.lists(texts, min_size=1, max_size=4), texts)
-@settings(max_examples=60)
 def test_any_text_reads_back_as_it_is_shown(names, note):
     """A case made by hand: PyYAML reads from the file what the writer showed of each text."""
     leaves = tuple(

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from html_reading import read_page, section, table
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from made_runs import BOUNDS, CONFIDENCE, document_of, point, requirement, run_content, uncertainty
 from run_documents import tried
@@ -181,7 +181,6 @@ def name_of(each, found):
 
 
 @given(runs())
-@settings(max_examples=30, deadline=None)
 def test_every_reader_states_the_same_verdict_and_the_same_condition(content):
     run = document_of(content)
     check_documents([run])
@@ -319,7 +318,6 @@ OTHERWISE = {
 
 
 @given(runs(), st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_point_that_does_not_follow_from_its_numbers_and_the_channel_is_refused_by_its_pointer(content, data):
     row = data.draw(st.integers(0, len(content["requirements"]) - 1))
     k = data.draw(st.integers(0, len(content["requirements"][row]["points"]) - 1))
@@ -335,7 +333,6 @@ def test_a_point_that_does_not_follow_from_its_numbers_and_the_channel_is_refuse
 
 
 @given(runs(), st.data())
-@settings(max_examples=30, deadline=None)
 def test_a_whole_that_does_not_follow_from_its_parts_is_refused_by_its_pointer(content, data):
     row = data.draw(st.integers(-1, len(content["requirements"]) - 1))
     whole, where = (content, "") if row < 0 else (content["requirements"][row], f"/requirements/{row}")
@@ -346,7 +343,6 @@ def test_a_whole_that_does_not_follow_from_its_parts_is_refused_by_its_pointer(c
 
 
 @given(runs(), st.data())
-@settings(max_examples=30, deadline=None)
 def test_a_channel_that_the_matrices_do_not_have_is_refused(content, data):
     """Otherwise a contradicted model could be called tested."""
     classes = content["channel"]["classes"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from document_edits import summed
 from html_reading import read_page, section, table
 from made_runs import document_of, every_verdict, on_grid, point, requirement, run_content, uncertainty
 from report_documents import EVERY_KIND, document, documents
@@ -566,7 +567,7 @@ def test_a_rate_says_what_is_not_in_it():
     rate = document("rate")
     told = sentences(read_page(html_report([rate])))
     assert any("in the worst scenario of each environment; " in each for each in told)
-    part = replace(rate, content=dict(rate.content) | {"left_out": ["obs", "empty"]})
+    part = replace(rate, content=summed(dict(rate.content) | {"left_out": ["obs", "empty"]}))
     told = sentences(read_page(html_report([part])))
     part_only = "in the worst scenario of each environment and without what happens in obs and empty; "
     assert any(part_only in each for each in told)
@@ -695,3 +696,15 @@ def test_markdown_has_the_same_sections_sentences_and_rows(page):
 def test_no_document_is_refused():
     with pytest.raises(InputError, match="at least one document"):
         html_report([])
+
+
+def test_a_rate_whose_run_is_not_there_says_so_in_every_export():
+    said = "is not beside this rate: its probabilities, bounds and verdict are taken from it as it states them"
+    for given, times in (([document("rate")], 1), ([document("rate"), document("run")], 0)):
+        root = read_page(html_report(given))
+        assert sum(said in each for each in sentences(root)) == times  # the summary
+        assert sum(said in each for each in sentences(root, "d1")) == times
+        assert markdown_report(given).count(said) == 2 * times
+        rows = list(csv.DictReader(io.StringIO(csv_report(given))))
+        assert [said in row["note"] for row in rows if row["kind"] == "rate"] == [bool(times)]
+        assert not any(row["note"] for row in rows if row["kind"] == "run")

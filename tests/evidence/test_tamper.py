@@ -187,6 +187,7 @@ def test_a_count_that_is_changed_together_with_all_hashes_is_found_by_the_result
     assert found.expected.startswith("96")
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -224,6 +225,7 @@ def test_a_run_that_says_anything_else_is_found_without_its_hash(change, expecte
     assert any(file == RUN and place.endswith(expected) for file, place in where(report)), where(report)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -245,6 +247,7 @@ def test_a_counterexample_that_is_none_is_found_by_its_replay(change, expected, 
     assert any(file == path and place.startswith(at) for file, place in where(report)), where(report)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -273,6 +276,7 @@ def test_another_total_of_the_violation_is_found(bundle):
     assert (path, "/explanations/0/violation/probability") in where(check_files("b", forged(bundle, {path: raw})))
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -357,6 +361,7 @@ def test_certificates_that_are_missing_exchanged_or_doubled_are_found(bundle):
     assert (second, "/claimed/0") in where(report)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -376,6 +381,7 @@ def test_a_certificate_of_a_probability_that_proves_something_else_is_found(chan
     assert any(each.file == path and match in str(each) for each in report.findings), list(map(str, report.findings))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     "path",
     [
@@ -392,6 +398,7 @@ def test_a_certificate_of_a_probability_that_is_missing_or_stands_elsewhere_is_f
             assert (other, "") in where(check_files("b", forged(bundle, {other: bundle.files[path]})))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("point", ["measured", "at_value", "perfect"])
 @pytest.mark.parametrize("name", ["probability", "lower", "second_engine"])
 def test_another_probability_in_an_answer_about_recall_is_found(point, name, bundle):
@@ -471,7 +478,7 @@ def test_a_bundle_of_another_version_says_so(bundle):
     assert any("check it with the version named" in each.expected for each in found)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_flipped_bytes_of_any_input_or_result_are_found(data, bundle):
     path = data.draw(st.sampled_from(sorted(path for path in bundle.files if derived_row(path) is None)))

@@ -59,7 +59,7 @@ def document_of_command(tmp_path, *arguments):
     target = tmp_path / "command.json"
     main(["assess", *map(str, arguments), "--output", str(target)])
     document = json.loads(target.read_text())
-    del document["command"]
+    del document["command"], document["checksums"]["command"]
     return document
 
 

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial import Delaunay
@@ -151,7 +151,6 @@ def linear_values(depth, row, column):
                     )
 
 
-@settings(max_examples=60)
 @given(SPARSE.filter(lambda depth: (depth > 0).sum() <= 9))
 def test_linear_is_linear_on_a_delaunay_triangle(depth):
     found = densify(depth, "linear")
@@ -174,7 +173,6 @@ DENSE = arrays(
 ).filter(lambda depth: (depth > 0).any())
 
 
-@settings(max_examples=60)
 @given(DENSE)
 def test_linear_is_linear_on_a_delaunay_triangle_where_few_are_unknown(depth):
     """Known pixels amid known ones are no corners of triangles, and that must change none that counts."""

@@ -165,7 +165,6 @@ def test_defocus_is_its_definition(kappa, focus, size):
         assert (made == np.rint(exact)).mean() > 0.95  # in truth far nearer than the bound
 
 
-@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     kappa=st.floats(0, 12),

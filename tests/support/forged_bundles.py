@@ -3,6 +3,8 @@
 import hashlib
 import json
 
+from document_edits import summed
+
 from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.derived_artefacts import derived_row, derived_texts
 from verifier.evidence.bundle.making import planned_words
@@ -47,7 +49,7 @@ def rewritten(raw, change):
     """A JSON file as this program writes it, after a change to its content."""
     content = json.loads(raw)
     change(content)
-    return (json.dumps(content, indent=2) + "\n").encode()
+    return (json.dumps(summed(content), indent=2) + "\n").encode()
 
 
 def certificate(bundle, change, path="certificates/block001_requirement01_lower_01.json"):

@@ -40,7 +40,7 @@ MATRICES = {
 
 
 def _nested_until(parts: int) -> str:
-    text = "(x = 0)"
+    text = "(x = 14)"
     for k in range(parts - 1):
         text = f"((x != {k % 14} | c = {k % 3}) U {text})"
     return text

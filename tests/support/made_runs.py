@@ -3,6 +3,8 @@
 import copy
 import json
 
+from document_edits import summed
+
 from verifier.evidence.documents import checked_document
 
 HASHES = {"spec": "a" * 64, "model": "b" * 64, "confusion": "c" * 64}
@@ -147,7 +149,7 @@ def document_of(content, name="result.json"):
     """The document that a file with these values is."""
     if content["schema"] == "verifier.run":
         content = whole(content)
-    raw = json.dumps(content).encode()
+    raw = json.dumps(summed(content)).encode()
     return checked_document(json.loads(raw), raw, name)
 
 

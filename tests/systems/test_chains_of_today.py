@@ -118,9 +118,10 @@ def test_they_are_the_same_explored_step_by_step(root, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("largest", [3, 8, 60])
-def test_codes_of_several_words_give_the_same_states(root, tmp_path, monkeypatch, largest):
+def test_codes_of_several_words_give_the_same_states(root, tmp_path, monkeypatch, largest, thorough):
     # With words of so few values every variable has a word of its own, or some share one: codes are texts of bytes.
     monkeypatch.setattr("verifier.systems.space.LARGEST_WORD", largest)
     monkeypatch.setattr(exploration, "_all_at_once", lambda scene: None)
     rules = [case for case in cases(root, tmp_path) if case[3] not in ("published", "correct")]
+    rules = rules if thorough else rules[:7]
     assert digests(rules) == {case[0]: BEFORE[case[0]] for case in rules}

@@ -193,8 +193,8 @@ def check_plain(folder, seed):
     assert found == plain.rows(), f"seed {seed}:\n{plain.model}"
 
 
-def test_random_worlds_are_their_chains_state_by_state(tmp_path):
-    for seed in range(25):
+def test_random_worlds_are_their_chains_state_by_state(tmp_path, thorough):
+    for seed in range(25 if thorough else 10):
         check_plain(tmp_path, seed)
 
 

@@ -123,6 +123,7 @@ def by_definition(tracker, results):
 ODDS = "{ hit = 2, miss = -1, range = [-2, 5], confirm = 3, delete = -1, start = -1 }"
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "kind",
     [f"confirm = [{c}], delete = [{d}]" for c in ("1, 1", "2, 3", "3, 5", "1, 4") for d in ("1, 1", "2, 2", "3, 5")]

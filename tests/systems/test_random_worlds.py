@@ -146,16 +146,16 @@ def check(reference, folder, seed, draws=False):
 
 
 def test_random_worlds_are_read_as_the_reference_reads_them(reference, tmp_path):
-    assert sum(check(reference, tmp_path, seed) for seed in range(40)) >= 20
+    assert sum(check(reference, tmp_path, seed) for seed in range(12)) >= 6
 
 
 def test_random_worlds_explored_step_by_step(reference, tmp_path, monkeypatch):
     monkeypatch.setattr(exploration, "_all_at_once", lambda scene: None)
-    assert sum(check(reference, tmp_path, seed) for seed in range(100, 120)) >= 10
+    assert sum(check(reference, tmp_path, seed) for seed in range(100, 108)) >= 4
 
 
 def test_random_worlds_that_draw(reference, tmp_path):
-    assert sum(check(reference, tmp_path, seed, draws=True) for seed in range(10)) >= 8
+    assert sum(check(reference, tmp_path, seed, draws=True) for seed in range(5)) >= 4
 
 
 def test_random_worlds_that_draw_explored_step_by_step(reference, tmp_path, monkeypatch):

@@ -8,6 +8,10 @@ ends of bins count only where all bins of the class's pairs are drawn: then the 
 them, is used. Which of the two is used follows from the bins alone, never from a p-value. Where a document has the
 test of the class only, that one is used. A bin in which nothing was missed is tested, with p = 1: it shows no memory.
 
+A channel with memory is tested for what its contexts do not say: by the residual test of each class, and by the
+e-value of a richer context function, where the document has them for the contexts that are used
+(`perception.confusion.contexts.ResidualTest`, `perception.confusion.context_selection`). Both are of all bins.
+
 False positives, column `empty`, belong to no track: they are never tested, and concern a chain unless the column is
 held by convention.
 """
@@ -15,16 +19,18 @@ held by convention.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from verifier.analysis.intervals.measured import Measured
 from verifier.base.documents import ALWAYS, Count, Derives, Share, derived
-from verifier.checking.verdicts import ChannelTest, Test, Verdict, VerdictRule, decide
+from verifier.checking.verdicts import PERSISTENT, ChannelTest, Test, Verdict, VerdictRule, decide
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested
 from verifier.perception.confusion.document_dependence import added, fisher
 from verifier.perception.confusion.matrices import EMPTY, label_text
 from verifier.systems.skeleton import Skeleton
+
+Tested: TypeAlias = Literal["contradicted", "not_contradicted"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +41,13 @@ class Untested:
         label: the class, or "empty" for false positives.
         bins: numbers of the distance bins that some chain of the run draws for it, where the document has the test of
             each bin; None: the test is that of the class in all bins.
+        contexts: what the detector remembers of it; None for nothing.
     """
 
     label: str
     test: Literal["untested"] = field(default="untested", metadata=ALWAYS)
     bins: tuple[Count, ...] | None = None
+    contexts: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +63,7 @@ class CountedTest:
     """
 
     label: str
-    test: Literal["contradicted", "not_contradicted"]
+    test: Tested
     bins: tuple[Count, ...] | None = None
     p_value: Share
     after_miss: Count
@@ -63,16 +71,55 @@ class CountedTest:
     miss_after_miss: float | None
     expected_miss_after_miss: float | None
 
+    @property
+    def least_p(self) -> float:
+        """The p-value."""
+        return self.p_value
 
-ClassTest: TypeAlias = CountedTest | Untested
+
+@dataclass(frozen=True, kw_only=True)
+class ContextTest:
+    """A class for which the data test that a detector remembers its contexts and nothing else.
+
+    Attributes:
+        label: as in `Untested`.
+        contexts: what it remembers.
+        p_value: of the residual test; None where that was not made.
+        z: its statistic, in standard deviations; None where permuting changes nothing.
+        against, log10_e: a richer context function, and the e-value in favour of it; None where there is none.
+        bins: always None: the tests are of all bins.
+    """
+
+    label: str
+    test: Tested
+    contexts: str
+    p_value: Share | None
+    z: float | None
+    against: str | None
+    log10_e: float | None
+    bins: tuple[Count, ...] | None = None
+
+    @property
+    def least_p(self) -> float:
+        """The smaller of the p-value and the inverse of the e-value, which is one too."""
+        by_e = None if self.log10_e is None else 10.0 ** -max(self.log10_e, 0)
+        return min(each for each in (self.p_value, by_e) if each is not None)
+
+
+ClassTest: TypeAlias = CountedTest | Untested | ContextTest
 
 
 @dataclass(frozen=True, kw_only=True)
 class Channel(Derives):
-    """The test of the memoryless channel, for all classes that the chains of a run draw."""
+    """The test of the channel, for all classes that the chains of a run draw."""
 
     test: Test = derived(lambda channel: channel_test(channel.classes).test)
     classes: tuple[ClassTest, ...]
+
+    @property
+    def contexts(self) -> str | None:
+        """What the detector remembers; None for nothing."""
+        return channel_test(self.classes).contexts
 
 
 Drawn = Mapping[str, Sequence[int]]
@@ -108,6 +155,9 @@ def class_tests(metadata: Mapping[str, Any], drawn: Drawn) -> tuple[ClassTest, .
         metadata: of a confusion document, its `dependence` checked when it was read.
         drawn: classes and bins; those that no chain draws need not be there.
     """
+    found = metadata.get("contexts")
+    if found is not None:
+        return tuple(_context_test(name, found) for name in drawn)
     known = {test["label"]: test for test in classes_tested(metadata)}
     return tuple(_class_test(name, bins, known.get(name)) for name, bins in drawn.items())
 
@@ -124,6 +174,24 @@ def _class_test(name: str, bins: Sequence[int], counted: Mapping[str, Any] | Non
     return CountedTest(label=name, test=test, bins=told, **{key: counted[key] for key in _NUMBERS})
 
 
+def _context_test(name: str, found: Mapping[str, Any]) -> ContextTest | Untested:
+    used = found["used"]
+    residual = next((each for each in found["tests"] if each["label"] == name), None)
+    compared = next((each for each in found["e_values"] if each["label"] == name), None)
+    if residual is None and compared is None:
+        return Untested(label=name, contexts=used)
+    said = ContextTest(
+        label=name,
+        test="not_contradicted",
+        contexts=used,
+        p_value=None if residual is None else residual["p_value"],
+        z=None if residual is None else residual["z"],
+        against=None if compared is None else compared["against"],
+        log10_e=None if compared is None else compared["log10_e"],
+    )
+    return replace(said, test="contradicted") if said.least_p < CONTRADICTED_BELOW else said
+
+
 def _over_bins(tests: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The tests of some bins as one, their pairs being permuted independently; None for none."""
     return {**added(tests), "p_value": fisher([each["p_value"] for each in tests])} if tests else None
@@ -136,20 +204,49 @@ def channel_test(tests: Sequence[ClassTest], classes: Iterable[str] | None = Non
     """
     known = {test.label: test for test in tests}
     drawn = [known.get(name, Untested(label=name)) for name in (known if classes is None else classes)]
-    against = [test for test in drawn if isinstance(test, CountedTest) and test.test == "contradicted"]
+    contexts = next((test.contexts for test in tests if not isinstance(test, CountedTest)), None)
+    against = [(_p_value(test), test.label) for test in drawn if test.test == "contradicted"]
     if against:
-        worst = min(against, key=lambda test: test.p_value)
-        return ChannelTest("contradicted", worst.label, worst.p_value)
-    return ChannelTest("untested" if any(isinstance(test, Untested) for test in drawn) else "not_contradicted")
+        p_value, label = min(against)
+        return ChannelTest("contradicted", label, p_value, contexts)
+    untested = any(isinstance(test, Untested) for test in drawn)
+    return ChannelTest("untested" if untested else "not_contradicted", contexts=contexts)
+
+
+def _p_value(test: ClassTest) -> float:
+    """Of a class that is tested."""
+    assert not isinstance(test, Untested)
+    return test.least_p
 
 
 def channel_condition(channel: ChannelTest) -> str | None:
     """What the numbers of the memoryless chain assume, `if the detector is memoryless (...)`; None where it is tested
     and not contradicted."""
-    rule = VerdictRule(assume_memoryless=channel.test == "contradicted")
+    assumed = channel.test == "contradicted"
+    rule = VerdictRule(assume_memoryless=assumed, assume_contexts=assumed)
     return decide(Verdict.SATISFIED, Verdict.INCONCLUSIVE, channel, rule=rule).condition
 
 
-def contradicted_text(label: str, p_value: float) -> str:
-    """That the test of a class contradicts the memoryless detector."""
-    return f"the data contradict a memoryless detector ({label}, p = {p_value:.2g})"
+def contradicted_text(label: str, p_value: float, contexts: str | None = None) -> str:
+    """That the test of a class contradicts the detector."""
+    return f"the data contradict {detector_text(contexts)} ({label}, p = {p_value:.2g})"
+
+
+def memory_remark(test: ClassTest) -> str | None:
+    """A warning where the test of a class contradicts a detector with memory; None where it does not."""
+    if not isinstance(test, ContextTest) or test.test != "contradicted":
+        return None
+    z = "" if test.z is None else f", {test.z:.1f} standard deviations"
+    residual = [] if test.p_value is None else [f"residual test p = {test.p_value:.2g}{z}"]
+    by_e = [] if test.log10_e is None else [f"e-value 10^{test.log10_e:.3g} for {test.against}"]
+    return (
+        f"warning: errors of {test.label} depend on more of the past than {test.contexts}: "
+        f"{', '.join([*residual, *by_e])}. P and bounds may be wrong in either direction."
+    )
+
+
+def detector_text(contexts: str | None) -> str:
+    """The model of a detector, for people."""
+    if contexts is not None and contexts.startswith(PERSISTENT):
+        return f"a detector whose errors last {contexts.removeprefix(PERSISTENT)} frames at most"
+    return "a memoryless detector" if contexts is None else f"a detector that remembers {contexts} and nothing else"

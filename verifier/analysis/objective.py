@@ -144,7 +144,7 @@ def product_of(
     `build_objective`."""
     labels = {name: skeleton.mask_of(node) for name, node in propositions.items()}
     window = long_window(formula, labels, indptr, skeleton.indices)
-    if window is not None and window.obligations > MOST_OBLIGATIONS:
+    if window is not None and window.has_no_product:
         raise NoAnswerError(
             f"the formula has about {window.obligations} obligations, one for each step left; the limit is "
             f"{MOST_OBLIGATIONS}",

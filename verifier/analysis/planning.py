@@ -9,8 +9,7 @@ single rate that must exceed m, betting on drives needs the least k with
 
     log sum_j p_j exp(k S_j) >= log(1 / tail),    S_j = sum_d log(1 + s_j (u_d / m - w_d)).
 
-More items of the drives that are there do not help, so no plan in items is made of them. `drives_for_rates` says what
-it takes at least.
+More items of the drives that are there do not help, so no plan in items is made of them.
 
 *Items*, where it does not know drives. Two shapes of plans are tried.
 
@@ -40,12 +39,12 @@ from typing import Annotated
 
 import numpy as np
 
-from verifier.analysis.intervals.betting import drives_without_a_miss
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
+from verifier.analysis.robust.bound import Side
 from verifier.analysis.robust.region import groups_of, region_of
-from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
+from verifier.analysis.robust.solutions import Effort, RobustBounds, bound_of, robust_bounds
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.analysis.settings import Semantics
 from verifier.base.arrays import Floats, Ints, Mask
@@ -56,7 +55,6 @@ MOST_ITEMS = 10**9
 """Further items, over all columns, beyond which no plan is looked for."""
 MOST_DRIVES = 10**6
 """Drives in all beyond which no plan is looked for."""
-TELLING_RATES = (0.9, 0.95, 0.99, 0.999)
 PRECISION = 1.02
 """The total is found up to this factor, before rounding."""
 
@@ -174,13 +172,49 @@ def additional_data(
     if verdict is Verdict.INCONCLUSIVE:
         return None
 
-    def decided(more: RateIntervals) -> RobustBounds | None:
-        bounds, answer = verdict_from(objective, more, question)
-        return bounds if answer is verdict else None
+    def ends(more: RateIntervals) -> tuple[float, float]:
+        bounds, _ = verdict_from(objective, more, question)
+        return float(bounds.lower[question.start]), float(bounds.upper[question.start])
 
     if drives is not None:
-        return _in_drives(lambda times: decided(replace(intervals, times=times)), drives, question.start, verdict)
-    return _in_items(objective, intervals, question.start, verdict, decided, useful)
+        enough = _in_drives(
+            lambda times: stands(objective, replace(intervals, times=times), question, verdict), drives
+        )
+        if enough is None:
+            return None
+        times = None if enough == drives else enough / drives
+        nothing = np.zeros((0, 2), dtype=np.int64)
+        shown = ends(replace(intervals, times=times))
+        return Plan(nothing, nothing[:, 0], nothing[:, 0], *shown, verdict, drives=enough - drives)
+
+    def with_items(further: Ints) -> RateIntervals:
+        planned = planned_counts(intervals.measured, further)
+        return replace(intervals, measured=Measured(planned, intervals.measured.rates, intervals.measured.fixed))
+
+    found = _in_items(
+        objective,
+        intervals.measured,
+        question.start,
+        lambda further: stands(objective, with_items(further), question, verdict),
+        useful,
+    )
+    if found is None:
+        return None
+    further, uniform = found
+    columns = np.argwhere(further > 0)
+    columns = columns[np.argsort(-further[columns[:, 0], columns[:, 1]], kind="stable")]
+    at = columns[:, 0], columns[:, 1]
+    present = intervals.measured.counts.sum(axis=1)
+    return Plan(columns, present[at], further[at], *ends(with_items(further)), verdict, uniform)
+
+
+def stands(objective: Objective, intervals: RateIntervals, question: Question, verdict: Verdict) -> bool:
+    """Whether the bounds from intervals of all rates have this verdict, satisfied or violated; one side tells."""
+    side: Side = "lower" if (verdict is Verdict.SATISFIED) == question.comparison.startswith(">") else "upper"
+    bounds = bound_of(objective, region_of(objective.skeleton, intervals), question.semantics, side)
+    end = float(bounds[question.start])
+    lower, upper = (end, 1.0) if side == "lower" else (0.0, end)
+    return verdict_of(lower, upper, question.comparison, question.target) is verdict
 
 
 def verdict_from(objective: Objective, intervals: RateIntervals, question: Question) -> tuple[RobustBounds, Verdict]:
@@ -199,74 +233,38 @@ def _verdict_of_point(objective: Objective, measured: Measured, question: Questi
     return verdict_of(point - margin, point + margin, question.comparison, question.target)
 
 
-def _in_drives(
-    decided: Callable[[float | None], RobustBounds | None], drives: int, start: int, verdict: Verdict
-) -> Plan | None:
+def _in_drives(decided: Callable[[float | None], bool], drives: int) -> int | None:
     """The fewest drives, by bisection to one in a hundred."""
-    none, found = drives, decided(None)
-    enough = drives
-    while found is None:
+    none = enough = drives
+    if decided(None):
+        return drives
+    while none == enough or not decided(enough / drives):
         none, enough = enough, 2 * enough
         if not 0 < enough <= MOST_DRIVES:
             return None
-        found = decided(enough / drives)
     while enough - none > max(1, enough // 100):
         middle = (none + enough) // 2
-        closer = decided(middle / drives)
-        none, enough, found = (none, middle, closer) if closer is not None else (middle, enough, found)
-    nothing = np.zeros((0, 2), dtype=np.int64)
-    ends = float(found.lower[start]), float(found.upper[start])
-    return Plan(nothing, nothing[:, 0], nothing[:, 0], *ends, verdict, drives=enough - drives)
-
-
-def drives_for_rates(tail: Fraction) -> tuple[tuple[float, int], ...]:
-    """For each of `TELLING_RATES` the fewest drives that can show it: equal ones without a miss.
-
-    Args:
-        tail: the chance with which an end may be missed, `RateIntervals.tail`.
-    """
-    return tuple((rate, drives_without_a_miss(rate, tail)) for rate in TELLING_RATES)
+        none, enough = (none, middle) if decided(middle / drives) else (middle, enough)
+    return enough
 
 
 def _in_items(
-    objective: Objective,
-    intervals: RateIntervals,
-    start: int,
-    verdict: Verdict,
-    decided: Callable[[RateIntervals], RobustBounds | None],
-    useful: Mask,
-) -> Plan | None:
-    measured = intervals.measured
+    objective: Objective, measured: Measured, start: int, decided: Callable[[Ints], bool], useful: Mask
+) -> tuple[Ints, int | None] | None:
+    """Further items of the best plan, and how many the uniform one has."""
     present = measured.counts.sum(axis=1)
-
-    def with_items(further: Ints) -> RobustBounds | None:
-        planned = Measured(planned_counts(measured, further), measured.rates, measured.fixed)
-        return decided(replace(intervals, measured=planned))
-
     nothing = np.zeros_like(present)
-    found = with_items(nothing)
-    if found is not None:
-        return _plan(present, (nothing, found), start, verdict, 0)
+    if decided(nothing):
+        return nothing, 0
     base = np.where(useful, np.maximum(present, 1), 0)
-    uniform = _smallest(with_items, lambda size: np.where(useful, base * (1 + size) - present, 0))
+    uniform = _smallest(decided, lambda size: np.where(useful, base * (1 + size) - present, 0))
     best, worth = uniform, np.where(useful, _worth(objective, measured, start), 0) ** (2 / 3)
     if np.any(worth > 0):
         share = worth / worth.max()
-        focused = _smallest(with_items, lambda size: np.maximum(size * share - present, 0))
-        if focused is not None and (best is None or focused[0].sum() <= best[0].sum()):
+        focused = _smallest(decided, lambda size: np.maximum(size * share - present, 0))
+        if focused is not None and (best is None or focused.sum() <= best.sum()):
             best = focused
-    if best is None:
-        return None
-    return _plan(present, best, start, verdict, None if uniform is None else int(uniform[0].sum()))
-
-
-def _plan(present: Ints, found: tuple[Ints, RobustBounds], start: int, verdict: Verdict, uniform: int | None) -> Plan:
-    further, bounds = found
-    columns = np.argwhere(further > 0)
-    columns = columns[np.argsort(-further[columns[:, 0], columns[:, 1]], kind="stable")]
-    at = columns[:, 0], columns[:, 1]
-    lower, upper = float(bounds.lower[start]), float(bounds.upper[start])
-    return Plan(columns, present[at], further[at], lower, upper, verdict, uniform)
+    return None if best is None else (best, None if uniform is None else int(uniform.sum()))
 
 
 def planned_counts(measured: Measured, further: Ints) -> Ints:
@@ -294,9 +292,7 @@ def _useful(objective: Objective, measured: Measured) -> Mask:
     return useful & ~measured.fixed
 
 
-def _smallest(
-    decided: Callable[[Ints], RobustBounds | None], shape: Callable[[float], Floats]
-) -> tuple[Ints, RobustBounds] | None:
+def _smallest(decided: Callable[[Ints], bool], shape: Callable[[float], Floats]) -> Ints | None:
     """The smallest size at which the items of a shape decide, by bisection; None if they do not at `MOST_ITEMS`."""
     low, high = 0.0, 1.0
     while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:
@@ -307,9 +303,8 @@ def _smallest(
     while best is None or high > PRECISION * low:
         size = high if best is None else (math.sqrt(low * high) if low > 0 else high / 1024)
         items = _rounded(shape(size))
-        found = decided(items) if np.any(items > 0) else None
-        if found is not None:
-            high, best = size, (items, found)
+        if np.any(items > 0) and decided(items):
+            high, best = size, items
         elif best is None:
             return None
         else:

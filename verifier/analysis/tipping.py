@@ -16,7 +16,7 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
-from verifier.analysis.planning import Question, verdict_from
+from verifier.analysis.planning import Question, stands, verdict_from
 from verifier.base.documents import Share
 from verifier.checking.verdicts import Verdict
 
@@ -56,8 +56,8 @@ def tipping_points(objective: Objective, data: Data, question: Question) -> Tipp
     """
     by_icc: tuple[Fraction, Verdict] | tuple[None, None] = (None, None)
     if data.drives is not None and data.drives.weights == "item":
-        by_icc = last_standing(lambda icc: verdict_with_icc(objective, data, question, icc))
-    by_shift = last_standing(lambda shift: verdict_with_shift(objective, data, question, shift))
+        by_icc = last_standing(objective, question, lambda icc: with_icc(data, icc))
+    by_shift = last_standing(objective, question, lambda shift: with_shift(data, shift))
     if by_icc[1] is None and by_shift[1] is None:
         return None
     icc, shift = (None if at is None else float(at) for at, _ in (by_icc, by_shift))
@@ -65,46 +65,50 @@ def tipping_points(objective: Objective, data: Data, question: Question) -> Tipp
 
 
 def last_standing(
-    verdict_at: Callable[[Fraction], Verdict],
+    objective: Objective, question: Question, assumed: Callable[[Fraction], RateIntervals]
 ) -> tuple[Fraction, Verdict] | tuple[None, None]:
     """The largest correlation, or shift, at which the verdict without any stands, and that verdict.
 
     Args:
-        verdict_at: the verdict for a correlation or shift from 0 to 1.
+        objective, question: what is decided.
+        assumed: the intervals of all rates for a correlation or shift from 0 to 1.
 
     Returns:
         (None, None) where nothing is decided even at 0.
     """
-    verdict = verdict_at(Fraction(0))
+    _, verdict = verdict_from(objective, assumed(Fraction(0)), question)
     if verdict not in (Verdict.SATISFIED, Verdict.VIOLATED):
         return None, None
-    if verdict_at(Fraction(1)) is verdict:
-        return Fraction(1), verdict
-    stands, falls = 0, STEPS
-    while falls - stands > 1:
-        middle = (stands + falls) // 2
-        stands, falls = (middle, falls) if verdict_at(Fraction(middle, STEPS)) is verdict else (stands, middle)
-    return Fraction(stands, STEPS), verdict
+    return largest(lambda value: stands(objective, assumed(value), question, verdict)), verdict
 
 
-def verdict_with_icc(objective: Objective, data: Data, question: Question, icc: Fraction) -> Verdict:
-    """The verdict if the items of one drive are correlated with an intraclass correlation of at most `icc`.
+def largest(stands_at: Callable[[Fraction], bool]) -> Fraction:
+    """The largest number from 0 to 1, in `STEPS` steps, at which something stands that does at 0."""
+    if stands_at(Fraction(1)):
+        return Fraction(1)
+    low, high = 0, STEPS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if stands_at(Fraction(middle, STEPS)) else (low, middle)
+    return Fraction(low, STEPS)
+
+
+def with_icc(data: Data, icc: Fraction) -> RateIntervals:
+    """The intervals if the items of one drive are correlated with an intraclass correlation of at most `icc`.
 
     Raises:
         ValueError: drives are not known, or bounds come from draws.
-        EngineError, LimitError: as `robust_bounds`.
     """
     intervals = _of(data)
     if data.drives is None or data.drives.weights != "item":
         raise ValueError("a correlation within drives needs items by drive")
     alpha = alpha_of(data.basis.level) / data.basis.looks  # betting may hold at every look; this does not
-    assumed = replace(intervals, tier="icc_at_most", drives=data.drives, largest=None, icc=icc, alpha=alpha)
-    return verdict_from(objective, assumed, question)[1]
+    return replace(intervals, tier="icc_at_most", drives=data.drives, largest=None, icc=icc, alpha=alpha)
 
 
-def verdict_with_shift(objective: Objective, data: Data, question: Question, shift: Fraction) -> Verdict:
-    """The verdict if every rate of the operation lies within `shift` of that of the data; errors as for an ICC."""
-    return verdict_from(objective, replace(_of(data), shift=int(shift * UNIT)), question)[1]
+def with_shift(data: Data, shift: Fraction) -> RateIntervals:
+    """The intervals if every rate of the operation lies within `shift` of that of the data; errors as for an ICC."""
+    return replace(_of(data), shift=int(shift * UNIT))
 
 
 def _of(data: Data) -> RateIntervals:

@@ -12,6 +12,7 @@ Elsewhere than on Linux memory is predicted only.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import threading
@@ -144,8 +145,9 @@ def memory_limit(limit_bytes: int) -> Iterator[None]:
             raise out_of_memory(limit_bytes) from None
 
 
+@functools.cache
 def _fill_buffers() -> None:
-    """Let the BLAS libraries of numpy and scipy take their buffers, 32 MiB each, which they then keep.
+    """Let the BLAS libraries of numpy and scipy take their buffers, 32 MiB each, which they keep: once will do.
 
     OpenBLAS does not fail where it gets none: it asks again for ever, and no signal reaches Python.
     """

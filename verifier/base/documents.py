@@ -36,7 +36,8 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
-from verifier.base.errors import InputError, Place, shown
+from verifier.base import checksums
+from verifier.base.errors import InputError, Place, pointer_part, shown
 
 Content: TypeAlias = Mapping[str, Any]
 """A JSON object of a document that was validated; its keys are those of the schema."""
@@ -309,7 +310,8 @@ def _validated(kind: type[T], content: Any) -> tuple[T | None, list[Fault]]:
     from pydantic import ValidationError
 
     head = _head(kind)
-    body = {key: value for key, value in content.items() if key not in head} if head else content
+    apart = {*head, *((checksums.KEY,) if head.get("schema") in checksums.SUMMED else ())}
+    body = {key: value for key, value in content.items() if key not in apart} if head else content
     broken = next(_broken_texts(body, []), None)
     if broken is not None:
         return None, [broken]
@@ -391,10 +393,8 @@ def schema_of(kind: Any) -> dict[str, Any]:
     rules = kind.rules() if hasattr(kind, "rules") else {}
     for key, more in rules.get("properties", {}).items():
         own["properties"][key] |= more
+    if head and kind.schema in checksums.SUMMED:
+        own["properties"][checksums.KEY] = dict(checksums.SCHEMA)
+        own["required"].append(checksums.KEY)
     own |= {key: more for key, more in rules.items() if key != "properties"}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **name, **own, "$defs": definitions}
-
-
-def pointer_part(part: object) -> str:
-    """A key or a position as a part of a JSON pointer (RFC 6901)."""
-    return str(part).replace("~", "~0").replace("/", "~1")

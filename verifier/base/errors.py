@@ -156,3 +156,8 @@ def _source_excerpt(text: str, column: int | None, width: int = 100) -> list[str
     if column is not None:
         lines.append("    " + " " * (column - 1 - start) + "^")
     return lines
+
+
+def pointer_part(part: object) -> str:
+    """A key or a position as a part of a JSON pointer (RFC 6901)."""
+    return str(part).replace("~", "~0").replace("/", "~1")

@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from verifier.base.checksums import with_checksums
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, LimitError, Place, one_line, shown
 from verifier.base.numbers import LARGEST_NUMBER, extreme_numbers
@@ -156,7 +157,8 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def document_text(document: Any) -> str:
-    """A document, a dataclass or JSON values, as the text that is written: indented, ending with a line end.
+    """A document, a dataclass or JSON values, as the text that is written: indented, ending with a line end; with
+    checksums, if it is a result.
 
     Raises:
         LimitError: it holds a number that no reader takes, as something that was given is too large or too small.
@@ -169,7 +171,7 @@ def document_text(document: Any) -> str:
                 f"the result would hold {value:.3g} at {pointer}, and numbers of results go up to {LARGEST_NUMBER:g}",
                 hint="give a number of a size that something has",
             )
-    return json.dumps(values, indent=2, allow_nan=False) + "\n"
+    return with_checksums(json.dumps(values, indent=2, allow_nan=False) + "\n")
 
 
 def write_text(path: str | Path, text: str) -> None:

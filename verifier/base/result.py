@@ -38,7 +38,7 @@ class Result:
         raise NotImplementedError
 
     def document(self) -> Any:
-        """What the JSON document holds, without the command that made it."""
+        """What the JSON document holds, without the command that made it and checksums."""
         made = _called(self.WRITTEN, self) if self.WRITTEN else json_values(self)
         return json.loads(made) if isinstance(made, str) else made
 

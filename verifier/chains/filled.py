@@ -32,24 +32,35 @@ def filled_counts(skeleton: Skeleton, matrices: ConfusionMatrices, empty_columns
         InputError: under the policy "error", a column that the chain needs has no items.
     """
     counts, _ = matrices.without_empty_columns(empty_columns)
-    if empty_columns == "error":
-        missing = assumed_columns(skeleton, matrices)
-        if missing:
-            named = ", ".join(missing[:5])
-            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-            raise InputError(
-                f"no items with {named}{more}, and the chain for environment '{skeleton.environment}' needs "
-                "their rates",
-                hint="collect data, or name what to assume: --empty-columns prior, neighbour, pool or miss",
-            )
+    used = skeleton.columns_needed()
+    missing = [_column_text(matrices, at, column) for at, column in used.tolist() if not counts[at, :, column].any()]
+    if missing:
+        named = ", ".join(missing[:5])
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        which = "--empty-columns prior, neighbour, pool or miss"
+        if empty_columns != "error" or (matrices.memory is not None and matrices.memory.policy == "error"):
+            which = "--empty-contexts backoff, pool or prior (of whole columns: --empty-columns)"
+        raise InputError(
+            f"no items with {named}{more}, and the chain for environment '{skeleton.environment}' needs their rates",
+            hint=f"collect data, or name what to assume: {which}",
+        )
     return counts
+
+
+FROM = ", from "
+"""Before what the rates of a context without items come from."""
 
 
 def assumed_columns(skeleton: Skeleton, matrices: ConfusionMatrices) -> list[str]:
     """Descriptions of the matrix columns that the chain depends on although they have no items."""
     _, filled = matrices.without_empty_columns("error")
     used = skeleton.columns_needed()
-    return [_column_text(matrices, *pair) for pair in used[filled[used[:, 0], used[:, 1]]].tolist()]
+    pairs = used[filled[used[:, 0], used[:, 1]]].tolist()
+    sources = [matrices.filled_from(*pair) for pair in pairs]
+    return [
+        _column_text(matrices, *pair) + (FROM + source if source else "")
+        for pair, source in zip(pairs, sources, strict=True)
+    ]
 
 
 def _column_text(matrices: ConfusionMatrices, index: int, column: int) -> str:

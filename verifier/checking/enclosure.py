@@ -91,6 +91,14 @@ def doubles_around(number: Fraction) -> tuple[float, float]:
     return min(near, other), max(near, other)
 
 
+def holds(lower: Floats, upper: Floats, target: Fraction | None) -> bool:
+    """Whether some interval of (m,) ends does not tell on which side of the target its value is."""
+    if target is None:
+        return False
+    below, above = doubles_around(target)
+    return bool(np.any((lower < upper) & (lower <= above) & (upper >= below)))
+
+
 def apart(answer: CheckedValues, batch: BatchResult) -> Floats:
     """(m,) how far Storm's values lie outside the batch engine's enclosure."""
     distance: Floats = np.maximum(answer.value - batch.upper[0], batch.lower[0] - answer.value)

@@ -32,19 +32,16 @@ from verifier.checking.asking import (
     seconds_for_storm,
 )
 from verifier.checking.batch import BatchResult, expected_gains, satisfaction_probabilities
-from verifier.checking.enclosure import AGREEMENT, doubles_around, outwards
+from verifier.checking.enclosure import AGREEMENT, doubles_around, holds, outwards
 from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.product import Product, build_product, truth_of
 from verifier.checking.settings import EngineSettings
 from verifier.checking.stepping import NEVER, Steps, exact_quantiles, gained
 from verifier.checking.storm import GAINS
-from verifier.checking.two_engines import EXACT_S, EXACT_STATES
-from verifier.checking.values import ONE_ENGINE, CheckedValues, TwoEngineValues
+from verifier.checking.two_engines import EXACT_S, EXACT_STATES, WIDTH
+from verifier.checking.values import CheckedValues, TwoEngineValues, alone
 from verifier.language.expressions.syntax import Interval, Node, Temporal, children
 from verifier.language.ltl import to_storm
-
-_NARROW = 1e-9
-"""Relative width of an enclosure with which exact arithmetic is not tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +148,7 @@ class Expecting:
         except (RefusedError, NoAnswerError) as error:
             if self.settings.exact:
                 raise
-            reason = error.message if isinstance(error, NoAnswerError) else str(error)
-            alone = f"{ONE_ENGINE}: {reason}. Reported are the batch engine's value and its proven bounds"
-            return replace(found, remark="; ".join(filter(None, (remark, alone))))
+            return replace(found, remark="; ".join(filter(None, (remark, alone(error)))))
         return self._settled(asked, _with_storm(found, told, finite), finite, batch, clock, memory)
 
     def _of_steps(self, asked: Expectation, count: int) -> BatchResult:
@@ -216,10 +211,7 @@ class Expecting:
     ) -> TwoEngineValues:
         """With the doubles around Storm's fractions where bounds are wide, or hold the target, and that is quick."""
         lower, upper = found.lower[finite], found.upper[finite]
-        wide = bool(np.any(upper - lower > _NARROW * np.maximum(upper, 1)))
-        if asked.target is not None:
-            ends = doubles_around(asked.target)
-            wide |= bool(np.any((lower < upper) & (lower <= ends[1]) & (upper >= ends[0])))
+        wide = bool(np.any(upper - lower > WIDTH * np.maximum(upper, 1))) or holds(lower, upper, asked.target)
         if self.settings.exact or not wide or self.chain.state_count > EXACT_STATES:
             return found
         left = clock.left_s
@@ -257,9 +249,7 @@ class Expecting:
         try:
             engine = self._confirmed(condition, steps, asked.level, asked.told, memory) or engine
         except (RefusedError, NoAnswerError) as error:
-            reason = error.message if isinstance(error, NoAnswerError) else str(error)
-            alone = f"{ONE_ENGINE}: {reason}. Reported is what the batch engine has proven"
-            remark = "; ".join(filter(None, (remark, alone)))
+            remark = "; ".join(filter(None, (remark, alone(error, "is what the batch engine has proven"))))
         return TwoEngineValues(value, value, value, tuple(fractions), value, engine, remark)
 
     def _confirmed(

@@ -78,7 +78,12 @@ class LongWindow:
     def cannot_unroll(self, memory_bytes: int) -> bool:
         """Whether its product with the chain is out of reach, by the number of obligations or the memory it needs."""
         needed = self.obligations * len(self.left) * BYTES_PER_PRODUCT_STATE
-        return self.obligations > MOST_OBLIGATIONS or needed > memory_bytes
+        return self.has_no_product or needed > memory_bytes
+
+    @property
+    def has_no_product(self) -> bool:
+        """Whether its obligations, those of no step left, true and false among them, are too many for any."""
+        return self.obligations + 3 > MOST_OBLIGATIONS
 
 
 def long_window(formula: Node, labels: Mapping[str, Mask], indptr: Ints, indices: Ints) -> LongWindow | None:

@@ -28,7 +28,8 @@ from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, rows_of
 from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.component_solving import add_up
-from verifier.checking.graphs import components, coreachable
+from verifier.checking.graphs import coreachable
+from verifier.systems.reachability import on_cycle, rows
 
 NEVER = -1
 """The number of steps that stands for no number of steps."""
@@ -190,10 +191,7 @@ def _cyclic(indptr: Ints, indices: Ints, goal: Mask) -> Mask:
     inside = coreachable(n, sources, indices, goal) & ~goal
     kept = inside[sources] & inside[indices]
     sources, targets = sources[kept], indices[kept]
-    component = components(n, sources, targets)
-    again = np.bincount(component)[component] > 1
-    again[sources[sources == targets]] = True
-    return coreachable(n, sources, targets, again & inside)
+    return coreachable(n, sources, targets, on_cycle(*rows(n, sources, targets)))
 
 
 class _Masses:

@@ -28,7 +28,7 @@ from verifier.checking import enclosure
 from verifier.checking.asking import Asking, Found, Look
 from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around
 from verifier.checking.process import RefusedError
-from verifier.checking.values import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues
+from verifier.checking.values import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues, alone
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import Operation
 from verifier.language.ltl import to_storm
@@ -91,7 +91,9 @@ class TwoEngines:
             if isinstance(error, NoProbabilityError) and np.all(self._lost(found) <= AGREEMENT):
                 raise
             return self._exactly(found) or self._one_engine(found, error)
-        wide = bool(np.any(values.upper - values.lower > WIDTH)) or _undecided(values, target)
+        wide = bool(np.any(values.upper - values.lower > WIDTH)) or enclosure.holds(
+            values.lower, values.upper, target
+        )
         return (self._exactly(found) if wide else None) or values
 
     def _compared(self, found: Found) -> TwoEngineValues:
@@ -234,19 +236,9 @@ class TwoEngines:
                 raise EngineError(f"neither engine can tell the probability of {formula} in doubles")
             lower = enclosure.outwards(lower, -batch.representation_bound[0])
             upper = enclosure.outwards(upper, batch.representation_bound[0])
-        reason = failure.message if isinstance(failure, NoAnswerError) else str(failure)
-        remark = f"{ONE_ENGINE}: {reason}. Reported are the batch engine's value and its proven bounds"
-        value = batch.probability[0]
+        value, remark = batch.probability[0], alone(failure)
         return TwoEngineValues(value, lower, upper, None, value, "batch engine", remark, self._is_out_of_reach(found))
 
     def _is_out_of_reach(self, found: Found) -> bool:
         window = found.task.window
         return window is not None and window.cannot_unroll(self.asking.settings.memory_bytes)
-
-
-def _undecided(values: TwoEngineValues, target: Fraction | None) -> bool:
-    """Whether some enclosure does not tell on which side of the target the probability is."""
-    if target is None:
-        return False
-    below, above = doubles_around(target)
-    return bool(np.any((values.lower < values.upper) & (values.lower <= above) & (values.upper >= below)))

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import EngineError
+from verifier.base.errors import EngineError, NoAnswerError
 
 PROBABILITY_TOLERANCE = 1e-9
 """How far from [0, 1], or outside its own bounds, a probability may lie through rounding and iteration alone."""
@@ -20,6 +20,14 @@ ONE_ENGINE = "one engine"
 
 class NoProbabilityError(EngineError):
     """An engine answered what cannot be a probability."""
+
+
+def alone(
+    failure: EngineError | NoAnswerError, reported: str = "are the batch engine's value and its proven bounds"
+) -> str:
+    """The remark of a number of the batch engine, for which Storm has no answer, and why."""
+    reason = failure.message if isinstance(failure, NoAnswerError) else str(failure)
+    return f"{ONE_ENGINE}: {reason}. Reported {reported}"
 
 
 @dataclass(frozen=True, eq=False)

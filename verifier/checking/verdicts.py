@@ -12,12 +12,12 @@
 
 The other comparisons follow suit. Bounds and target are compared as exact fractions.
 
-`decide` adds what the numbers rest on. The chain takes the detector to be memoryless, and the data can contradict
-that, so the first of these that applies decides (`Decision.basis`):
+`decide` adds what the numbers rest on. The chain takes the detector to be memoryless, or to remember its contexts and
+nothing else, and the data can contradict that, so the first of these that applies decides (`Decision.basis`):
 
 1. `any_dependence`: the verdict is the same whatever the detector predicts; nothing about its memory is assumed.
-2. `memoryless`: the numbers decide, and the test of the channel does not contradict it. Where it could not be tested,
-   that is a condition of the verdict.
+2. `memoryless` or `contexts`: the numbers decide, and the test of the channel does not contradict it. Where it could
+   not be tested, that is a condition of the verdict.
 3. `assumed`: as 2, where the user accepts a contradicted or untested channel by name.
 4. Otherwise the verdict is inconclusive, and the reason names the test.
 
@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Literal, TypeAlias, cast, get_args
@@ -70,28 +70,37 @@ SEVERITY = (
 )
 """From the least to the most severe, over requirements."""
 
-Basis: TypeAlias = Literal["any_dependence", "memoryless", "assumed"]
+Basis: TypeAlias = Literal["any_dependence", "contexts", "memoryless", "assumed"]
 ModelVerdict: TypeAlias = Literal["satisfied", "violated", "inconclusive"]
-"""What the numbers of the memoryless chain say."""
+"""What the numbers of the chain say."""
 Test: TypeAlias = Literal["contradicted", "not_contradicted", "untested"]
 
+PERSISTENT = "persist:"
+"""Before the number of frames that errors may last."""
 INDEPENDENT_ITEMS = "items are independent"
 """The assumption of bounds that count items; it says of successive frames that the channel is memoryless."""
 
 
 @dataclass(frozen=True)
 class ChannelTest:
-    """What the data say about the memoryless channel of one chain.
+    """What the data say about the channel of one chain.
 
     Attributes:
         test: "contradicted" if that of some class is; else "untested" if some class could not be tested.
         label: the class that contradicts it most clearly; None where none does.
         p_value: of the test of that class.
+        contexts: what the detector remembers; None for a memoryless one.
     """
 
     test: Test
     label: str | None = None
     p_value: float | None = None
+    contexts: str | None = None
+
+    @property
+    def assumed(self) -> bool:
+        """Whether it is no model that could be tested, but says for how long errors may persist."""
+        return self.contexts is not None and self.contexts.startswith(PERSISTENT)
 
     def __post_init__(self) -> None:
         named = self.label is not None and self.p_value is not None
@@ -106,14 +115,20 @@ class VerdictRule:
     Attributes:
         strict: none: a verdict that would carry a condition is inconclusive.
         assume_memoryless: the memoryless channel may be assumed where the data do not test or even contradict it.
+        assume_contexts: the same of a channel with memory.
     """
 
     strict: bool = False
     assume_memoryless: bool = False
+    assume_contexts: bool = False
 
     def __post_init__(self) -> None:
-        if self.strict and self.assume_memoryless:
+        if self.strict and (self.assume_memoryless or self.assume_contexts):
             raise ValueError("a strict rule assumes nothing")
+
+    def assumes(self, channel: ChannelTest) -> bool:
+        """Whether that channel may be assumed whatever its test says."""
+        return self.assume_memoryless if channel.contexts is None else self.assume_contexts
 
 
 @dataclass(frozen=True)
@@ -125,15 +140,16 @@ class WithinBounds:
 
 @dataclass(frozen=True)
 class Contradicted:
-    """Inconclusive because the data contradict the memoryless channel, most clearly for the class `label`.
+    """Inconclusive because the data contradict the channel, most clearly for the class `label`.
 
-    `model_verdict` is what the contradicted model says.
+    `model_verdict` is what the contradicted model says; `contexts` is what its detector remembers, None for nothing.
     """
 
     kind: Literal["dependence"]
     label: str
     p_value: Share
     model_verdict: ModelVerdict
+    contexts: str | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +200,7 @@ def decide(
     rule: VerdictRule = VerdictRule(),
     *,
     vacuous: bool = False,
+    whatever_if: str | None = None,
 ) -> Decision:
     """The verdict on one requirement in one scenario.
 
@@ -194,11 +211,17 @@ def decide(
         assumption: what the numbers assume about the data, "items are independent"; None for nothing that would be a
             condition.
         rule: which assumptions are accepted.
+        whatever_if: what the numbers of `whatever` assume about the data.
         vacuous: whether the check says nothing about the system although the formula holds.
     """
     if model is Verdict.NO_TARGET:
         return Decision(model)
     decision = _decision(model, whatever, channel, assumption, rule)
+    if decision.basis == "any_dependence" and whatever_if is not None:
+        decision = replace(decision, condition=f"if {whatever_if}")
+        if rule.strict:
+            said: Decided = "satisfied" if whatever is Verdict.SATISFIED else "violated"
+            decision = Decision(Verdict.INCONCLUSIVE, reason=Refused("untested", f"if {whatever_if}", said))
     if vacuous and decision.verdict is Verdict.SATISFIED:
         return Decision(Verdict.VACUOUS, decision.basis)
     return decision
@@ -209,11 +232,11 @@ def _decision(
 ) -> Decision:
     if whatever in (Verdict.SATISFIED, Verdict.VIOLATED):
         return Decision(whatever, "any_dependence")
-    if channel.test == "contradicted" and not rule.assume_memoryless:
+    if channel.test == "contradicted" and not rule.assumes(channel):
         assert channel.label is not None
         assert channel.p_value is not None
         said = cast(ModelVerdict, model.value)
-        against = Contradicted("dependence", channel.label, channel.p_value, said)
+        against = Contradicted("dependence", channel.label, channel.p_value, said, channel.contexts)
         return Decision(Verdict.INCONCLUSIVE, reason=against)
     if model is Verdict.INCONCLUSIVE:
         return Decision(model, reason=WithinBounds("bounds"))
@@ -223,20 +246,27 @@ def _decision(
     if rule.strict and condition is not None:
         refused = Refused("untested", condition, "satisfied" if model is Verdict.SATISFIED else "violated")
         return Decision(Verdict.INCONCLUSIVE, reason=refused)
-    assumed = rule.assume_memoryless and channel.test != "not_contradicted"
-    return Decision(model, "assumed" if assumed else "memoryless", condition)
+    if channel.assumed or (rule.assumes(channel) and channel.test != "not_contradicted"):
+        return Decision(model, "assumed", condition)
+    return Decision(model, "memoryless" if channel.contexts is None else "contexts", condition)
 
 
 def _channel_clause(channel: ChannelTest, rule: VerdictRule, *, told: bool) -> list[str]:
-    """The condition that the memoryless channel is; `told` where another one includes it."""
+    """The condition that the channel is; `told` where another one includes it."""
+    detector = "the detector is memoryless"
+    if channel.contexts is not None:
+        detector, told = f"the detector remembers {channel.contexts} and nothing else", False
+    if channel.assumed:
+        longest = str(channel.contexts).removeprefix(PERSISTENT)
+        return [f"no error lasts longer than {longest} frames and they begin as counted (assumed)"]
     if channel.test == "contradicted":
         against = f"the data contradict it for {channel.label}, p = {channel.p_value:.2g}"
-        return [f"the detector is memoryless (assumed; {against})"]
+        return [f"{detector} (assumed; {against})"]
     if channel.test == "not_contradicted":
         return []
-    if rule.assume_memoryless:
-        return ["the detector is memoryless (assumed, not tested)"]
-    return [] if told else ["the detector is memoryless (not tested)"]
+    if rule.assumes(channel):
+        return [f"{detector} (assumed, not tested)"]
+    return [] if told else [f"{detector} (not tested)"]
 
 
 def verdict_of(lower: float | Fraction, upper: float | Fraction, comparison: str, target: Fraction | None) -> Verdict:

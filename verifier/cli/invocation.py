@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
+from verifier.base.checksums import with_checksums
 from verifier.base.options import Role, Setting, options_of
 from verifier.cli.verbs import VERBS
 
@@ -48,7 +49,7 @@ def with_provenance(text: str, command: Command, more: Mapping[str, Any] | None 
     if head is None:
         raise ValueError("not the text of a document of this program")
     lines = "".join(f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)},\n" for key, value in entries.items())
-    return text[: head.end()] + lines + text[head.end() :]
+    return with_checksums(text[: head.end()] + lines + text[head.end() :]) if entries else text
 
 
 def _recorded(verb: str, tokens: list[str]) -> Iterator[str]:

@@ -33,6 +33,7 @@ from verifier.telling.run import run_table
 
 def run_command(arguments: RunSettings, command: Command) -> int:
     """Run `verify run` and give its exit code."""
+    arguments = replace(arguments, options=arguments.options.by_default())
     if arguments.parse:
         found = replace(_parsed(arguments), command=command)
         print(document_text(found) if arguments.json else parsed_text(found), end="")

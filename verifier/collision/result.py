@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.checksums import with_checksums
 from verifier.base.documents import json_values
 from verifier.base.result import Result
 from verifier.collision.combination import Combination
@@ -98,7 +99,7 @@ class CollisionResult(Result):
 
     def json_text(self) -> str:
         """The document as text, one line per row of a table."""
-        return _text(json_values(self.document()), 0) + "\n"
+        return with_checksums(_text(json_values(self.document()), 0) + "\n")
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per policy, detector, distance and speed; an empty text where a number is not defined."""

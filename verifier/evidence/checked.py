@@ -82,7 +82,8 @@ def run_grounds(run: RunResult) -> Iterator[tuple[str, str]]:
     if bounds is not None:
         yield "bounds", f"{bounds.name}: {bounds.condition}"
     tests = "; ".join(channel_lines(run.channel))
-    yield "memoryless detector", f"{run.channel.test}{f' ({tests})' if tests else ''}"
+    model = "memoryless detector" if run.channel.contexts is None else f"detector with memory {run.channel.contexts}"
+    yield model, f"{run.channel.test}{f' ({tests})' if tests else ''}"
 
 
 def run_of(document: Document) -> RunResult:

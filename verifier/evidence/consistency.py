@@ -13,12 +13,15 @@ from verifier.analysis.channel_test import Channel, channel_condition, channel_t
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
 from verifier.base import documents
+from verifier.base.checksums import SUMMED, changed_part
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.base.numbers import extreme_numbers
 from verifier.evidence.documents import Document, checked_document
+from verifier.evidence.following.answers import require_misfits
 from verifier.evidence.following.comparisons import compare_misfits
-from verifier.evidence.following.rates import rate_against_run
+from verifier.evidence.following.explanations import explain_misfits
+from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.following.runs import scenarios_left_out
 from verifier.evidence.measured import (
     check_assess,
@@ -68,7 +71,7 @@ def read_document(path: str | Path) -> Document:
 
 
 def check_document(document: Document, file: str | None = None) -> None:
-    """Refuse a document whose parts do not fit together.
+    """Refuse a document whose parts do not fit together, or were changed after it was written.
 
     Args:
         document: validated by its schema.
@@ -78,6 +81,18 @@ def check_document(document: Document, file: str | None = None) -> None:
         InputError: an element contradicts another; it is named.
     """
     document = replace(document, name=file or document.name)
+    _check_parts(document)
+    check_sums(document)
+
+
+def check_sums(document: Document) -> None:
+    """Refuse a document that was changed after it was written, as far as its checksums tell; InputError."""
+    changed = changed_part(document.content) if f"verifier.{document.kind}" in SUMMED else None
+    if changed is not None:
+        refuse(document, changed, "expected what its checksums are of: it was changed after it was written")
+
+
+def _check_parts(document: Document) -> None:
     _check_numbers(document)
     said = document.content.get("matrices", {})
     if "dependence" in said:
@@ -102,11 +117,11 @@ def check_documents(documents: Sequence[Document]) -> None:
                 "name every document once",
             )
         seen[each.sha256] = each.name
-        check_document(each)
-    runs = {each.sha256: each for each in documents if each.kind == "run"}
-    for rate in (each for each in documents if each.kind == "rate"):
-        for run in (runs[given.sha256] for given in rate.result.inputs if given.sha256 in runs):
-            refuse_misfits(rate, rate_against_run(rate.result, run))
+        _check_parts(each)
+    for each in documents:
+        refuse_misfits(each, against_its_run(each, documents))
+    for each in documents:  # last: what contradicts another part is told as that
+        check_sums(each)
 
 
 def _check_numbers(document: Document) -> None:
@@ -191,6 +206,7 @@ def _check_explain(document: Document) -> None:
                         check_index(document, pointer, thing["bin"], bins)
         if each["map"] is not None:
             _check_map(document, f"{where}/map", each["map"])
+    refuse_misfits(document, explain_misfits(document.result))
 
 
 def _check_causes(document: Document, where: str, found: Mapping[str, Any]) -> None:
@@ -276,6 +292,7 @@ def _check_require(document: Document) -> None:
         drawn = channel_test(channel.classes, each["measured"]["draws"])
         if each["condition"] is None and channel_condition(drawn) is not None:
             refuse(document, f"{where}/condition", f"expected {shown(channel_condition(drawn))}, found nothing")
+    refuse_misfits(document, require_misfits(document.result))
 
 
 def _check_compare(document: Document) -> None:

@@ -7,8 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from verifier.base.documents import pointer_part
-from verifier.base.errors import InputError, Place, shown
+from verifier.base.errors import InputError, Place, pointer_part, shown
 from verifier.base.files import decoded, json_value
 from verifier.evidence.findings import Finding, Kind
 

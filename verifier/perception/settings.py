@@ -40,6 +40,8 @@ Gaps: TypeAlias = Literal["break", "hold", "miss"]
 """What frames of a track without an annotation do to the memory of the detector."""
 EmptyColumns: TypeAlias = Literal["error", "prior", "neighbour", "pool", "miss"]
 """Rates of a column without items, see `verifier.perception.confusion.EMPTY_COLUMN_POLICIES`."""
+EmptyContexts: TypeAlias = Literal["backoff", "pool", "prior", "error"]
+"""Rates of a context without items, see `verifier.perception.confusion.matrices.EMPTY_CONTEXT_POLICIES`."""
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 """Of files that are images."""

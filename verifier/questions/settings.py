@@ -221,6 +221,14 @@ class ComparisonSettings:
     pareto: Annotated[str | None, Option("Pareto front of two requirements", metavar="A,B", group="comparison")] = (
         None
     )
+    best_planner: Annotated[
+        int | None,
+        Option(
+            "also bound what any planner can reach that sees only state and reports, and ends within N steps",
+            metavar="N",
+            group="comparison",
+        ),
+    ] = None
     baseline: Annotated[str | None, reads("result of an earlier verify run or verify compare (.json)")] = None
     max_drop: Annotated[
         str | None, Option("exit with 1 if a probability is worse than in the baseline by more than X", metavar="X")

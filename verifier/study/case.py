@@ -8,8 +8,6 @@ first asked for, and kept for every study about the same scenarios while there i
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -28,7 +26,6 @@ from verifier.analysis.quantities import Conditional, Gained, Quantile
 from verifier.analysis.robust.optimal_gains import OptimalGain
 from verifier.analysis.robust.optimum import build_optimum
 from verifier.analysis.vacuity import Findings, find_vacuity
-from verifier.base.budget import Clock
 from verifier.base.cache import Cache, array_bytes
 from verifier.base.errors import NoAnswerError, UsageError
 from verifier.chains import DecisionProcess, MarkovChain
@@ -42,6 +39,7 @@ from verifier.study.inputs import Inputs
 from verifier.study.options import RunOptions
 from verifier.study.points import Numbers
 from verifier.study.scenarios import Block, Grid, asked_requirements
+from verifier.systems.contexts import CONTEXT_OF
 from verifier.systems.decisions import build_decisions
 from verifier.systems.rewards import Gains, gains_of, gains_of_time
 from verifier.systems.scene import SkeletonOptions
@@ -50,12 +48,6 @@ from verifier.systems.strategies import StrategySkeleton, build_strategies, winn
 
 KEPT_SHARE = 16
 """One part in so many of the memory of a run is for skeletons and products that may be asked for again."""
-
-
-def clock_of(options: RunOptions, checks: int) -> Clock:
-    """The time of so many formulas on chains, together."""
-    limit = options.engines.timeout_s
-    return Clock(None if limit is None else limit * max(checks, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +111,11 @@ class Study:
         )
 
     @property
+    def divided(self) -> ConfusionMatrices | None:
+        """The matrices, where they are divided by what the detector remembers."""
+        return self.matrices if self.matrices.memory is not None else None
+
+    @property
     def requirements(self) -> tuple[Requirement, ...]:
         """Those that are asked for, in the order of the spec."""
         return self.grid.requirements
@@ -166,31 +163,23 @@ class Study:
 
     @cached_property
     def tests(self) -> tuple[ClassTest, ...]:
-        """The test of the memoryless detector for each class that some chain draws."""
+        """The test of the detector for each class that some chain draws."""
         drawn = drawn_together(case.draws for case in self.cases)
         by_distance = {name: {int(self.matrices.distance_bin(at)) for at in bins} for name, bins in drawn.items()}
         drawn = {name: sorted(bins) for name, bins in by_distance.items()}
         return class_tests(self.inputs.confusion.matrices.metadata, drawn)
-
-    @cached_property
-    def tables(self) -> dict[str, str]:
-        """Planner from elsewhere -> hash of what it does in all its cases; without those that limits leave out."""
-        found: dict[str, list[str]] = {}
-        for case in self.cases:
-            if case.planner.is_foreign:
-                with contextlib.suppress(NoAnswerError):
-                    found.setdefault(case.planner.name, []).append(case.states.table)
-        return {
-            name: each[0] if len(each) == 1 else hashlib.sha256("".join(each).encode()).hexdigest()
-            for name, each in found.items()
-        }
 
     @property
     def skeleton_options(self) -> SkeletonOptions:
         """What skeletons depend on beside the case and the bins and labels of the matrices."""
         grid, options = self.grid, self.options
         return SkeletonOptions(
-            grid.goal_formula, grid.initial, options.false_positives, options.endless, options.limits
+            grid.goal_formula,
+            grid.initial,
+            options.false_positives,
+            options.endless,
+            options.initial_context,
+            options.limits,
         )
 
 
@@ -265,7 +254,8 @@ class Case(Block):
         matrices = self.study.matrices
         located = str(matrices.metadata.get("localisation"))
         edges = matrices.edges_m.tobytes()
-        bins = matrices.labelling, matrices.labels, edges, matrices.variables, located
+        memory = matrices.memory and (matrices.memory.contexts, matrices.memory.followed.tobytes())
+        bins = matrices.labelling, matrices.labels, edges, matrices.variables, located, memory
         return (id(self.system), self.planner.name, self.environment, bins, self.study.skeleton_options)
 
     @property
@@ -364,12 +354,19 @@ class Case(Block):
         return winning_starts(self.system, self.planner, self.environment, study.matrices, study.skeleton_options)
 
     @cached_property
+    def beginnings(self) -> tuple[tuple[dict[str, int], dict[int, Fraction]], ...]:
+        """The initial states: valuation, and the number of each start of the skeleton with its weight."""
+        names = [
+            each.name for each in self.system.variables
+        ]  # memory begins alike everywhere, but for worst contexts
+        if self.study.options.initial_context == "worst":
+            names += [name for name in self.states.valuations if name.startswith(CONTEXT_OF)]
+        return self.states.beginnings(names)
+
+    @property
     def initial_states(self) -> tuple[dict[str, int], ...]:
         """One valuation each."""
-        skeleton = self.states
-        names = [each.name for each in self.system.variables]  # memory begins alike everywhere
-        columns = {name: skeleton.valuations[name][skeleton.starts].tolist() for name in names}
-        return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        return tuple(initial for initial, _ in self.beginnings)
 
     @cached_property
     def draws(self) -> Drawn:

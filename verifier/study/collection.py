@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from verifier.analysis.channel_test import ClassTest, channel_test
 from verifier.analysis.confidence import Confidence, Data
@@ -25,7 +30,7 @@ from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
 from verifier.study.model_checks import Look
 from verifier.study.options import VerdictSource
-from verifier.study.points import Point, PointBounds, PointInterval, Uncertainty
+from verifier.study.points import FreeBounds, Point, PointBounds, PointInterval, Uncertainty
 from verifier.study.profile import Profile
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Finished, RequirementResult, StrategyEnds, Target, Unanswered
@@ -51,6 +56,7 @@ class CheckedCase:
         notes: for each requirement that is not vacuous throughout, what is constant in it.
         refused: number of a requirement -> why it has no answer; what is said of each requirement leaves it out.
         look: what the chain shows of the model.
+        free: for each requirement and initial state bounds whatever the dependence; empty where not asked for.
     """
 
     case: Case
@@ -62,6 +68,7 @@ class CheckedCase:
     notes: tuple[str, ...]
     refused: Mapping[int, LimitError] = field(default_factory=dict)
     look: Look | None = None
+    free: tuple[tuple[FreeBounds | None, ...], ...] = ()
 
     @property
     def answered(self) -> tuple[int, ...]:
@@ -104,13 +111,19 @@ class Judging:
         asked, whatever = (target.comparison, target.probability), point.whatever_predicted
         unbounded = point.uncertainty is not None and point.uncertainty.confidence_bounds is None
         source: VerdictSource | None = "interval" if unbounded and self.settings.verdict_from == "bounds" else None
+        known = Verdict.INCONCLUSIVE if whatever is None else verdict_of(whatever, whatever, *asked)
+        free, condition = point.dependence_free, None
+        if free is not None and known is Verdict.INCONCLUSIVE:
+            known = free.verdict(*asked)
+            condition = self.settings.assumption("bounds") if free.rates == "confidence_region" else None
         return decide(
             model or verdict_of(*point.ends(self.settings.verdict_from), *asked),
-            Verdict.INCONCLUSIVE if whatever is None else verdict_of(whatever, whatever, *asked),
+            known,
             channel_test(self.tests, point.draws),
             self.settings.assumption(source),
             self.settings.rule,
             vacuous=bool(point.vacuity),
+            whatever_if=condition,
         )
 
 
@@ -177,14 +190,16 @@ def _points(
     judging: Judging | None,
 ) -> Iterable[Point]:
     case, target = checked.case, target_of(requirement)
-    for k, numbers in enumerate(_numbers(checked, number)):
+    for numbers, (_, parts) in zip(_numbers(checked, number), case.beginnings, strict=True):
+        k, whatever = next(iter(parts)), {checked.whatever[number][each] for each in parts}
         point = Point(
             **numbers,
             **vars(Decision(Verdict.NO_TARGET)),
             draws=tuple(case.draws),
-            whatever_predicted=checked.whatever[number][k],
+            whatever_predicted=whatever.pop() if len(whatever) == 1 else None,
             vacuity=checked.vacuity[number][k],
             uncertainty=None if sure is None else _uncertainty(sure[number], k),
+            dependence_free=checked.free[number][k] if checked.free else None,
         )
         if judging is not None:
             point = point.decided(judging.decision(point, target))
@@ -196,17 +211,32 @@ def _points(
 def _numbers(checked: CheckedCase, number: int) -> Iterable[dict[str, Any]]:
     """The fields of `Numbers` at each initial state."""
     values, case = checked.values[number], checked.case
-    for k, initial in enumerate(case.initial_states):
+    for initial, parts in case.beginnings:
         yield {
             "environment": case.environment,
             "constants": case.constants,
             "initial": initial,
-            "probability": float(values.probability[k]),
-            "lower": float(values.lower[k]),
-            "upper": float(values.upper[k]),
-            "second_engine": float(values.second[k]),
-            "exact": None if values.fractions is None else values.fractions[k],
+            "probability": _mean(values.probability, parts),
+            "lower": _mean(values.lower, parts, -math.inf),
+            "upper": _mean(values.upper, parts, math.inf),
+            "second_engine": _mean(values.second, parts),
+            "exact": _exact_mean(values.fractions, parts),
         }
+
+
+def _mean(values: NDArray[np.float64], parts: Mapping[int, Fraction], outwards: float | None = None) -> float:
+    """Of some values by their weights, rounded outwards; of a single one itself."""
+    if len(parts) == 1:
+        return float(values[next(iter(parts))])
+    found = float(sum(weight * Fraction(float(values[k])) for k, weight in parts.items()))
+    return found if outwards is None else min(max(math.nextafter(found, outwards), 0.0), 1.0)
+
+
+def _exact_mean(values: Sequence[Fraction | None] | None, parts: Mapping[int, Fraction]) -> Fraction | None:
+    if values is None or len(parts) == 1:
+        return None if values is None else values[next(iter(parts))]
+    known = [(weight, values[k]) for k, weight in parts.items()]
+    return sum((weight * value for weight, value in known if value is not None), Fraction(0))
 
 
 def unanswered_requirement(

@@ -12,9 +12,11 @@ from verifier.base.files import read_text
 from verifier.language.expressions import Source, check_type
 from verifier.language.specs import Specification, read_spec
 from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read_confusion
-from verifier.perception.confusion.counts import Sequences
+from verifier.perception.confusion.context_matrices import divided_matrices, divided_sequences
+from verifier.perception.confusion.counts import ContextCounts, Sequences
 from verifier.perception.confusion.mix import MixedMatrices
 from verifier.study.options import RunOptions
+from verifier.study.remembered import with_memory
 from verifier.study.scenarios import Grid, checked_names, make_grid
 from verifier.systems.model import SystemModel
 from verifier.systems.reader import read_model
@@ -22,11 +24,16 @@ from verifier.systems.reader import read_model
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files of a run, read and checked against each other."""
+    """The files of a run, read and checked against each other.
+
+    Attributes:
+        contexts: the counts of the matrices by what the detector remembers; None for a memoryless one.
+    """
 
     spec: Specification
     model: SystemModel
     confusion: ConfusionFile
+    contexts: ContextCounts | None = None
 
     @property
     def title(self) -> str:
@@ -49,6 +56,8 @@ class Inputs:
         if strata is not None:
             return strata.matrices()
         matrices = self.confusion.matrices.canonical() if options.canonical else self.confusion.matrices
+        if self.contexts is not None:
+            matrices = divided_matrices(matrices, self._contexts(self.contexts, options), options.empty_contexts)
         return weighted_matrices(matrices, self.sequences(options), options.weights)
 
     def mixed(self, options: RunOptions) -> MixedMatrices | None:
@@ -59,7 +68,13 @@ class Inputs:
     def sequences(self, options: RunOptions) -> Sequences | None:
         """The counts by sequence behind these matrices, where the file has them."""
         found = self.confusion.sequences
+        if found is not None and self.contexts is not None:
+            return divided_sequences(found, self._contexts(self.contexts, options))
         return found.canonical() if found is not None and options.canonical else found
+
+    @staticmethod
+    def _contexts(contexts: ContextCounts, options: RunOptions) -> ContextCounts:
+        return contexts.canonical() if options.canonical else contexts
 
 
 def read_inputs(
@@ -85,7 +100,7 @@ def read_inputs(
                 place = model.at(f"{model.object_path(environment, index)}.at.{name}")
                 _, hint = unknown_name("variable", name, confusion.further)
                 raise place.error(f"the matrices have no variable '{name}'", None, hint)
-    return Inputs(spec, model, confusion)
+    return Inputs(spec, model, *with_memory(confusion, model, options))
 
 
 def read_spec_and_model(

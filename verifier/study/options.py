@@ -9,11 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.settings import ConfidenceSettings, Weights
+from verifier.base.budget import Clock
 from verifier.base.errors import UsageError
-from verifier.base.options import Option, Part, pair, reads
+from verifier.base.options import Option, Part, pair, reads, whole_above_0
 from verifier.checking.settings import EngineSettings
-from verifier.perception.settings import EmptyColumns
-from verifier.systems.settings import FalsePositives, Limits, constant, initial_condition, sweep
+from verifier.perception.settings import EmptyColumns, EmptyContexts
+from verifier.systems.settings import FalsePositives, InitialContext, Limits, constant, initial_condition, sweep
 
 if TYPE_CHECKING:
     from verifier.language.expressions.syntax import Node
@@ -28,6 +29,8 @@ VERDICT_SOURCES: Mapping[VerdictSource, str] = {
     "point": "the probability for the given matrices, with its numerical bounds",
 }
 MIX_ELSEWHERE = "--mix belongs to verify run: here the matrices are drawn or taken apart as they were counted"
+MEMORY_BY_DEFAULT = "default"
+"""Contexts as `auto` chooses them where it can; else none, which is noted."""
 SCENARIOS = "scenarios (what is named here replaces what the spec names)"
 CHANNEL = "use of the confusion matrices"
 LIMITS = "engines and limits"
@@ -101,6 +104,24 @@ class RunOptions:
     false_positives: Annotated[FalsePositives, Option("use of the column 'empty': {choices}", metavar="POLICY")] = (
         "as_counted"
     )
+    memory: Annotated[
+        str | None,
+        Option(
+            "what the detector remembers of an object: none, run:L or last:K outcomes, or auto, what the data "
+            "support; default auto where matrices count contexts in enough sequences, else none",
+            metavar="CONTEXTS",
+        ),
+    ] = None
+    initial_context: Annotated[
+        InitialContext,
+        Option(
+            "what it remembers at the initial states: nothing yet, contexts as frequent as counted there, only right "
+            "or wrong outcomes, or each context in turn"
+        ),
+    ] = "start"
+    empty_contexts: Annotated[
+        EmptyContexts, Option("rates of a context without items: {choices}", metavar="POLICY")
+    ] = "backoff"
     endless: Annotated[bool, Option("no terminal states: paths are infinite")] = False
     decimals: Annotated[
         int | None,
@@ -131,6 +152,29 @@ class RunOptions:
     assume_memoryless: Annotated[
         bool, Option("accept verdicts although the data do not test or even contradict the memoryless detector")
     ] = False
+    assume_contexts: Annotated[
+        bool, Option("accept verdicts although the data do not test or even contradict the contexts of --memory")
+    ] = False
+    persist: Annotated[
+        int | None,
+        Option("bounds if errors about an object may persist for up to N frames", metavar="N", parse=whole_above_0),
+    ] = None
+    assume_persistence: Annotated[
+        bool, Option("accept --persist although the data show longer runs of errors, or cannot tell")
+    ] = False
+    dependence_free: Annotated[
+        bool,
+        Option("also bounds that hold however reports depend on each other, by linear program (needs no memory)"),
+    ] = False
+    horizon: Annotated[
+        int | None,
+        Option(
+            "steps of --dependence-free (default: of the longest path, else 50)", metavar="N", parse=whole_above_0
+        ),
+    ] = None
+    max_lp: Annotated[
+        int, Option("largest number of flows of --dependence-free", metavar="N", parse=whole_above_0)
+    ] = 100_000
     strategies: Annotated[
         bool,
         Option(
@@ -146,10 +190,54 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.verdict_from not in VERDICT_SOURCES:
             raise UsageError(f"unknown source of verdicts {self.verdict_from!r}; known: {', '.join(VERDICT_SOURCES)}")
-        if self.strict and self.assume_memoryless:
+        if self.persist is not None:
+            self._check_persistence()
+        elif self.assume_persistence:
+            raise UsageError("--assume-persistence belongs to --persist")
+        if self.initial_context == "counted" and self.confidence is not None:
             raise UsageError(
-                "--strict accepts no verdict with a condition, and --assume-memoryless gives verdicts one: name one "
-                "of the two"
+                "--initial-context counted: intervals and bounds are not known for a mean over contexts: add "
+                "--point-only, or name worst"
+            )
+        for name in ("assume_memoryless", "assume_contexts"):
+            if self.strict and getattr(self, name):
+                raise UsageError(
+                    f"--strict accepts no verdict with a condition, and --{name.replace('_', '-')} gives verdicts "
+                    "one: name one of the two"
+                )
+
+    def _check_persistence(self) -> None:
+        """Refuse what knows nothing of errors that persist; UsageError."""
+        others = {
+            "--memory": self.memory not in (None, MEMORY_BY_DEFAULT),
+            "--empty-contexts": self.empty_contexts != "backoff",
+            "--point-only": self.confidence is None,
+            f"--verdict-from {self.verdict_from}": self.verdict_from != "bounds",
+            "--semantics shared-matrix": self.confidence is not None and self.confidence.semantics != "per_state",
+            "--strict": self.strict,
+        }
+        for option in [option for option, given in others.items() if given]:
+            raise UsageError(
+                f"--persist bounds what errors may do in each state, which {option} is not about: leave out one"
+            )
+
+    @property
+    def remembers(self) -> bool:
+        """Whether memory of the detector is asked for by name."""
+        return self.memory not in (None, "none", MEMORY_BY_DEFAULT) or self.persist is not None
+
+    def by_default(self) -> RunOptions:
+        """With the memory that the data support, where none is asked for."""
+        return replace(self, memory=MEMORY_BY_DEFAULT) if self.memory is None else self
+
+    def refuse_memory(self, verb: str) -> None:
+        """Refuse memory and any dependence where there are answers for a memoryless detector only; UsageError."""
+        if self.dependence_free:
+            raise UsageError(f"--dependence-free belongs to verify run; {verb} knows no bounds of that kind")
+        if self.remembers:
+            raise UsageError(
+                f"--{'memory' if self.persist is None else 'persist'}: {verb} knows memoryless detectors only so "
+                "far; verify run has chains with memory. Leave it out, or name --memory none"
             )
 
     def check_given(self, names: frozenset[str]) -> None:
@@ -159,6 +247,9 @@ class RunOptions:
                 if name in names:
                     option = "--" + name.replace("_", "-")
                     raise UsageError(f"{option} needs what --point-only leaves out: name one of the two")
+        for name in ("horizon", "max_lp"):
+            if name in names and not self.dependence_free:
+                raise UsageError(f"--{name.replace('_', '-')} belongs to --dependence-free")
         source = self.verdict_from
         for name in ("shift", "looks"):
             if name in names and source != "bounds":
@@ -183,3 +274,9 @@ class RunOptions:
 
 BOUNDS_ASSUME = ("bounds", "weights", "largest_drive", "icc_at_most", "assume_independent_items", "looks", "shift")
 """Settings of what the confidence bounds assume."""
+
+
+def clock_of(options: RunOptions, checks: int) -> Clock:
+    """The time of so many formulas on chains, together."""
+    limit = options.engines.timeout_s
+    return Clock(None if limit is None else limit * max(checks, 1))

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.intervals.intervals import Kind
 from verifier.analysis.intervals.tiers import Tier
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.documents import Condition, Count, Exact, Extended, Level, Limits, Share
-from verifier.checking.verdicts import Basis, Decision, Reason, Verdict
+from verifier.checking.verdicts import Basis, Decision, Reason, Verdict, verdict_of
 from verifier.study.options import VerdictSource
 
 
@@ -159,6 +159,33 @@ class Numbers:
         return 0.0 if self.probability == self.second_engine else abs(self.probability - self.second_engine)
 
 
+RatesOf: TypeAlias = Literal["confidence_region", "measured"]
+
+
+@dataclass(frozen=True)
+class FreeBounds:
+    """Bounds on one probability however reports depend on each other, see `verifier.analysis.dependence_free`.
+
+    Attributes:
+        lower, upper: proven, rounded outwards.
+        horizon: steps that were looked at.
+        flows: variables of the linear program.
+        undecided: what is not decided within these steps, in the optimum of the lower and of the upper end.
+        rates: of what: the confidence region of the data, or the measured matrix alone.
+    """
+
+    lower: Share
+    upper: Share
+    horizon: Count
+    flows: Count
+    undecided: tuple[float, float]
+    rates: RatesOf
+
+    def verdict(self, comparison: str, target: Fraction) -> Verdict:
+        """What they say about a target."""
+        return verdict_of(self.lower, self.upper, comparison, target)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Point(Numbers):
     """The probability of one requirement in one scenario, and the verdict.
@@ -170,6 +197,7 @@ class Point(Numbers):
         whatever_predicted: the probability where every detector gives the same; else None.
         vacuity: why the requirement says nothing here; mostly nothing.
         uncertainty: how sure the data make us; None where that was not asked for.
+        dependence_free: bounds however reports depend on each other; None where they were not asked for.
     """
 
     verdict: Verdict
@@ -180,6 +208,7 @@ class Point(Numbers):
     whatever_predicted: Literal[0, 1] | None = None
     vacuity: Annotated[tuple[Vacuity, ...], Limits(min_length=1)] = ()
     uncertainty: Uncertainty | None = None
+    dependence_free: FreeBounds | None = None
 
     @property
     def decision(self) -> Decision:

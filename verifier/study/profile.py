@@ -69,6 +69,11 @@ def profiles(study: Study, data: Data | None) -> Mapping[tuple[str, str], Profil
         VerifierError: as drawing and solving.
     """
     names = [(number, each.name) for number, each in enumerate(study.requirements) if each.over_profile]
+    if names and study.options.initial_context in ("worst", "counted"):
+        raise UsageError(
+            f"requirement '{names[0][1]}' asks for the mean over the profile, which is known for one context at the "
+            f"initial states: --initial-context start, right or wrong, not {study.options.initial_context}"
+        )
     found: dict[tuple[str, str], Profile] = {}
     for planner in dict.fromkeys(case.planner.name for case in study.cases) if names else ():
         cases = [case for case in study.cases if case.planner.name == planner]

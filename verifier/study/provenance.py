@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 import platform
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
-from verifier.analysis.channel_test import ClassTest
+from verifier.analysis.channel_test import ClassTest, CountedTest, memory_remark
 from verifier.analysis.confidence import Data
 from verifier.analysis.intervals.intervals import alpha_of, fewest_draws
 from verifier.analysis.intervals.rate_differences import difference_remark
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.documents import json_values
+from verifier.base.errors import NoAnswerError
 from verifier.base.numbers import decimal_text
 from verifier.base.version import __version__
 from verifier.base.words import counted
+from verifier.chains.filled import FROM
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
@@ -39,7 +43,7 @@ from verifier.systems.model_parts import EMPTY_CLASS, files_of
 
 MATRICES_SAY = (
     "distance", "matching", "false_positives", "grouping", "score_threshold", "where", "mix", "localisation",
-    "dependence", "remarks", "source",
+    "dependence", "contexts", "remarks", "source",
 )  # fmt: skip
 """What a result repeats of a confusion document."""
 
@@ -86,13 +90,13 @@ def model_files(spec: Specification, model: SystemModel) -> tuple[RunInput, ...]
     )
 
 
-def matrices_record(confusion: ConfusionFile) -> MatricesRecord:
-    """What the matrices are and how they were made, as far as their file says it."""
+def matrices_record(confusion: ConfusionFile, drawn: ConfusionMatrices | None = None) -> MatricesRecord:
+    """What the matrices are and how they were made, as far as their file says it; `drawn` as for `run_remarks`."""
     matrices, metadata = confusion.matrices, confusion.matrices.metadata
     return MatricesRecord(
         labelling=matrices.labelling,
         labels=tuple(label_text(each) for each in matrices.labels),
-        bins=tuple(matrices.bin_text(index) for index in range(matrices.bin_count)),
+        bins=tuple((drawn or matrices).bin_text(index) for index in range((drawn or matrices).bin_count)),
         items=matrices.item_count,
         sequences=None if confusion.sequences is None else len(confusion.sequences.names),
         **{name: metadata[name] for name in MATRICES_SAY if name in metadata},
@@ -101,7 +105,7 @@ def matrices_record(confusion: ConfusionFile) -> MatricesRecord:
 
 def run_settings(study: Study, options: RunOptions, data: Data | None) -> SettingsRecord:
     """Every choice that can change a number; `data` says how intervals were made, where they were."""
-    grid, tables = study.grid, study.tables
+    grid, tables = study.grid, _tables(study)
     systems = [block.system for block in grid.blocks]
     return SettingsRecord(
         environments_left_out=tuple(grid.left_out),
@@ -126,7 +130,16 @@ def run_settings(study: Study, options: RunOptions, data: Data | None) -> Settin
         verdict_from="point" if data is None else options.verdict_from,
         confidence=None if data is None or options.confidence is None else _confidence(options.confidence, data),
         **{name: getattr(options, name) for name in _AS_ASKED},
+        **_memory(study, options),
     )
+
+
+def _memory(study: Study, options: RunOptions) -> dict[str, Any]:
+    """What a result says of the memory of the detector, where it has one."""
+    if study.inputs.contexts is None:
+        return {}
+    settings = {name: getattr(options, name) for name in ("initial_context", "empty_contexts", "assume_contexts")}
+    return {"memory": str(study.inputs.contexts.contexts), **settings}
 
 
 def _confidence(settings: ConfidenceSettings, data: Data) -> ConfidenceRecord:
@@ -163,6 +176,7 @@ def run_remarks(
     engines: Iterable[str],
     data: Data | None,
     tests: Iterable[ClassTest],
+    drawn: ConfusionMatrices | None = None,
 ) -> tuple[str, ...]:
     """What a reader must know to read the numbers rightly.
 
@@ -173,21 +187,32 @@ def run_remarks(
         engines: what the engines had to say about single requirements.
         data: how intervals were made, where they were.
         tests: of the classes that the chains draw, see `class_tests`.
+        drawn: the matrices that the chains are made from, where these have other bins.
     """
     remarks = list(dict.fromkeys(engines))
     columns = list(dict.fromkeys(assumed))
+    affected = "" if data is None else " (affects the point estimate only, not intervals and bounds)"
+    filled = [column for column in columns if FROM in column]
+    if filled:
+        remarks.append(
+            f"contexts without items, {len(filled)} of those that are drawn: rates filled in by policy "
+            f"'{options.empty_contexts}'{affected}: {_listed(filled, '; ')}"
+        )
+    columns = [column for column in columns if FROM not in column]
     if columns:
-        listed = _listed(columns)
-        affected = "" if data is None else " (affects the point estimate only, not intervals and bounds)"
-        remarks.append(f"no items with {listed}: rates filled in by policy '{options.empty_columns}'{affected}")
-    dependence = dependence_remark(json_values(test) for test in tests)
-    if dependence is not None:
-        remarks.append(dependence)
+        remarks.append(
+            f"no items with {_listed(columns)}: rates filled in by policy '{options.empty_columns}'{affected}"
+        )
+    tests = tuple(tests)
+    dependence = dependence_remark(json_values(test) for test in tests if isinstance(test, CountedTest))
+    against = [*([] if dependence is None else [dependence]), *map(memory_remark, tests)]
+    remarks += [each for each in against if each]
     remarks += remark_texts(matrices.metadata)
     if data is not None and data.choice.remark is not None:
         remarks.append(data.choice.remark)
     if data is not None:
-        difference = difference_remark(data.differences, matrices.canonical() if options.canonical else matrices)
+        named = drawn or (matrices.canonical() if options.canonical else matrices)
+        difference = difference_remark(data.differences, named)
         remarks += [] if difference is None else [difference]
     if data is not None and options.confidence is not None:
         remarks += _draws_remark(data.draws, data.basis)
@@ -204,6 +229,11 @@ def run_remarks(
         remarks.append(
             f"transition probabilities were rounded to {options.decimals} decimals; rows may not sum to 1, so the "
             "results are not probabilities: use them only to reproduce published numbers"
+        )
+    if options.dependence_free and options.weights == "item":
+        remarks.append(
+            "bounds however reports depend on each other are about an object drawn at random, and counts weigh it "
+            "by its frames; --weights track weighs each object once"
         )
     if options.endless:
         remarks.append(
@@ -309,6 +339,19 @@ def _listed(names: Sequence[str], between: str = ", ") -> str:
     return between.join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
+def _tables(study: Study) -> dict[str, str]:
+    """Planner from elsewhere -> hash of what it does in all its cases; without those that limits leave out."""
+    found: dict[str, list[str]] = {}
+    for case in study.cases:
+        if case.planner.is_foreign:
+            with contextlib.suppress(NoAnswerError):
+                found.setdefault(case.planner.name, []).append(case.states.table)
+    return {
+        name: each[0] if len(each) == 1 else hashlib.sha256("".join(each).encode()).hexdigest()
+        for name, each in found.items()
+    }
+
+
 def case_remarks(case: Case, values: Sequence[TwoEngineValues], strategies: Sequence[StrategyRange]) -> Iterator[str]:
     """What a reader must know about the initial states and the single requirements of one case."""
     yield from start_remarks(case)
@@ -322,6 +365,12 @@ def case_remarks(case: Case, values: Sequence[TwoEngineValues], strategies: Sequ
 
 def start_remarks(case: Case) -> Iterator[str]:
     """What a reader must know about the initial states of one case."""
+    memory = case.study.matrices.memory
+    if memory is not None and case.study.options.initial_context == "worst":
+        yield (
+            "initial states are told apart by what the detector remembers there, by number: "
+            f"{', '.join(f'{number} {name}' for number, name in enumerate(memory.contexts.names))}"
+        )
     if case.states.terminal[case.states.starts].all():
         yield f"{case}: every initial state is terminal; the episode is over at once"
     if case.won is not None and not case.won.all():

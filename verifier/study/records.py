@@ -12,10 +12,10 @@ from verifier.analysis.settings import Prior, Semantics
 from verifier.base.documents import Count, Level, Limits, MisfitError, Sha256
 from verifier.checking.verdicts import INDEPENDENT_ITEMS, VerdictRule
 from verifier.perception.confusion.document_types import FalsePositiveCounting
-from verifier.perception.settings import EmptyColumns, Labelling
+from verifier.perception.settings import EmptyColumns, EmptyContexts, Labelling
 from verifier.study.options import VerdictSource
 from verifier.systems.model_parts import PlannerKind
-from verifier.systems.settings import FalsePositives
+from verifier.systems.settings import FalsePositives, InitialContext
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,7 @@ class MatricesRecord:
         false_positives, grouping: what became of unmatched detections, and which objects were grouped.
         score_threshold, where: the member of a family, and the bins, that were chosen.
         dependence: whether successive frames depend on each other.
+        contexts: what a detector with memory remembers, and whether the data contradict that.
     """
 
     labelling: Labelling
@@ -46,6 +47,7 @@ class MatricesRecord:
     mix: Any = None
     localisation: Any = None
     dependence: Any = None
+    contexts: Any = None
     remarks: Any = None
     source: Any = None
 
@@ -105,6 +107,10 @@ class SettingsRecord:
         verdict_from: what is compared with the targets.
         strict: a verdict that would carry a condition is inconclusive.
         assume_memoryless: the memoryless channel is assumed where the data do not test or even contradict it.
+        assume_contexts: the same of a detector with memory.
+        memory: what the detector remembers of each object.
+        initial_context: what it remembers at the initial states.
+        empty_contexts: rates of a context without items.
         confidence: None for no intervals and bounds.
     """
 
@@ -127,11 +133,15 @@ class SettingsRecord:
     strict: bool
     assume_memoryless: bool
     confidence: ConfidenceRecord | None
+    assume_contexts: bool = False
+    memory: str | None = None
+    initial_context: InitialContext | None = None
+    empty_contexts: EmptyContexts | None = None
 
     @property
     def rule(self) -> VerdictRule:
         """Which assumptions a verdict may rest on."""
-        return VerdictRule(self.strict, self.assume_memoryless)
+        return VerdictRule(self.strict, self.assume_memoryless, self.assume_contexts)
 
     @property
     def bounds(self) -> BoundsBasis | None:

@@ -37,7 +37,7 @@ from verifier.checking.verdicts import (
     worst_verdict,
 )
 from verifier.study.gates import Gates
-from verifier.study.points import Numbers, Point, PointInterval, Uncertainty, WorldDecisions
+from verifier.study.points import Numbers, Point, PointInterval, WorldDecisions
 from verifier.study.records import MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
@@ -345,6 +345,8 @@ class RunResult(Derives, Result):
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per requirement and scenario, with the same columns throughout."""
+        remembered = self.settings.memory
+        memory = {} if remembered is None else {"memory": remembered, "memory_test": self.channel.test}
         for each in self.requirements:
             for point in each.points:
                 yield {
@@ -360,7 +362,8 @@ class RunResult(Derives, Result):
                     "upper": point.upper,
                     "exact": "" if point.exact is None else fraction_text(point.exact),
                     "second_engine": point.second_engine,
-                    **_uncertainty_columns(point.uncertainty),
+                    **_uncertainty_columns(point),
+                    **memory,
                     "comparison": "" if each.target is None else each.target.comparison,
                     "target": "" if each.target is None else decimal_text(each.target.probability),
                     "verdict": point.verdict.value,
@@ -374,9 +377,11 @@ def _verdict(run: RunResult) -> Verdict:
     return worst_verdict([*missing, *(each.verdict for each in run.requirements)])
 
 
-def _uncertainty_columns(uncertainty: Uncertainty | None) -> dict[str, float | str]:
+def _uncertainty_columns(point: Point) -> dict[str, float | str]:
+    uncertainty, free = point.uncertainty, point.dependence_free
+    both = {} if free is None else {"any_dependence_lower": free.lower, "any_dependence_upper": free.upper}
     if uncertainty is None:
-        return {}
+        return {**both}
     bounds = uncertainty.confidence_bounds
     return {
         "level": uncertainty.level,
@@ -384,6 +389,7 @@ def _uncertainty_columns(uncertainty: Uncertainty | None) -> dict[str, float | s
         "interval_upper": uncertainty.interval.upper,
         "bounds_lower": "" if bounds is None else bounds.lower,
         "bounds_upper": "" if bounds is None else bounds.upper,
+        **both,
     }
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
-from verifier.language.expressions import evaluate, resolve_sees
+from verifier.language.expressions import evaluate
 from verifier.language.expressions.syntax import TRUE, Node, names_in
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.memory import frames_read, in_frames, tracked, what_rules_read
@@ -129,7 +129,8 @@ def asked(system: System, planner: Planner, view: View) -> dict[str, Any]:
     found = {}
     for index, (text, (node, _)) in enumerate(planner.decider.asks.items() if planner.decider else ()):
         path = f"planners.{planner.name}.asks[{index}]"
-        value = evaluate(system.resolve(resolve_sees(node, view.told), path), view.scope, system.model.at(path))
+        question, source = system.answered(node, view.told, path)
+        value = evaluate(question, view.scope, source)
         found[text] = np.broadcast_to(np.asarray(value), (view.count,))
     return found
 
@@ -138,9 +139,8 @@ def where_applies(
     system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Any], count: int
 ) -> Mask:
     """(count,) the valuations in which the condition of a rule or run holds."""
-    path = f"{rule.path}.when"
-    when = system.resolve(resolve_sees(rule.when, observation), path)
-    return truth(when, values, count, system.model.at(path))
+    when, source = system.answered(rule.when, observation, f"{rule.path}.when")
+    return truth(when, values, count, source)
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ def action_by(system: System, rule: Rule | Run, number: int, view: View, where: 
         return Action(number, where, view, None, rule.path)
     there, own = view.at(where)[0], dict[str, Any]()
     for name, node in rule.inputs.items():
-        path = f"{rule.path}.set.{name}"
-        own[name] = evaluate(system.resolve(resolve_sees(node, view.told), path), there, system.model.at(path))
+        value, source = system.answered(node, view.told, f"{rule.path}.set.{name}")
+        own[name] = evaluate(value, there, source)
     return Action(number, where, view, _whole_choice(system, there, own), rule.path)
 
 

@@ -79,6 +79,9 @@ class Channel:
             reports; None where it draws nothing, which is one outcome.
         located: where reports may be in another bin than the true one, and it matters; `told` is then for the true
             one.
+        names: of the object of each draw, "" for none.
+        who: (rows, draws) int64 from 0, equal where a draw of another row is of the same objects, wherever these are,
+            or of the same place: a declared one wherever it is, one beside objects in the same bin.
     """
 
     labels: tuple[Label, ...]
@@ -90,6 +93,8 @@ class Channel:
     plain: bool
     motion: NDArray[Any] | None = None
     located: Located | None = None
+    names: tuple[str, ...] = ()
+    who: NDArray[np.int64] | None = None
 
     @property
     def outcome_count(self) -> int:
@@ -172,7 +177,8 @@ class Channel:
         motion = None if self.motion is None else self.motion[rows]
         located = self.located and Located(self.located.told[:, rows], self.located.counts[:, rows])
         bins, columns, told = self.bins[rows], self.columns[rows], self.told[rows]
-        return replace(self, bins=bins, columns=columns, told=told, motion=motion, located=located)
+        who = None if self.who is None else self.who[rows]
+        return replace(self, bins=bins, columns=columns, told=told, motion=motion, located=located, who=who)
 
     @property
     def rounding_steps(self) -> int:
@@ -246,16 +252,22 @@ def make_channel(
             beside[real[:, index] & _first_in_bin(places, index, real), position] = empty_column
         columns = np.concatenate([columns, beside], axis=1)
         bins, names = np.concatenate([bins, places[:, some]], axis=1), (*names, *("" for _ in some))
+    who = _identities(matrices, standing, places)
+    beside = 1 + matrices.place_of(bins[:, who.shape[1] :])
+    who = np.concatenate([who, who.max(initial=0) + beside], axis=1)
     of_objects = np.concatenate([real, np.zeros((len(bins), bins.shape[1] - real.shape[1]), dtype=bool)], axis=1)
     drawn: NDArray[np.bool_] = np.any(columns >= 0, axis=0)
     kept = frames.count * tuple(name for name, draws in zip(names, drawn.tolist(), strict=True) if draws)
-    bins, columns, of_objects = (np.tile(found[:, drawn], (1, frames.count)) for found in (bins, columns, of_objects))
+    each = (bins, columns, of_objects, who)
+    bins, columns, of_objects, who = (np.tile(found[:, drawn], (1, frames.count)) for found in each)
     told, then, of_bins = _reports(matrices, questions, observations, kept, bins, frames)
     plain = not questions.atoms and not frames.told_apart
     located = None
     if matrices.localisation is not None and questions.asks_within:
         located = _located(matrices, bins, of_objects & (columns >= 0), of_bins)
-    return Channel(matrices.labels, observations, bins, columns, told, then, plain, located=located)
+    return Channel(
+        matrices.labels, observations, bins, columns, told, then, plain, located=located, names=kept, who=who
+    )
 
 
 def _located(
@@ -320,6 +332,16 @@ def _object_column(matrices: ConfusionMatrices, standing: Standing, j: int) -> N
         present = frozenset(classes[number - 1] for number in members.tolist() if number)
         columns[first & (together == members).all(axis=1)] = matrices.column_of(present)
     return columns
+
+
+def _identities(matrices: ConfusionMatrices, standing: Standing, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(rows, objects) from 0, of which objects each draw is: a place, one of a class, or all that stand together."""
+    what = standing.what
+    if matrices.labelling == "proposition":
+        together = [np.where(places == places[:, [j]], what, 0) for j in range(what.shape[1])]
+        _, number = np.unique(np.concatenate(together), axis=0, return_inverse=True)
+        what = np.where(what > 0, number.reshape(what.shape[::-1]).T + 1, 0)
+    return what.clip(0)
 
 
 def _shares_bin(bins: NDArray[np.int64], j: int, others: NDArray[np.bool_]) -> NDArray[np.bool_]:

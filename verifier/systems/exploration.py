@@ -22,7 +22,7 @@ from verifier.systems.reachability import reachable
 from verifier.systems.scene import MOST_STATES, Scene, reached_bytes
 from verifier.systems.space import Codes
 
-_BLOCK_COST = 2**12
+_BLOCK_COST = 2**13
 """Exploring a block of the frontier costs as much beforehand as looking at so many more states."""
 
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
-from verifier.language.expressions import exact_number, resolve_sees
+from verifier.language.expressions import exact_number
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.model import BoundedVariable, System, bounded
 from verifier.systems.model_parts import Planner, Tracker
@@ -100,8 +100,8 @@ def tracked(
         confirmed, recent = (values[name] for name in tracker.variables)
         path = f"planners.{planner.name}.trackers.{tracker.name}.of"
         for facts in seen:
-            of = system.resolve(resolve_sees(tracker.of, facts), path)
-            confirmed, recent = _after(tracker, confirmed, recent, truth(of, values, count, system.model.at(path)))
+            of, source = system.answered(tracker.of, facts, path)
+            confirmed, recent = _after(tracker, confirmed, recent, truth(of, values, count, source))
         found |= dict(zip(tracker.variables, (confirmed, recent), strict=True))
         found[f"confirmed({tracker.name})"] = confirmed == 1
     return found

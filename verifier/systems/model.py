@@ -28,7 +28,7 @@ from types import MappingProxyType
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.toml import Element
-from verifier.language.expressions import Source, evaluate, exact_number, replace_atoms, substitute
+from verifier.language.expressions import Source, evaluate, exact_number, replace_atoms, resolve_sees, substitute
 from verifier.language.expressions.syntax import (
     TRUE,
     Boolean,
@@ -39,6 +39,7 @@ from verifier.language.expressions.syntax import (
     conjunction,
     names_in,
 )
+from verifier.perception.confusion.matrices import Label
 from verifier.systems.constants import Setting, constant_settings, constant_values, refuse_unmet
 from verifier.systems.model_parts import (
     EMPTY_CLASS,
@@ -57,6 +58,7 @@ from verifier.systems.model_parts import (
 )
 from verifier.systems.model_parts import BoundedVariable as BoundedVariable
 
+_MOST_ANSWERED = 10_000
 LARGEST_BOUND = 2**31
 """Size of the ends of a range."""
 _OUTSIDE = re.compile(r"planners\.(\w+)\.(?:asks|commands|memory|sets)(?:\[\d+\]|\.\w+)")
@@ -193,12 +195,8 @@ class SystemModel:
     @property
     def decides(self) -> tuple[str, ...]:
         """Names of what the world decides, probabilities within intervals among it."""
-        decisions = (each.name for each in self.world if isinstance(each, Decision))
-        draws = (each for each in self.world if isinstance(each, Draw))
-        return (
-            *decisions,
-            *(each.name for each in draws if any(isinstance(p, tuple) for p in each.chances.values())),
-        )
+        decided = [each.name for each in self.world if isinstance(each, Decision)]
+        return (*decided, *(each.name for each in self.world if isinstance(each, Draw) and each.is_open))
 
     def types(self, planners: Iterable[str] = ()) -> dict[str, Type]:
         """Every name that a spec about these planners may use, with its type.
@@ -297,6 +295,21 @@ class System:
     resolve: _Resolver
     planners: Mapping[str, Planner]
     field_of_view_m: tuple[Fraction, Fraction] | None = None
+    _answered: dict[tuple[str, Label], tuple[Node, Node, Source]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
+    def answered(self, node: Node, facts: Label, path: str) -> tuple[Node, Source]:
+        """What a planner asks, over variables only: `node` on an observation, and where it stands, at that key.
+
+        Kept for the next block of states, up to a size.
+        """
+        kept = self._answered.get((path, facts))
+        if kept is None or kept[0] is not node:
+            kept = node, self.resolve(resolve_sees(node, facts), path), self.model.at(path)
+            if len(self._answered) < _MOST_ANSWERED:
+                self._answered[path, facts] = kept
+        return kept[1:]
 
     def environment(self, name: str) -> tuple[PlacedObject, ...]:
         """The objects of an environment; UsageError when there is none of that name."""

@@ -67,6 +67,11 @@ class Draw:
     chances: Mapping[int, Node | tuple[Node, Node] | None]
 
     @property
+    def is_open(self) -> bool:
+        """Whether some probability is known only up to an interval."""
+        return any(isinstance(each, tuple) for each in self.chances.values())
+
+    @property
     def nodes(self) -> tuple[Node, ...]:
         """Every expression that it has."""
         found = (each if isinstance(each, tuple) else (each,) for each in self.chances.values() if each is not None)

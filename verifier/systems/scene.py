@@ -27,7 +27,7 @@ from verifier.systems.memory import remembered
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner
 from verifier.systems.observation import Frames, Questions
-from verifier.systems.settings import Limits
+from verifier.systems.settings import InitialContext, Limits
 from verifier.systems.space import Codes, StateSpace, truth
 from verifier.systems.standing import edges_text, standing_in, viewed_bins
 from verifier.systems.world import World
@@ -57,6 +57,7 @@ class SkeletonOptions:
         initial: a condition that narrows the model's initial states.
         false_positives: a policy of `FALSE_POSITIVE_POLICIES`.
         endless: leave terminal states out: runs never end.
+        initial_context: what a detector with memory remembers at the initial states.
         limits: when to refuse.
     """
 
@@ -64,6 +65,7 @@ class SkeletonOptions:
     initial: Node | None = None
     false_positives: str = "as_counted"
     endless: bool = False
+    initial_context: InitialContext = "start"
     limits: Limits = Limits()
 
 
@@ -149,7 +151,9 @@ class Scene:
 def set_scene(
     system: System, planner: Planner, environment: str, matrices: ConfusionMatrices, options: SkeletonOptions
 ) -> Scene:
-    """Put a scene together; see `build_skeleton` for arguments and errors."""
+    """Put a scene together; see `build_skeleton` for arguments and errors. The matrices are whatever the context."""
+    if matrices.memory is not None:
+        raise UsageError(f"--memory {matrices.memory.contexts}: only single Markov chains are made with memory")
     objects = system.environment(environment)
     formula = planner.formula if planner.formula is not None else options.formula
     questions = questions_of(system, planner, formula)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FalsePositives: TypeAlias = Literal["as_counted", "ignore", "background"]
 """Use of the column 'empty', see `verifier.systems.channel.FALSE_POSITIVE_POLICIES`."""
+InitialContext: TypeAlias = Literal["start", "counted", "right", "wrong", "worst"]
+"""What a detector remembers when a run begins, see `verifier.systems.contexts`."""
 LARGEST_SWEEP = 10_000
 
 

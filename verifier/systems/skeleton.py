@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -34,6 +35,7 @@ from verifier.language.expressions.syntax import Node
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Behaviour, runs_behaviour
 from verifier.systems.channel import Channel
+from verifier.systems.contexts import remembering
 from verifier.systems.distinct import distinct
 from verifier.systems.exploration import explored, reachable_part
 from verifier.systems.model import System, SystemModel
@@ -63,6 +65,8 @@ class Skeleton:
         entry: (nnz,) int64, which distinct sum each transition has; the last entry is the constant 1.
         entry_row: (entries - 1,) int64 channel row of each distinct sum.
         entry_observations: (entries - 1, observations) bool, the observations it sums over.
+        start_weights: how frequent each initial state is among those that differ in contexts only; None where each of
+            them counts for itself.
         table: SHA-256 of what a planner from elsewhere does: where each observation leads in each state.
     """
 
@@ -79,11 +83,24 @@ class Skeleton:
     entry_row: Ints
     entry_observations: Mask
     table: str = ""
+    start_weights: tuple[Fraction, ...] | None = None
 
     @property
     def state_count(self) -> int:
         """Number of states, n."""
         return len(self.terminal)
+
+    def beginnings(self, names: Sequence[str]) -> tuple[tuple[dict[str, int], dict[int, Fraction]], ...]:
+        """The initial states that differ in the variables of these names: valuation, and the number of each start
+        with its weight."""
+        columns = {name: self.valuations[name][self.starts].tolist() for name in names}
+        found = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        if self.start_weights is None:
+            return tuple((initial, {k: Fraction(1)}) for k, initial in enumerate(found))
+        whole: dict[tuple[int, ...], dict[int, Fraction]] = {}
+        for k, (initial, weight) in enumerate(zip(found, self.start_weights, strict=True)):
+            whole.setdefault(tuple(initial.values()), {})[k] = weight
+        return tuple((dict(zip(names, values, strict=True)), parts) for values, parts in whole.items())
 
     def entry_values(self, rates: NDArray[Any]) -> NDArray[Any]:
         """(..., entries) value of each distinct sum, for (..., bins, predicted, true) rates."""
@@ -152,23 +169,36 @@ def build_skeleton(
             class without a matrix column.
         UsageError: no initial state.
     """
-    scene = set_scene(system, planner, environment, matrices, options)
+    scene = set_scene(system, planner, environment, matrices.whole, options)
     if system.model.decides:
         raise world_decides(system.model)
     reached = reachable_part(scene, _chosen(scene)) if planner.chooses else explored(scene)
     valuations = scene.space.valuations(reached.states)
     ended = scene.ended(valuations, len(reached.states))
     channel, row_of_state = scene.channel_at(valuations, ended)
+    table = digest_of(scene, valuations, reached.following) if planner.is_foreign else ""
+    following, starts, memory, weights = reached.following, reached.starts, reached.memory, None
+    if matrices.memory is not None:
+        if system.model.frames > 1:
+            raise UsageError(
+                f"--memory {matrices.memory.contexts}: the model has {system.model.frames} frames in each step, and "
+                "what a detector remembers is followed from step to step only: name --memory none"
+            )
+        found = remembering(matrices, reached, channel, row_of_state, ended, scene)
+        valuations = {name: value[found.state] for name, value in valuations.items()} | found.valuations
+        following, starts, memory, ended = found.following, found.starts, memory[found.state], ended[found.state]
+        channel, row_of_state, weights = found.channel, found.row, found.weights
     return Skeleton(
         system,
         environment,
         MappingProxyType(valuations),
-        reached.memory,
-        reached.starts,
+        memory,
+        starts,
         ended,
         channel,
-        *merged_transitions(reached.following, row_of_state, ended),
-        table=digest_of(scene, valuations, reached.following) if planner.is_foreign else "",
+        *merged_transitions(following, row_of_state, ended),
+        table=table,
+        start_weights=weights,
     )
 
 

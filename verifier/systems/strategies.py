@@ -109,7 +109,7 @@ def winning_starts(
     From the others no controller can, and the planner follows its rules there. Arguments and errors as
     `build_skeleton`.
     """
-    scene = set_scene(system, planner, environment, matrices, options)
+    scene = set_scene(system, planner, environment, matrices.whole, options)
     asked = frozenset().union(*scene.observations)
     truth = frozenset().union(*(placed.classes for placed in scene.objects)) & asked
     moves = Moves.of(system, scene.space, planner.pick, scene.terminal)

@@ -8,8 +8,16 @@ from fractions import Fraction
 from verifier.base.errors import one_line
 from verifier.base.numbers import decimal_text, interval_text, level_text, number_text
 from verifier.base.words import counted, listed
+from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.questions.compare.compare_result import CompareResult
-from verifier.questions.compare.tables import Configuration, Curve, Entry, RequirementComparison, SpecComparison
+from verifier.questions.compare.tables import (
+    Configuration,
+    Curve,
+    Entry,
+    Reach,
+    RequirementComparison,
+    SpecComparison,
+)
 from verifier.study.gates import DropGate
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.telling.gates import drop_gate_text, drops_table, gate_verdict, rule_words
@@ -20,6 +28,7 @@ from verifier.telling.run_summary import remark_lines
 from verifier.telling.terminal import blocks_lines
 from verifier.telling.wording import chance_text, difference_text, name_text, scenario_text
 
+BEST = "best possible"
 MOST_FLIPS = 6
 MOST_PAIRS = 12
 MOST_LINES = 8
@@ -111,9 +120,22 @@ def _requirement(result: CompareResult, spec: SpecComparison, requirement: Requi
             Cell(entry.verdict_text, verdict=entry.verdict.value),
         )
         rows.append(row)
+    for reach in requirement.reach:
+        rows.append(_reach_row(reach, requirement))
     interval = f"{level_text(result.level)} interval"
     header = ("detector", "planner", "P", interval, "probability to be best", "worst scenario", "verdict")
     yield Table(f"Configurations for {name_text(requirement.name)}", header, tuple(rows), sortable=True)
+
+
+def _reach_row(reach: Reach, requirement: RequirementComparison) -> Row:
+    """The best possible planner, as one of those that are compared."""
+    within = interval_text(reach.lower, reach.upper)
+    there = " ".join(f"{name}={value}" for name, value in (*reach.constants.items(), *reach.initial.items()))
+    said = ""
+    if requirement.target is not None:
+        model = verdict_of(reach.lower, reach.upper, requirement.target.comparison, requirement.target.probability)
+        said = {Verdict.SATISFIED: "within reach", Verdict.VIOLATED: "out of reach"}.get(model, "open")
+    return (name_text(reach.detector), BEST, Cell(within, reach.upper), "", "", name_text(there), said)
 
 
 def short_name(configurations: Sequence[Configuration], configuration: int) -> str:
@@ -240,6 +262,7 @@ def _notes(result: CompareResult) -> Iterator[str]:
         f"Posterior probabilities and intervals: {result.draws} paired draws of the matrices (Monte Carlo error at "
         f"most about {1 / result.draws**0.5:.1g})."
     )
+    yield from _best_planner_notes(result)
     settings = [mine for spec in result.settings.specs.values() for mine in spec.values()]
     if settings[0].verdict_from == "point":
         yield "Verdicts use the point estimates alone."
@@ -254,3 +277,19 @@ def _notes(result: CompareResult) -> Iterator[str]:
         if told
     )
     yield from dict.fromkeys(f"{name_text(each.detector)}: {each.reason}." for each in drawn)
+
+
+def _best_planner_notes(result: CompareResult) -> Iterator[str]:
+    """What the best possible planner is, and what its numbers rest on."""
+    reaches = [each for spec in result.specs for asked in spec.requirements for each in asked.reach]
+    if not reaches:
+        return
+    yield (
+        f"{BEST.capitalize()}: no planner does better, and some planner does as well as the worse end of P. It sees "
+        "the state and what the planners of the model may ask, remembers everything, may draw lots, and is not told "
+        "the environment: P is that of the worst one. The measured matrices are taken for exact and successive "
+        "reports for independent: where a detector errs again and again, collecting reports gains less."
+    )
+    if not all(each.all_end for each in reaches):
+        steps = max(each.steps for each in reaches)
+        yield f"{BEST.capitalize()}: an episode that has not ended after {counted(steps, 'step')} counts as lost."

@@ -18,9 +18,7 @@ COUNTED = {"bounds": "confidence bounds", "interval": "ends of intervals", "poin
 
 def gate_lines(gates: Gates, result: RunResult) -> Iterator[str]:
     """The gates of a run on a terminal."""
-    others = dict.fromkeys(f"{each.name} ({each.question})" for each in result.requirements if not each.is_plain)
-    if others:
-        yield f"gates are for probabilities of formulas; not held: {', '.join(others)}"
+    yield from _unheld(result)
     if gates.fail_under is not None:
         yield f"gate, {_floor_text(gates.fail_under)}"
         for held in gates.fail_under.requirements:
@@ -37,11 +35,12 @@ def gate_lines(gates: Gates, result: RunResult) -> Iterator[str]:
         yield from (f"  {text}" for text in _new(gate))
 
 
-def gates_section(gates: Gates, document: str, anchor: str) -> Section:
+def gates_section(gates: Gates, result: RunResult, document: str, anchor: str) -> Section:
     """The same in a report."""
     blocks: list[Block] = [
         Paragraph(sentence, "verdict", verdict) for sentence, verdict in gate_sentences(gates, document)
     ]
+    blocks += [Paragraph(text, "note") for text in _unheld(result)]
     if gates.fail_under is not None:
         blocks.append(_floor_table(gates.fail_under))
         blocks += [Paragraph(text, "note") for text in _conditions(gates.fail_under)]
@@ -106,6 +105,12 @@ def _floor_text(floor: Floor) -> str:
 def _outcome(parts: Sequence[Drop | Held]) -> str:
     failed = sum(part.failed for part in parts)
     return f"failed by {failed}" if failed else "passed"
+
+
+def _unheld(result: RunResult) -> Iterator[str]:
+    others = dict.fromkeys(f"{each.name} ({each.question})" for each in result.requirements if not each.is_plain)
+    if others:
+        yield f"gates are for probabilities of formulas; not held: {', '.join(map(name_text, others))}"
 
 
 def _conditions(floor: Floor) -> Iterator[str]:

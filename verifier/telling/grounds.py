@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from verifier.analysis.channel_test import Channel, Untested, contradicted_text
+from verifier.analysis.channel_test import Channel, ContextTest, Untested, contradicted_text
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
+from verifier.base.words import counted
 from verifier.checking.verdicts import Reason, Refused, Verdict, WithinBounds, verdict_text
-from verifier.study.points import Point
+from verifier.study.points import FreeBounds, Point
 
 
 class Judged(Protocol):
@@ -45,8 +46,19 @@ def reason_text(reason: Reason | None, probability: float | None = None) -> str:
     if isinstance(reason, Refused):
         return f"--strict refuses the verdict '{verdict_text(reason.model_verdict, reason.condition)}'"
     value = "" if probability is None else f"P = {probability:.9g}, "
-    said = contradicted_text(reason.label, reason.p_value)
+    said = contradicted_text(reason.label, reason.p_value, reason.contexts)
     return f"{said}; the contradicted model gives {value}{reason.model_verdict}"
+
+
+def free_text(free: FreeBounds) -> str:
+    """Bounds whatever the dependence, for people."""
+    rates = {"confidence_region": "rates within the confidence region", "measured": "the measured rates"}[free.rates]
+    left = max(free.undecided)
+    undecided = f", probability {left:.3g} not decided within them" if left > 5e-7 else ""
+    return (
+        f"however reports depend on each other, P lies in [{free.lower:.6g}, {free.upper:.6g}] ({rates}; "
+        f"{counted(free.horizon, 'step')}{undecided})"
+    )
 
 
 def vacuity_text(point: Point) -> str:
@@ -90,12 +102,18 @@ def needed_text(plan: EvidencePlan) -> str:
 
 
 def channel_lines(channel: Channel) -> Iterator[str]:
-    """What the test of the memoryless detector says, class by class."""
+    """What the test of the detector says, class by class."""
     for test in channel.classes:
         if isinstance(test, Untested):
             yield f"{test.label}: not tested"
             continue
-        text = f"{test.label}: {test.test.replace('_', ' ')}, p = {test.p_value:.2g}"
+        text = f"{test.label}: {test.test.replace('_', ' ')}"
+        if isinstance(test, ContextTest):
+            residual = [] if test.p_value is None else [f"p = {test.p_value:.2g} that {test.contexts} says all"]
+            by_e = [] if test.log10_e is None else [f"e-value 10^{test.log10_e:.3g} of {test.against} against it"]
+            yield ", ".join([text, *residual, *by_e])
+            continue
+        text += f", p = {test.p_value:.2g}"
         if test.miss_after_miss is not None and test.expected_miss_after_miss is not None:
             text += (
                 f"; after a miss the next frame misses with {test.miss_after_miss:.2f}, not "

@@ -29,7 +29,7 @@ MOST_DECIDED = 10
 """States in which the table says what the world decides; the document has more."""
 NOT_KNOWN = "-"
 """In place of confidence bounds, where there are none."""
-SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless")
+SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless", "assume_contexts")
 
 
 def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
@@ -130,6 +130,10 @@ def choices_made(result: RunResult | ExplainResult, planners: Sequence[str]) -> 
     choices += [f"score threshold {found.score_threshold:g}"] if found.score_threshold is not None else []
     choices += [f"empty columns: {found.empty_columns}"] if found.empty_columns != "error" else []
     choices += [f"false positives: {found.false_positives}"] if found.false_positives != "as_counted" else []
+    if found.memory is not None:
+        beginning = f", beginning with {found.initial_context}" if found.initial_context != "start" else ""
+        choices.append(f"memory {found.memory}{beginning}")
+        choices += [f"empty contexts: {found.empty_contexts}"] if found.empty_contexts != "backoff" else []
     decimals = found.round_transitions
     choices += [f"transitions rounded to {decimals} decimals"] if decimals is not None else []
     if found.confidence is not None and found.verdict_from != "bounds":

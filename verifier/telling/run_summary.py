@@ -5,19 +5,19 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from verifier.analysis.channel_test import Channel, CountedTest, Untested
+from verifier.analysis.channel_test import Channel, Untested, detector_text
 from verifier.analysis.intervals.tiers import UNITS
 from verifier.analysis.planning import EvidencePlan
 from verifier.base.errors import one_line
 from verifier.base.numbers import level_text
 from verifier.base.words import counted
 from verifier.checking.values import ONE_ENGINE
-from verifier.checking.verdicts import Verdict, WithinBounds
+from verifier.checking.verdicts import PERSISTENT, Verdict, WithinBounds
 from verifier.study.points import Point
 from verifier.study.provenance import DROPPED
 from verifier.study.records import ConfidenceRecord, SettingsRecord
 from verifier.study.results import RequirementResult, RunResult
-from verifier.telling.grounds import looks_text, tipping_sentences, why
+from verifier.telling.grounds import free_text, looks_text, tipping_sentences, why
 
 WIDTH = 100
 """Characters of the box around a warning."""
@@ -38,6 +38,11 @@ def decision_lines(result: RunResult) -> list[str]:
     for verdict, said in ((Verdict.SATISFIED, "holds"), (Verdict.VIOLATED, "fails")):
         names = dict.fromkeys(each.name for each in result.requirements if _whatever_predicted(each, verdict))
         lines += [f"{name} {said} whatever the detector predicts{_held(result)}" for name in names]
+    lines += [
+        f"{_where(requirement)}: {free_text(requirement.worst_point.dependence_free)}"
+        for requirement in result.requirements
+        if requirement.worst_point.dependence_free is not None
+    ]
     return ["", *lines] if lines else []
 
 
@@ -57,7 +62,7 @@ def _vacuous_elsewhere(requirement: RequirementResult) -> Iterator[str]:
 def _whatever_predicted(requirement: RequirementResult, verdict: Verdict) -> bool:
     """Whether the verdict of a requirement is this one, and no detector could change it."""
     deciding = [point for point in requirement.points if point.verdict is verdict]
-    bases = [point.basis == "any_dependence" for point in deciding]
+    bases = [point.basis == "any_dependence" and point.whatever_predicted is not None for point in deciding]
     return requirement.verdict is verdict and (any(bases) if verdict is Verdict.VIOLATED else all(bases))
 
 
@@ -203,15 +208,22 @@ def _channel_lines(channel: Channel) -> Iterator[str]:
     if not channel.classes:
         return
     assumed = "Assumes a memoryless detector: errors independent between time steps and between objects."
+    if channel.contexts is not None and channel.contexts.startswith(PERSISTENT):
+        assumed = f"Assumes {detector_text(channel.contexts)}, at whatever rates, and that they begin as counted."
+    elif channel.contexts is not None:
+        assumed = (
+            f"Assumes {detector_text(channel.contexts)}: one rate per bin, class and context for all objects and "
+            "drives, and objects independent given what went before."
+        )
     untested = [test.label for test in channel.classes if isinstance(test, Untested)]
-    tested = [test for test in channel.classes if isinstance(test, CountedTest) and test.test == "not_contradicted"]
+    tested = [test for test in channel.classes if not isinstance(test, Untested) and test.test == "not_contradicted"]
     said = []
     if tested:
-        least = min(test.p_value for test in tested)
+        least = min(test.least_p for test in tested)
         names = ", ".join(test.label for test in tested)
         said.append(f"Time steps tested along tracks, not contradicted: {names} (least p = {least:.2g}).")
     if untested:
-        said.append(f"Not tested: {', '.join(untested)} (no tracks).")
+        said.append(f"Not tested: {', '.join(untested)}{' (no tracks)' if channel.contexts is None else ''}.")
     said.append("Objects: not tested. If false, P can be wrong in either direction.")
     yield one_line(" ".join([assumed, *said]))
 

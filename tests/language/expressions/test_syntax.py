@@ -59,12 +59,13 @@ def test_nodes_that_read_differently_differ(left, right):
 
 def test_deep_nodes_compare_hash_and_walk_without_recursion():
     deep = 100_000
-    assert chain(deep) == chain(deep)
-    assert chain(deep) != chain(deep, last=Name("c"))
-    assert hash(chain(deep)) == hash(chain(deep))
-    assert chain(deep).depth == deep + 1
-    assert names_in(chain(deep)) == {"a", "b"}
-    assert not is_temporal(chain(deep))
+    one, same, other = chain(deep), chain(deep), chain(deep, last=Name("c"))
+    assert one == same
+    assert one != other
+    assert hash(one) == hash(same)
+    assert one.depth == deep + 1
+    assert names_in(one) == {"a", "b"}
+    assert not is_temporal(one)
 
 
 def test_shared_nodes_are_visited_once_but_count_at_every_use():

@@ -10,6 +10,7 @@ from random_ltl import F, G, U, X, a, b, c, formulas, neg, op, temporal
 
 from verifier.base.errors import LimitError
 from verifier.language.expressions.syntax import FALSE, TRUE, Name, Node, Operation, conjunction
+from verifier.language.ltl import progression
 from verifier.language.ltl.normal_form import PositiveFormula
 from verifier.language.ltl.progression import ACCEPT, REJECT, Obligations
 
@@ -86,7 +87,6 @@ def check_laws(formula: Node, word: tuple[list[frozenset[str]], list[frozenset[s
 
 
 @given(formulas(3), words)
-@settings(max_examples=300)
 def test_progression_keeps_the_meaning_of_a_formula(formula, word):
     check_laws(formula, word)
 
@@ -99,7 +99,6 @@ def test_progression_keeps_the_meaning_of_a_formula_slow(formula, word):
 
 
 @given(formulas(3), formulas(3), st.lists(words, min_size=5, max_size=5))
-@settings(max_examples=300)
 def test_what_counts_as_implied_is_implied(first, second, some_words):
     # All nodes of both formulas and those that progression adds (windows one step shorter), each against each.
     obligations = Obligations(op("&", first, second))
@@ -226,11 +225,13 @@ def test_two_separate_disjunctions_do_not_multiply_out():
     assert len(reachable_obligations(formula)) == 3**4
 
 
-def test_a_window_that_must_remember_subsets_is_refused():
+@pytest.mark.parametrize("work", [1_000_000, pytest.param(progression._WORK_LIMIT, marks=pytest.mark.slow)])
+def test_a_window_that_must_remember_subsets_is_refused(monkeypatch, work):
     with pytest.raises(LimitError, match="limit, 1000"):
         reachable_obligations(G(op("->", a, F(b, (30, 200)))), limit=1000)
     formula = G(op("->", a, F(b, (100, 200))))
-    with pytest.raises(LimitError, match=r"more than \d+ comparisons"):
+    monkeypatch.setattr(progression, "_WORK_LIMIT", work)
+    with pytest.raises(LimitError, match=f"more than {work} comparisons"):
         reachable_obligations(formula)
 
 

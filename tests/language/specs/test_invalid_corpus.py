@@ -42,6 +42,7 @@ def test_ten_megabytes_of_garbage_are_refused_at_once(tmp_path):
     assert refusal(path).message == "the file has 10000000 bytes; at most 1048576 are read"
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -477,7 +477,6 @@ def test_replay_on_kitti(shared, tmp_path):
     st.integers(1, 3), st.integers(0, 2),
     st.sampled_from([Contexts("run", 2), Contexts("last", 2)]), st.integers(0, 6),
 )  # fmt: skip
-@settings(max_examples=30)
 def test_a_prediction_is_the_sum_over_all_reports(needed, more, contexts, begin):
     """Against enumeration of all 2^5 report strings, one context at a time."""
     rng = np.random.default_rng(len(contexts.names) * needed + more)

@@ -24,7 +24,7 @@ from counting_scenes import (
     rules,
     scenes,
 )  # fmt: skip
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_counter import EMPTY, Object, detection_set, plain_count
 
@@ -241,7 +241,6 @@ def expected(scene, rule, policy, threshold=-math.inf):
     )
 
 
-@settings(max_examples=150)
 @given(scenes(), rules(), POLICIES)
 def test_counts_equal_those_of_the_plain_counter(scene, rule, policy):
     found = count_detections(detection_set(*scene), policy, rule)
@@ -256,7 +255,6 @@ ANY_POLICY = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=120)
 @given(scenes(), rules(), ANY_POLICY, THRESHOLDS)
 def test_a_family_equals_separate_runs(scene, rule, policy, thresholds):
     family = replace(rule, thresholds=tuple(thresholds))

@@ -152,7 +152,7 @@ def test_counts_are_made_again_from_the_record(tmp_path, scene, rule, assignment
     assert recounted(rows_of(path), rule) == flat(counted, rule)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(scenes(), rules(("class", "proposition")), st.sampled_from([(0.1, 0.3), (0.2, 0.25, 0.5)]))
 def test_one_record_holds_the_whole_family(tmp_path, scene, rule, thresholds):
     rule = replace(rule, bins=Bins(rule.bins.edges_m), thresholds=thresholds)

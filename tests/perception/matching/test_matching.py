@@ -313,13 +313,11 @@ def check_optimal(scene, block):
     assert sum(reward[pair] for pair in chosen) == pytest.approx(total, abs=1e-12)
 
 
-@settings(max_examples=250)
 @given(scenes(), blocks, rounds)
 def test_greedy_matching_agrees_with_the_rules(scene, block, most_rounds):
     check_greedy(scene, block, most_rounds)
 
 
-@settings(max_examples=100)
 @given(scenes("optimal", most=6), blocks)
 def test_optimal_assignment_is_the_best_of_all(scene, block):
     check_optimal(scene, block)
@@ -355,7 +353,6 @@ def test_conventions_agree_with_the_rules_on_crowded_frames(name):
 # Laws.
 
 
-@settings(max_examples=100)
 @given(scenes(), st.randoms(use_true_random=False))
 def test_frames_do_not_influence_each_other(scene, random):
     width, policy, annotations, detections, _ = scene

@@ -1,9 +1,10 @@
 """Which numbers of a confusion document are measured, and which are assumptions.
 
-A statistical statement about a matrix column is about its items. Two kinds of columns have none of their own:
+A statistical statement about a matrix column is about its items. Three kinds of columns have none of their own:
 
 * a column without items, whose rates come from a policy (`EMPTY_COLUMN_POLICIES`). The policy gives the point that
   is checked; no interval may lean on it, so such a column has no items here.
+* a context in which misses may persist no longer: there the report is right, by the assumption that is named.
 * column "empty" of matrices that were made without unmatched detections. That nothing is reported there is a
   convention of the counting, not a measurement: it is held fixed, and the result says so.
 """
@@ -54,4 +55,7 @@ def measured(matrices: ConfusionMatrices, empty_columns: str = "error") -> Measu
         empty = matrices.column_of(EMPTY)
         items = filled[:, :, empty]
         fixed[:, empty] = (items.sum(axis=1) > 0) & (items.sum(axis=1) == items[:, empty])
+    memory = matrices.memory
+    if memory is not None and memory.contexts.kind == "persist":
+        fixed.reshape(-1, memory.contexts.count, len(matrices.labels))[:, -1, memory.followed] = True
     return Measured(matrices.counts, rates(filled), fixed)

@@ -34,7 +34,6 @@ from verifier.analysis.intervals.drawing import (
     counts_entropy,
     shares,
 )
-from verifier.analysis.intervals.intervals import Interval, percentile_interval
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.settings import Prior, check_draws, prior_weight
@@ -129,11 +128,3 @@ def probability_draws(objective: Objective, draws: Iterable[Floats]) -> Iterator
     for part in draws:
         for low in range(0, len(part), at_once):
             yield objective.probabilities(part[low : low + at_once], roughly=True).probability
-
-
-def credible_interval(probabilities: Floats, level: float) -> Interval:
-    """The equal-tailed credible interval of (M, m) draws of m probabilities; errors as `percentile_interval`.
-
-    For draws that come in parts there is `PercentileStream`, of kind "credible".
-    """
-    return percentile_interval(probabilities, level, "credible")

@@ -20,6 +20,8 @@ What is said holds for every path, not for almost every path, because a report m
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,13 +30,29 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.robust.graph import decided_components
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.step import uncertain_step
+from verifier.base.arrays import Mask
 from verifier.checking.graphs import coreachable
 
 Bounds = NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """What can still come of each product state: (p,) bool, whether some detector makes the formula fail, or hold."""
+
+    can_fail: Mask
+    can_hold: Mask
+
+
 def any_dependence(objective: Objective, measured: Measured) -> Bounds:
-    """(m, 2) least and greatest probability of the formula from each initial state, over every detector: 0 or 1.
+    """(m, 2) least and greatest probability of the formula from each initial state, over every detector: 0 or 1;
+    arguments and errors as `ends_of`."""
+    ends, start = ends_of(objective, measured), objective.product.start
+    return np.stack([~ends.can_fail[start], ends.can_hold[start]], axis=1).astype(np.int64)
+
+
+def ends_of(objective: Objective, measured: Measured) -> Ends:
+    """What detectors can make of each product state.
 
     Args:
         objective: the formula on the skeleton.
@@ -51,9 +69,8 @@ def any_dependence(objective: Objective, measured: Measured) -> Bounds:
     found = decided_components(objective, step, most_combinations=0)
     rows, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
     sources, targets = step.owner[rows], step.following[rows, seen]
-    can_end = [
+    can_end = (
         coreachable(step.state_count, sources, targets, (found.of >= 0) & ends[found.of])
         for ends in (found.can_fail, found.can_hold)
-    ]
-    start = objective.product.start
-    return np.stack([~can_end[0][start], can_end[1][start]], axis=1).astype(np.int64)
+    )
+    return Ends(*can_end)

@@ -80,7 +80,7 @@ def _choices(
     for draw in reversed(range(len(step.before))):
         extended = values.copy()
         for seen in step.before[draw]:
-            behind = values[:, step.union[seen, step.told]]
+            behind = values[:, step.union[seen, step.told[draw]]]
             at_stake[draw, seen] = behind
             mean = (masses[draw, seen] * behind).sum(axis=1) / UNIT
             extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])
@@ -95,6 +95,6 @@ def _choices(
             share = masses[draw, seen] / UNIT
             times = np.where(real, reported[:, seen], 0)
             yield column[real], times[real], share[real], at_stake[draw, seen][real]
-            for group, now in enumerate(step.told.tolist()):
+            for group, now in enumerate(step.told[draw].tolist()):
                 extended[:, step.union[seen, now]] += times * share[:, group]
         reported = extended

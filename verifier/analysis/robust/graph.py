@@ -356,7 +356,7 @@ def _reports(
     if columns[draw] < 0:
         return _reports(step, columns, draw + 1, seen, inside, limit)
     behind: dict[int, list[frozenset[int]]] = {}
-    for group, now in enumerate(step.told.tolist()):
+    for group, now in enumerate(step.told[draw].tolist()):
         below = _reports(step, columns, draw + 1, int(step.union[seen, now]), inside, limit)
         if below is None:
             return None

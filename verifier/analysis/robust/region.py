@@ -31,7 +31,7 @@ from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.intervals.tiers import Tier
-from verifier.analysis.sensitivity.adjoint import told_by
+from verifier.analysis.sensitivity.adjoint import told_by_draw
 from verifier.base.arrays import Ints, Mask
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.channel import Channel
@@ -164,8 +164,8 @@ class Region:
 
 
 def groups_of(channel: Channel) -> Ints:
-    """(labels,) the group of each label: labels told alike are one group, numbered as they occur."""
-    told = told_by(channel)
+    """(labels,) the group of each label: labels told alike in every draw are one group, numbered as they occur."""
+    told = list(map(tuple, told_by_draw(channel).T.tolist()))
     number = {each: k for k, each in enumerate(dict.fromkeys(told))}
     return np.array([number[each] for each in told], dtype=np.int64)
 

@@ -17,6 +17,7 @@ bounds is an error of the program and is reported as such, with both numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,19 +120,7 @@ def robust_bounds(
         LimitError: deciding the recurrent part needs too large a graph.
         ValueError: the region does not fit the objective.
     """
-    if semantics not in SEMANTICS or (semantics == "shared_matrix" and not effort.attained):
-        raise ValueError(f"semantics is one of {', '.join(SEMANTICS)}, and shared_matrix needs attained values")
-    starts = _sets_of_starts(objective) if effort.attained else []
-    sides = []
-    for found in bound_sides(objective, region, ("lower", "upper"), starts):
-        proven, known = _whole(objective, found), _nothing_attained(objective, region)
-        if effort.attained:
-            known = _attained(objective, found)
-            if semantics == "shared_matrix":
-                proven, known = _narrowed(objective, found, known, effort)
-            _refuse_outside(proven, known)
-        sides.append((proven, known))
-    (lower, below), (upper, above) = sides
+    (lower, below), (upper, above) = _sides(objective, region, semantics, effort, ("lower", "upper"))
     certificates: tuple[Certificate, ...] = ()
     if effort.certificates:
         certificates = tuple(
@@ -149,6 +138,30 @@ def robust_bounds(
         lower.iterations + upper.iterations,
         certificates,
     )
+
+
+def bound_of(objective: Objective, region: Region, semantics: Semantics, side: Side) -> Floats:
+    """(m,) one side of the bounds, where the other does not matter; errors as `robust_bounds`."""
+    effort = Effort(attained=semantics == "shared_matrix", certificates=False)
+    ((proven, _),) = _sides(objective, region, semantics, effort, (side,))
+    return proven.bounds()
+
+
+def _sides(
+    objective: Objective, region: Region, semantics: Semantics, effort: Effort, sides: tuple[Side, ...]
+) -> Iterator[tuple[_Proven, Attained]]:
+    """What is proven of some sides, and what is attained; errors as `robust_bounds`."""
+    if semantics not in SEMANTICS or (semantics == "shared_matrix" and not effort.attained):
+        raise ValueError(f"semantics is one of {', '.join(SEMANTICS)}, and shared_matrix needs attained values")
+    starts = _sets_of_starts(objective) if effort.attained else []
+    for found in bound_sides(objective, region, sides, starts):
+        proven, known = _whole(objective, found), _nothing_attained(objective, region)
+        if effort.attained:
+            known = _attained(objective, found)
+            if semantics == "shared_matrix":
+                proven, known = _narrowed(objective, found, known, effort)
+            _refuse_outside(proven, known)
+        yield proven, known
 
 
 def _sets_of_starts(objective: Objective) -> list[Ints]:

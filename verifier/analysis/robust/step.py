@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region, groups_of
-from verifier.analysis.sensitivity.adjoint import told_by, unions
+from verifier.analysis.sensitivity.adjoint import told_by_draw, unions
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 from verifier.checking.graphs import ranges
 
@@ -60,7 +60,7 @@ class UncertainStep:
         motion: (r, outcomes) how likely each outcome is.
         columns: (r, draws) int64, row of `lower` and `upper` that each draw is from; -1 where there is no draw.
         lower, upper: (columns, groups) int64 billionths.
-        told: (groups,) int64, the observation that each group is reported as.
+        told: (draws, groups) int64, the observation that each group is reported as.
         union: (observations, observations) int64, number of the union.
         before: for each draw, the unions that may have been reported before it.
         owner: (r,) int64, the product state of each row, increasing; every state has one.
@@ -108,7 +108,7 @@ class UncertainStep:
             column = self.columns[at, draw]
             extended = values.copy()
             for seen in self.before[draw]:
-                behind = values[:, self.union[seen, self.told]]
+                behind = values[:, self.union[seen, self.told[draw]]]
                 chosen = greatest_masses(behind, self.lower[column], self.upper[column])
                 masses[draw, seen] = chosen
                 mean = (chosen * behind).sum(axis=1) / UNIT
@@ -132,7 +132,7 @@ class UncertainStep:
 
     def upper_bound(self, values: Floats, at: Ints | slice = _EVERY) -> Floats:
         """(k,) doubles that are not below the greatest mean value, computed from `values` as they are."""
-        slack, outcomes = 4 * (len(self.told) + 4) * ROUNDOFF, self.motion.shape[1]
+        slack, outcomes = 4 * (self.lower.shape[1] + 4) * ROUNDOFF, self.motion.shape[1]
         if outcomes > 1:
             size = self.mean(np.abs(values), at)
             off = 4 * (outcomes + 4) * ROUNDOFF + 2 * self.motion_error
@@ -141,7 +141,7 @@ class UncertainStep:
             column = self.columns[at, draw]
             extended = values.copy()
             for seen in self.before[draw]:
-                behind = values[:, self.union[seen, self.told]]
+                behind = values[:, self.union[seen, self.told[draw]]]
                 chosen = greatest_masses(behind, self.lower[column], self.upper[column])
                 weighted = chosen * behind
                 size = np.abs(weighted).sum(axis=1)
@@ -160,7 +160,7 @@ class UncertainStep:
             extended = np.zeros_like(result)
             for seen in possible:
                 share = masses[draw, seen] / UNIT
-                for group, now in enumerate(self.told.tolist()):
+                for group, now in enumerate(self.told[draw].tolist()):
                     extended[:, self.union[seen, now]] += result[:, seen] * share[:, group]
             result = np.where(columns[:, draw, None] >= 0, extended, result)
         both: Floats = (result[:, :, None] * self.motion[at][:, None]).reshape(len(result), self.following.shape[1])
@@ -192,7 +192,7 @@ class UncertainStep:
         for draw in reversed(range(len(self.before))):
             able = levels[-1].copy()
             for seen in self.before[draw]:
-                stays = self._can_keep(levels[-1][:, self.union[seen, self.told]], columns[:, draw])
+                stays = self._can_keep(levels[-1][:, self.union[seen, self.told[draw]]], columns[:, draw])
                 able[:, seen] = np.where(columns[:, draw] >= 0, stays, levels[-1][:, seen])
             levels.append(able)
         reached = np.zeros_like(inside)
@@ -201,8 +201,8 @@ class UncertainStep:
             able = levels.pop()
             extended = np.zeros_like(reached)
             for seen in possible:
-                given = self._can_have_mass(able[:, self.union[seen, self.told]], columns[:, draw])
-                for group, now in enumerate(self.told.tolist()):
+                given = self._can_have_mass(able[:, self.union[seen, self.told[draw]]], columns[:, draw])
+                for group, now in enumerate(self.told[draw].tolist()):
                     extended[:, self.union[seen, now]] |= reached[:, seen] & given[:, group]
             reached = np.where(columns[:, draw, None] >= 0, extended, reached)
         both: Mask = (reached[:, :, None] & can).reshape(shape)
@@ -238,12 +238,12 @@ def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
     columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)
     drawing = objective.row >= 0
     columns[drawing] = drawn[objective.row[drawing]]
-    told = np.array(list(dict.fromkeys(told_by(channel))), dtype=np.int64)
+    told = told_by_draw(channel)[:, np.unique(region.group, return_index=True)[1]]
     union = unions(channel)
     before, possible = [], {0}
-    for _ in range(columns.shape[1]):
+    for draw in range(columns.shape[1]):
         before.append(tuple(sorted(possible)))
-        possible = possible | {int(union[old, now]) for old in possible for now in told}
+        possible = possible | {int(union[old, now]) for old in possible for now in told[draw]}
     return UncertainStep(
         objective.following,
         objective.chances,

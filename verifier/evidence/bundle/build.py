@@ -31,8 +31,8 @@ from verifier.evidence.bundle.system import files_named, unpacked_inputs
 from verifier.evidence.bundle.writing import check_target, write_bundle
 from verifier.evidence.consistency import check_document
 from verifier.language.specs import read_spec
-from verifier.study.case import Study, clock_of
-from verifier.study.options import RunOptions
+from verifier.study.case import Study
+from verifier.study.options import RunOptions, clock_of
 from verifier.study.scenarios import refuse_others
 from verifier.systems.model_parts import files_of
 from verifier.systems.reader import read_model
@@ -171,6 +171,7 @@ def build_bundle(
 
 def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: Progress = iter) -> Bundle:
     """Make a bundle in memory; errors as `build_bundle`."""
+    options.refuse_memory("verify evidence build")
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
         request, inputs, about, own = _copied(sources, options)
         with files_named(partial(_by_own_names, own)), unpacked_inputs(inputs, request) as read:

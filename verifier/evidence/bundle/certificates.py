@@ -23,6 +23,7 @@ from verifier.analysis.robust.point_certificate import point_certificates
 from verifier.analysis.robust.provable import LARGEST_CERTIFIED
 from verifier.analysis.robust.solutions import Effort
 from verifier.analysis.robust.subject import point_document, region_document, subject_document, subject_of
+from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError
 from verifier.base.files import json_of
 from verifier.chains.filled import filled_counts
@@ -31,7 +32,7 @@ from verifier.evidence.differences import MOST, differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
-from verifier.study.options import RunOptions
+from verifier.study.options import RunOptions, clock_of
 
 
 class Proven(NamedTuple):
@@ -88,16 +89,20 @@ def certificates_of_comparison(
         options: of the comparison.
 
     Raises:
-        VerifierError: as reading the files and building their products.
+        VerifierError: as reading the files and building their products; NoAnswerError beyond the limits of time and
+            memory.
     """
     files: dict[str, bytes] = {}
-    for spec_number, spec in enumerate(specs, 1):
-        for detector_number, matrices in enumerate(detectors, 1):
-            study = Study.of(read_inputs(spec, matrices, options), options)
-            of = f"spec{spec_number:02}_detector{detector_number:02}"
-            for number, case in enumerate(study.cases):
-                for source in certified(study, of, number, case.objectives):
-                    files.update((path, text.encode()) for path, text in source.texts())
+    with memory_limit(options.limits.memory_bytes):
+        for spec_number, spec in enumerate(specs, 1):
+            for detector_number, matrices in enumerate(detectors, 1):
+                study = Study.of(read_inputs(spec, matrices, options), options)
+                of = f"spec{spec_number:02}_detector{detector_number:02}"
+                clock = clock_of(options, len(study.requirements) * len(study.cases))
+                with clock.running(f"making the certificates of {of}"):
+                    for number, case in enumerate(study.cases):
+                        for source in certified(study, of, number, case.objectives):
+                            files.update((path, text.encode()) for path, text in source.texts())
     return files
 
 

@@ -35,9 +35,11 @@ from verifier.evidence.bundle.parts import Parts, read_parts
 from verifier.evidence.bundle.recompute import check_recomputed
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
 from verifier.evidence.bundle.system import Unpacked, unpacked_inputs, without_folder
-from verifier.evidence.consistency import check_document
+from verifier.evidence.consistency import check_document, check_sums
 from verifier.evidence.differences import findings_of
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
+from verifier.evidence.following.rates import against_its_run, alone
+from verifier.evidence.measured import refuse_misfits
 from verifier.study.case import Study
 from verifier.study.options import RunOptions
 from verifier.systems.settings import Limits
@@ -226,10 +228,12 @@ def _looked_into(
 def _fit_together(parts: Parts, log: Log) -> None:
     """Whether each document follows from itself; the runs are looked at number by number beside their inputs."""
     for path, document in parts.documents.items():
-        if document.kind == "run" and path not in parts.request.given:
-            continue
+        look = check_sums if document.kind == "run" and path not in parts.request.given else check_document
         try:
-            check_document(document, path)
+            look(replace(document, name=path))
+            refuse_misfits(document, against_its_run(document, parts.documents.values()))
+            if note := alone(document, parts.documents.values()):
+                log.unchecked.append(f"{path}: {note}")
         except InputError as error:
             log.findings.append(replace(_refusal(error, path), kind=Kind.CONTENT))
 

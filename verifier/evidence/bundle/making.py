@@ -50,6 +50,7 @@ class Runs:
         self.storm = storm
         self._rebuilt = rebuilt
         self._own: CheckedStudy | None = None
+        self._run: RunResult | None = None
 
     def result(self, options: RunOptions) -> RunResult:
         """The run under these options; errors as `verifier.pipeline.verified`."""
@@ -57,7 +58,11 @@ class Runs:
             return result_of(checked_study(self._rebuilt.under(options), self.storm), options)
         if self._own is None:
             self._own = checked_study(self._rebuilt, self.storm)
-        return result_of(self._own, options)
+        if options != self._rebuilt.options:
+            return result_of(self._own, options)
+        if self._run is None:
+            self._run = result_of(self._own, options)
+        return self._run
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,11 @@ REQUEST_FILE = "request.json"
 
 _SELECTION, _CONFIDENCE = (tuple(each.name for each in fields(kind)) for kind in (Selection, ConfidenceSettings))
 _FRACTIONS = ("icc_at_most", "shift")
-_APART = ("selection", "where", "mix", "confidence", "engines", "limits", "point_weights")
+_MEMORY = (
+    "memory", "initial_context", "empty_contexts", "assume_contexts", "persist", "assume_persistence",
+    "dependence_free", "horizon", "max_lp",
+)  # fmt: skip
+_APART = ("selection", "where", "mix", *_MEMORY, "confidence", "engines", "limits", "point_weights")
 """Options that are recorded in ways of their own, or not at all."""
 _PLAIN = tuple(each.name for each in fields(RunOptions) if each.name not in _APART)
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?")

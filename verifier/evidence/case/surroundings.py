@@ -71,7 +71,7 @@ def argument_grounds(
     few = [each for each in defeaters if each.kind == "few_drives"]
     statuses = [
         (
-            "Detection errors are independent between time steps and between objects (memoryless detector)",
+            _errors_text({run.result.channel.contexts for run in runs}),
             _memory_status(runs, dependent),
             dependent,
         ),
@@ -175,6 +175,13 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
             "memoryless detector that the data contradict, unless that is accepted by name",
         )
     )
+
+
+def _errors_text(contexts: set[str | None]) -> str:
+    """How detection errors may depend on each other, by what the detectors of the runs remember."""
+    plain = "Detection errors are independent between time steps and between objects (memoryless detector)"
+    told = [f"detection errors depend on the past through {each} of the object only" for each in contexts if each]
+    return "; ".join([plain] * (None in contexts or not contexts) + sorted(told))
 
 
 def _scenario_justification(draft: Draft) -> str:

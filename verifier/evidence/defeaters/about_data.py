@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from verifier.analysis.channel_test import channel_test
+from verifier.analysis.channel_test import channel_test, detector_text
 from verifier.analysis.intervals.tiers import FEW_DRIVES
 from verifier.analysis.planning import EvidencePlan
 from verifier.base.numbers import rounded
@@ -191,7 +191,10 @@ def _about_channel(
         if each.test == test
     ]
     yield from doubt(
-        kind, f"a memoryless detector is assumed: {some_of([name_text(line, 300) for line in told])}", claims, remedy
+        kind,
+        f"{detector_text(result.channel.contexts)} is assumed: {some_of([name_text(line, 300) for line in told])}",
+        claims,
+        remedy,
     )
 
 

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 def compare_misfits(result: CompareResult) -> Misfits:
-    """Chances that add up, and who is dominated."""
+    """Chances that add up, the best possible planner, and who is dominated."""
     for s, spec in enumerate(result.specs):
         for r, each in enumerate(spec.requirements):
             yield from _chances(f"/specs/{s}/requirements/{r}", each)
+            yield from _reach(f"/specs/{s}/requirements/{r}/reach", each, result)
         yield from _pareto(f"/specs/{s}/pareto", spec)
 
 
@@ -42,6 +43,28 @@ def _chances(where: str, each: RequirementComparison) -> Misfits:
         for n, rows in enumerate(zip(curve.lower, curve.upper, strict=True)):
             for ends in zip(*rows, strict=True):
                 yield from ordered(f"{where}/curves/{k}/lower/{n}", ends, 0, 1)
+
+
+def _reach(where: str, each: RequirementComparison, result: CompareResult) -> Misfits:
+    """The best possible planner with each detector: no planner that was compared does better."""
+    steps, detectors = result.settings.best_planner, [found.detector for found in each.reach]
+    if detectors != ([] if steps is None else [detector.name for detector in result.detectors]):
+        yield where, "expected one for each detector where `best_planner` is given, else none"
+        return
+    for k, found in enumerate(each.reach):
+        yield from ordered(f"{where}/{k}/lower", (found.lower, found.upper), 0, 1)
+        if not near(math.fsum(found.weights.values()), 1):
+            yield f"{where}/{k}/weights", "expected weights that add up to 1"
+        if steps is not None and not (found.steps == steps or (found.all_end and found.steps < steps)):
+            yield f"{where}/{k}/steps", f"expected {steps}, or fewer where every episode ends"
+        worst = [entry.worst_point.probability for entry in each.entries if entry.detector == found.detector]
+        better = max(worst) > found.upper + ROUNDING if each.larger_is_better else min(worst) < found.lower - ROUNDING
+        if found.all_end and better:
+            end = "upper" if each.larger_is_better else "lower"
+            yield (
+                f"{where}/{k}/{end}",
+                "expected what no planner exceeds, and one that is compared does",
+            )
 
 
 def _pareto(where: str, spec: SpecComparison) -> Misfits:

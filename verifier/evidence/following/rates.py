@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,30 @@ def rate_misfits(rate: RateResult) -> Misfits:
             yield "/demonstration/encounters", f"expected {count}, got {shown.encounters}"
     elif (rate.demonstration is None) != (rate.acceptance is None):
         yield "/acceptance", "expected a criterion with what would demonstrate it, or neither"
+
+
+def run_of(rate: Document, documents: Iterable[Document]) -> Document | None:
+    """The run among documents that a rate is from."""
+    named = {given.sha256 for given in rate.result.inputs}
+    return next((each for each in documents if each.kind == "run" and each.sha256 in named), None)
+
+
+def against_its_run(document: Document, documents: Iterable[Document]) -> Misfits:
+    """As `rate_against_run`, where the document is a rate and its run among the documents."""
+    run = run_of(document, documents) if document.kind == "rate" else None
+    if run is not None:
+        yield from rate_against_run(document.result, run)
+
+
+def alone(document: Document, documents: Iterable[Document]) -> str:
+    """What is said of a rate whose run is not among the documents; "" of anything else."""
+    if document.kind != "rate" or run_of(document, documents) is not None:
+        return ""
+    (run, *_) = document.result.inputs
+    return (
+        f"the run it is from, {run.name} (SHA-256 {run.sha256[:12]}), is not beside this rate: its probabilities, "
+        "bounds and verdict are taken from it as it states them, and were not computed again"
+    )
 
 
 def rate_against_run(rate: RateResult, run: Document) -> Misfits:

@@ -30,13 +30,14 @@ def rate_table(study: RateResult) -> str:
     return "\n".join(blocks_lines(rate_blocks(study))) + "\n"
 
 
-def rate_section(study: RateResult, document: str, anchor: str) -> Section:
-    """The same in a report."""
-    return Section(f"Event rate: {document}", tuple(rate_blocks(study)), id=anchor, verdict=told_verdict(study))
+def rate_section(study: RateResult, document: str, anchor: str, alone: str) -> Section:
+    """The same in a report; `alone` as in `rate_sentences`."""
+    blocks = [*([Paragraph(alone, "note")] if alone else ()), *rate_blocks(study)]
+    return Section(f"Event rate: {document}", tuple(blocks), id=anchor, verdict=told_verdict(study))
 
 
-def rate_sentences(study: RateResult) -> Iterator[tuple[str, str]]:
-    """The rate in one sentence, and its verdict, for a summary."""
+def rate_sentences(study: RateResult, alone: str) -> Iterator[tuple[str, str]]:
+    """The rate in one sentence, and its verdict, for a summary; `alone` says that its run is not there, if so."""
     what = f"{name_text(study.requirement)} {'is violated' if study.event == 'violated' else 'is satisfied'}"
     estimate = "" if study.per_hour is None else f" about {study.per_hour:.3g} times an hour,"
     ends = rate_interval_text(study.bounds.lower, study.bounds.upper)
@@ -54,7 +55,7 @@ def rate_sentences(study: RateResult) -> Iterator[tuple[str, str]]:
         reason = reason_text(study.reason)
         why = f" The criterion is not decided: {reason}." if reason else ""
         text += f"; acceptable are at most {short_text(asked.per_hour)} per hour{source}.{why}"
-    yield text + rests, told_verdict(study)
+    yield text + rests + (f" Note: {alone}." if alone else ""), told_verdict(study)
 
 
 def rate_blocks(study: RateResult) -> Iterator[Block]:

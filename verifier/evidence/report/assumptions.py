@@ -87,7 +87,8 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
     settings = read_document(SettingsRecord, document.content["settings"], document.name)
     channel = read_document(Channel, document.content["channel"], document.name)
     files = [_said_of(each["sha256"], document, given) for each in confusion_inputs(document)]
-    yield _memory(channel, assumed=settings.assume_memoryless)
+    memoryless = channel.contexts is None
+    yield _memory(channel, assumed=settings.assume_memoryless if memoryless else settings.assume_contexts)
     yield (
         "What stands in the way does not change during an episode",
         "by construction",
@@ -132,8 +133,11 @@ def _said_of(sha256: str, document: Document, given: Mapping[str, Document]) -> 
 
 def _memory(channel: Channel, *, assumed: bool) -> Assumption:
     what = "Detection errors are independent between time steps and between objects (memoryless detector)"
+    if channel.contexts is not None:
+        what = f"Detection errors depend on the past through {channel.contexts} of the object only"
     told = "; ".join(channel_lines(channel)) or "no column of the matrices is used"
-    by_name = "; accepted by name (--assume-memoryless)" if assumed and channel.test != "not_contradicted" else ""
+    option = "--assume-memoryless" if channel.contexts is None else "--assume-contexts"
+    by_name = f"; accepted by name ({option})" if assumed and channel.test != "not_contradicted" else ""
     if channel.test == "contradicted":
         return (
             what,

@@ -9,6 +9,7 @@ from verifier.base.documents import Content, fraction_text, json_values, read_do
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.evidence.documents import Document
+from verifier.evidence.following.rates import alone
 from verifier.evidence.report.subjects import confusion_inputs
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
@@ -19,13 +20,14 @@ COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",
     "initial", "probability", "lower", "upper", "exact", "second_engine", "level", "interval", "interval_lower",
     "interval_upper", "bounds_lower", "bounds_upper", "tier", "comparison", "target", "verdict",
-    "condition", "basis", "reason", "vacuity", "matrices",
+    "condition", "basis", "reason", "vacuity", "matrices", "note",
 )  # fmt: skip
 
 
 def flat_text(documents: Sequence[Document]) -> str:
     """One row per document, requirement, planner and scenario; a document without probabilities has one row."""
-    return csv_text([row for each in documents for row in _document_rows(each)], COLUMNS)
+    rows = [row | {"note": alone(each, documents)} for each in documents for row in _document_rows(each)]
+    return csv_text(rows, COLUMNS)
 
 
 def _document_rows(document: Document) -> Iterator[dict[str, Any]]:
@@ -66,6 +68,9 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
                 for entry in each["entries"]:
                     about = _about({**each, "planner": entry["planner"]}) | {"detector": entry["detector"]}
                     yield from (about | _point(point(told)) for told in entry["points"])
+    elif document.kind == "rate":
+        told = {name: content[name] for name in ("requirement", "planner", "verdict", "basis", "condition")}
+        yield told | {"reason": reason_text(document.result.reason)}
 
 
 def _about(found: Content) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from verifier.base.words import counted
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
+from verifier.evidence.following.rates import alone
 from verifier.evidence.rates.telling import rate_section, rate_sentences
 from verifier.evidence.report.assumptions import assumptions_section
 from verifier.evidence.report.flat import flat_text
@@ -35,7 +36,6 @@ OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 SENTENCES: Mapping[str, Callable[[Document], Iterable[tuple[str, str]]]] = MappingProxyType(
     {
         "compare": lambda document: compare_sentences(document.result, document.name),
-        "rate": lambda document: rate_sentences(document.result),
         "assess": lambda document: assess_sentences(document.result),
         "trade_offs": lambda document: ((text, "") for text in trade_off_sentences(document.result)),
         "collision": lambda document: [(collision_sentence(document.result), "")],
@@ -77,24 +77,30 @@ def report_page(documents: Sequence[Document], title: str | None = None) -> Page
     others = [each for each in documents if each.kind not in OF_REQUIREMENTS]
     gated = [each for each in documents if each.kind == "run" and each.result.gates is not None]
     sentences = [pair for each in gated for pair in gate_sentences(each.result.gates, each.name)]
-    sentences += [pair for each in others if each.kind in SENTENCES for pair in SENTENCES[each.kind](each)]
+    for each in others:
+        if each.kind == "rate":
+            sentences += rate_sentences(each.result, alone(each, documents))
+        elif each.kind in SENTENCES:
+            sentences += SENTENCES[each.kind](each)
     sections = [summary_section(documents, subjects, sentences)]
     sections += _requirement_sections(subjects)
     sections += answers_section(list(unattached_answers(documents, subjects)))
-    sections += [gates_section(each.result.gates, each.name, f"g{k}") for k, each in enumerate(gated, start=1)]
-    sections += [_other_section(each, f"d{k}") for k, each in enumerate(others, start=1)]
+    sections += [
+        gates_section(each.result.gates, each.result, each.name, f"g{k}") for k, each in enumerate(gated, start=1)
+    ]
+    sections += [_other_section(each, f"d{k}", alone(each, documents)) for k, each in enumerate(others, start=1)]
     sections += [matrices_section(documents), assumptions_section(documents), provenance_section(documents)]
     return Page(_title(documents) if title is None else title, tuple(sections))
 
 
-def _other_section(document: Document, anchor: str) -> Section:
-    """The section of a document that verifies no requirement of a run."""
+def _other_section(document: Document, anchor: str, note: str) -> Section:
+    """The section of a document that verifies no requirement of a run; `note` as `alone` has it."""
     result: Any = document.result
     match document.kind:
         case "compare":
             return compare_section(result, document.name, anchor)
         case "rate":
-            return rate_section(result, document.name, anchor)
+            return rate_section(result, document.name, anchor, note)
         case "assess":
             return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
         case "collision":

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.channel_test import channel_test
+from verifier.analysis.channel_test import channel_test, detector_text
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.base.numbers import exact_or_number, interval_text, level_text, number_text, rounded
 from verifier.base.words import counted, some_of
@@ -20,6 +20,7 @@ from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Sectio
 from verifier.telling.explain import improving_blocks, improving_sentence
 from verifier.telling.failing import cause_lines, failing_blocks
 from verifier.telling.grounds import (
+    free_text,
     marked_verdict,
     needed_text,
     reason_text,
@@ -169,6 +170,7 @@ def _numbers(subject: Subject) -> Table:
         ("Numerically off by", margin if worst.exact is None else "nothing: exact"),
         ("Second engine", number_text(worst.second_engine)),
         *([] if worst.uncertainty is None or rests_on is None else _uncertainty_facts(worst.uncertainty, rests_on)),
+        *_free_facts(worst),
         ("Verdict", marked_verdict(worst)),
         None if worst.basis is None else ("It rests on", _basis_text(subject)),
         ("Planner", name_text(subject.result.planner)),
@@ -193,15 +195,23 @@ def _uncertainty_facts(sure: Uncertainty, rests_on: BoundsBasis) -> Iterator[tup
     yield "The bounds assume", rests_on.condition
 
 
+def _free_facts(point: Point) -> Iterator[tuple[str, str]]:
+    """Bounds however reports depend on each other, where they were asked for."""
+    if point.dependence_free is not None:
+        yield "However reports depend on each other", free_text(point.dependence_free)
+
+
 def _basis_text(subject: Subject) -> str:
     """What the verdict of the worst scenario rests on, for people."""
     basis = subject.result.worst_point.basis
+    if basis == "any_dependence" and subject.result.worst_point.whatever_predicted is None:
+        return "the rates of single reports only: it holds however reports depend on each other"
     if basis == "any_dependence":
         return "no assumption about the detector: it holds whatever is predicted"
-    test = channel_test(subject.channel.classes, subject.result.worst_point.draws).test
+    channel = channel_test(subject.channel.classes, subject.result.worst_point.draws)
     known = {"contradicted": "which these data contradict", "untested": "which these data do not test"}
-    said = known.get(test, "which these data do not contradict")
-    return f"a memoryless detector, {said}{'; assumed by name' if basis == 'assumed' else ''}"
+    said = known.get(channel.test, "which these data do not contradict")
+    return f"{detector_text(channel.contexts)}, {said}{'; assumed by name' if basis == 'assumed' else ''}"
 
 
 def _strategies(subject: Subject) -> tuple[str, str] | None:

@@ -39,14 +39,6 @@ RESERVED |= {"not", "and", "or", "xor", "implies", "iff"}
 """Words that name an operator, a constant or an early function; as a name they stand in double quotes."""
 
 
-def _below(node: _Value) -> tuple[Node, ...]:
-    if isinstance(node, Operation | Temporal):
-        return node.operands
-    if isinstance(node, Call):
-        return node.arguments
-    return ()
-
-
 class _Value:
     """Equality, hash and depth of nodes: by content, without recursion, computed once when made."""
 
@@ -58,10 +50,15 @@ class _Value:
         """What this node says beside its operands."""
         raise NotImplementedError
 
+    def _below(self) -> tuple[Node, ...]:
+        """The direct operands."""
+        return ()
+
     def _seal(self) -> None:
-        below = tuple(hash(child) for child in _below(self))
-        object.__setattr__(self, "_hash", hash((type(self).__name__, self._content(), below)))
-        object.__setattr__(self, "_depth", 1 + max((child._depth for child in _below(self)), default=0))
+        below = self._below()
+        content = (type(self).__name__, self._content(), tuple([child._hash for child in below]))
+        object.__setattr__(self, "_hash", hash(content))
+        object.__setattr__(self, "_depth", 1 + max([child._depth for child in below], default=0))
 
     @property
     def depth(self) -> int:
@@ -82,7 +79,7 @@ class _Value:
                 continue
             if left._hash != right._hash or type(left) is not type(right):
                 return False
-            below_left, below_right = _below(left), _below(right)
+            below_left, below_right = left._below(), right._below()
             if left._content() != right._content() or len(below_left) != len(below_right):
                 return False
             compared.add((id(left), id(right)))
@@ -157,6 +154,9 @@ class Operation(_Value):
     def _content(self) -> tuple[object, ...]:
         return (self.operator,)
 
+    def _below(self) -> tuple[Node, ...]:
+        return self.operands
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(_Value):
@@ -179,6 +179,9 @@ class Call(_Value):
 
     def _content(self) -> tuple[object, ...]:
         return (self.function,)
+
+    def _below(self) -> tuple[Node, ...]:
+        return self.arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +238,9 @@ class Temporal(_Value):
     def _content(self) -> tuple[object, ...]:
         return (self.operator, self.interval, self.seconds)
 
+    def _below(self) -> tuple[Node, ...]:
+        return self.operands
+
 
 Node: TypeAlias = "Number | Boolean | Name | Operation | Call | Temporal"
 """Any node; a formula of LTL is a Node whose type is Boolean."""
@@ -255,7 +261,7 @@ def conjunction(nodes: tuple[Node, ...]) -> Node:
 
 def children(node: Node) -> tuple[Node, ...]:
     """The direct operands of a node."""
-    return _below(node)
+    return node._below()
 
 
 def fold(
@@ -270,14 +276,16 @@ def fold(
     pending = [root]
     while pending:
         node = pending[-1]
-        below = () if is_atom(node) or whole(node) else _below(node)
+        below = node._below()
+        if below and (is_atom(node) or whole(node)):
+            below = ()
         waiting = [child for child in below if id(child) not in done]
         if waiting:
             pending.extend(reversed(waiting))
             continue
         pending.pop()
         if id(node) not in done:
-            done[id(node)] = combine(node, tuple(done[id(child)] for child in below))
+            done[id(node)] = combine(node, tuple([done[id(child)] for child in below]))
     return done[id(root)]
 
 

@@ -7,6 +7,9 @@ objects if nothing was. A context is a function of the outcomes of one object so
 * `run:L` the length of the current run of equal outcomes, up to L: `right*3`, `wrong*5`.
 * `last:k` the last k outcomes: `rwr`.
 
+* `persist:L` the number of wrong outcomes in a row, up to L: a coarser `run:L` that tells no right ones apart. Nobody
+  counts it; it is what bounds on persistent misses are made of (`persistent`).
+
 `run:1` and `last:1` are the same. A file counted with a large context serves every coarser one: `run:L'` with L' < L,
 `last:k'` with k' < k, and `last:1`.
 """
@@ -26,8 +29,8 @@ from verifier.base.arrays import Ints
 from verifier.base.errors import UsageError, shown
 from verifier.perception.settings import Gaps
 
-Kind: TypeAlias = Literal["none", "run", "last"]
-LARGEST_CAP = {"none": 0, "run": 50, "last": 8}
+Kind: TypeAlias = Literal["none", "run", "last", "persist"]
+LARGEST_CAP = {"none": 0, "run": 50, "last": 8, "persist": 50}
 UNTRACKED = "untracked"
 """The name of items without a track; their place is after all contexts. They are in sums, in no rate of a context."""
 RIGHT, WRONG = 1, 0
@@ -75,6 +78,8 @@ class Contexts:
         if self.kind == "run":
             lengths = range(1, self.cap + 1)
             return ("start", *(f"{outcome}*{length}" for outcome in ("right", "wrong") for length in lengths))
+        if self.kind == "persist":
+            return ("right", *(f"wrong*{length}" for length in range(1, self.cap + 1)))
         ages = range(1, self.cap + 1)
         return ("start", *("".join(letters) for age in ages for letters in product("rw", repeat=age)))
 
@@ -100,6 +105,8 @@ class Contexts:
             return name
         if self.kind == "last":
             return (("" if name == "start" else name) + outcome[0])[-self.cap :]
+        if self.kind == "persist" and outcome == "right":
+            return "right"
         before, _, length = name.partition("*")
         return f"{outcome}*{min(int(length) + 1, self.cap)}" if before == outcome else f"{outcome}*1"
 

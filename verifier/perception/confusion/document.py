@@ -18,7 +18,7 @@ import numpy as np
 
 from verifier.base.files import read_json, write_text
 from verifier.perception.confusion.bins import Bins, Variable
-from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
 from verifier.perception.confusion.document_contexts import context_bin, context_head, context_rows
 from verifier.perception.confusion.document_reader import (
     ADDED_IN_2,
@@ -46,6 +46,7 @@ class ConfusionFile:
         sequences: the counts of each sequence, which add up to the matrices; None where the file has none.
         mixed: the matrices by the bins of a variable that is weighed; None where none is.
         further: names of the further variables that the file has.
+        by_context: the counts divided by context, where the file has them.
     """
 
     matrices: ConfusionMatrices
@@ -54,6 +55,7 @@ class ConfusionFile:
     sequences: Sequences | None = None
     mixed: MixedMatrices | None = None
     further: tuple[str, ...] = ()
+    by_context: ContextCounts | None = None
 
 
 def read_confusion(
@@ -88,7 +90,8 @@ def read_confusion(
     if mix is not None:
         mixed = MixedMatrices.of(chosen, read_mix(mix, counts.bins.variables), where or {}, kept)
         matrices = _told(matrices, "mix", f"rates are weighed by {mixed.mix}", mix=mixed.mix.document())
-    return ConfusionFile(matrices, str(path), digest, chosen.by_sequence(where, kept), mixed, further)
+    by_context = chosen.contexts_by_distance(where, kept)
+    return ConfusionFile(matrices, str(path), digest, chosen.by_sequence(where, kept), mixed, further, by_context)
 
 
 def _told(matrices: ConfusionMatrices, kind: str, text: str, **said: Any) -> ConfusionMatrices:

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion.bins import Variable
-from verifier.perception.settings import EmptyColumns, Labelling
+from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.settings import EmptyColumns, EmptyContexts, Labelling
 
 Label: TypeAlias = frozenset[str]
 
@@ -42,6 +43,38 @@ EMPTY_COLUMN_POLICIES: Mapping[EmptyColumns, str] = {
     "miss": "nothing is reported: all mass on the label 'empty'",
 }
 
+EMPTY_CONTEXT_POLICIES: Mapping[EmptyContexts, str] = {
+    "backoff": "the next shorter context that has items, at last the column of the bin, untracked items included",
+    "pool": "the same context summed over all bins, then as backoff",
+    "prior": "uniform rates",
+    "error": "refuse a context without items when the chain needs it",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What matrices that are divided by context are divided of.
+
+    Attributes:
+        contexts: the context function; the matrices of a bin follow each other in the order of its names.
+        whole: (bins, predicted, true) int64, the counts of each bin whatever the context, untracked items included.
+        followed: (true,) bool, the labels with tracks; the column of any other is in its first context.
+        policy: one of `EMPTY_CONTEXT_POLICIES`.
+    """
+
+    contexts: Contexts
+    whole: NDArray[np.int64]
+    followed: NDArray[np.bool_]
+    policy: EmptyContexts = "backoff"
+
+    def donor(self, own: NDArray[np.int64], context: int) -> int | None:
+        """The first context with items, of (contexts, predicted) counts, that one without takes its rates from; None
+        for the column of the bin."""
+        donor = self.contexts.shorter[context]
+        while donor is not None and not own[donor].any():
+            donor = self.contexts.shorter[donor]
+        return donor
+
 
 @dataclass(frozen=True)
 class ConfusionMatrices:
@@ -55,6 +88,7 @@ class ConfusionMatrices:
         title: one line for people.
         metadata: whatever else the file says (distance measure, matching and false-positive policy, source).
         variables: further variables whose bins have matrices of their own; the last one's bins vary fastest.
+        memory: where every bin is divided by context: a bin and a context are numbered together, context fastest.
     """
 
     labelling: Labelling
@@ -64,6 +98,7 @@ class ConfusionMatrices:
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     variables: tuple[Variable, ...] = ()
+    memory: Memory | None = None
 
     def __post_init__(self) -> None:
         size = len(self.labels)
@@ -80,8 +115,14 @@ class ConfusionMatrices:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of bins of distance, then of each variable."""
-        return (len(self.edges_m) - 1, *(each.count for each in self.variables))
+        """Number of bins of distance, then of each variable, then of contexts where there are any."""
+        contexts = () if self.memory is None else (self.memory.contexts.count,)
+        return (len(self.edges_m) - 1, *(each.count for each in self.variables), *contexts)
+
+    @property
+    def whole(self) -> ConfusionMatrices:
+        """The matrices whatever the context."""
+        return self if self.memory is None else replace(self, counts=self.memory.whole, memory=None)
 
     @property
     def bin_count(self) -> int:
@@ -107,6 +148,8 @@ class ConfusionMatrices:
     @property
     def item_count(self) -> int:
         """Items in all columns; what was reported of no object is the same in every bin that only objects have."""
+        if self.memory is not None:
+            return self.whole.item_count
         every = np.arange(self.bin_count)
         own = (self.place_of(every) == every)[:, None] | np.array([label != EMPTY for label in self.labels])
         return int(self.counts.sum(axis=1)[own].sum())
@@ -155,7 +198,8 @@ class ConfusionMatrices:
         """A bin for people: `[10, 20) m`, `[10, 20) m, occlusion [0, 1)`."""
         first, *rest = np.unravel_index(index, self.shape)
         low, high = self.edges_m[first], self.edges_m[first + 1]
-        further = (f"{each.name} {each.bin_text(int(at))}" for each, at in zip(self.variables, rest, strict=True))
+        further = [f"{each.name} {each.bin_text(int(at))}" for each, at in zip(self.variables, rest, strict=False)]
+        further += [] if self.memory is None else [self.memory.contexts.names[int(rest[-1])]]
         return ", ".join([f"[{low:g}, {high:g}) m" if np.isfinite(high) else f"[{low:g}, inf) m", *further])
 
     def without_empty_columns(self, policy: str = "error") -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -173,6 +217,8 @@ class ConfusionMatrices:
         """
         if policy not in EMPTY_COLUMN_POLICIES:
             raise UsageError(f"unknown policy {policy!r}; known: {', '.join(EMPTY_COLUMN_POLICIES)}")
+        if self.memory is not None:
+            return self._from_shorter_contexts(self.memory, self.whole.without_empty_columns(policy)[0])
         counts = self.counts.copy()
         filled: NDArray[np.bool_] = self.counts.sum(axis=1) == 0
         if policy == "prior":
@@ -185,6 +231,42 @@ class ConfusionMatrices:
             for column in np.flatnonzero(filled.any(axis=0)):
                 self._fill_from_other_bins(counts, int(column), policy)
         return counts, filled
+
+    def _from_shorter_contexts(
+        self, memory: Memory, whole: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """As `without_empty_columns`, from the columns of the bins without empty ones."""
+        size, contexts = len(self.labels), memory.contexts.count
+        own = self.counts.reshape(-1, contexts, size, size)
+        filled = own.sum(axis=2) == 0
+        pooled = own.sum(axis=0)
+        counts = own.copy()
+        held = memory.whole.sum(axis=1) > 0
+        for at, context, column in np.argwhere(filled).tolist():
+            if held[at, column] and memory.policy == "prior":
+                counts[at, context, :, column] = 1
+            elif held[at, column] and memory.policy == "pool" and pooled[context, :, column].any():
+                counts[at, context, :, column] = pooled[context, :, column]
+            elif not held[at, column] or memory.policy != "error":
+                donor = memory.donor(own[at, :, :, column], context)
+                counts[at, context, :, column] = (whole[at] if donor is None else own[at, donor])[:, column]
+        for label in np.flatnonzero(memory.followed & (memory.contexts.kind == "persist")):
+            counts[:, -1, :, label] = np.arange(size) == label  # what lasted so long lasts no longer
+        return counts.reshape(self.counts.shape), filled.reshape(-1, size)
+
+    def filled_from(self, index: int, column: int) -> str:
+        """Where the rates of a column without items in its context come from; empty where that is no context."""
+        memory = self.memory
+        if memory is None or memory.policy in ("prior", "error"):
+            return ""
+        at, context = divmod(index, memory.contexts.count)
+        if not memory.whole[at, :, column].any():
+            return ""
+        own = self.counts.reshape(-1, memory.contexts.count, *self.counts.shape[1:])
+        if memory.policy == "pool" and own[:, context, :, column].any():
+            return f"{memory.contexts.names[context]} of all bins"
+        donor = memory.donor(own[at, :, :, column], context)
+        return "the column of the bin" if donor is None else memory.contexts.names[donor]
 
     def _fill_from_other_bins(self, counts: NDArray[np.int64], column: int, policy: str) -> None:
         has_items = self.counts[:, :, column].sum(axis=1) > 0

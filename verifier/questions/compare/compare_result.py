@@ -33,11 +33,13 @@ class CompareChoices:
     Attributes:
         pareto: two requirements that are looked at together.
         max_drop: largest drop against the baseline that is allowed; None without one.
+        best_planner: steps within which the episodes of the best possible planner end; None where it was left out.
         specs: name of a spec -> name of a detector -> the choices of its runs.
     """
 
     pareto: tuple[str, str] | None
     max_drop: NumberText | None
+    best_planner: Annotated[int, Limits(ge=1)] | None = None
     specs: Mapping[str, Mapping[str, SettingsRecord]]
 
 
@@ -90,6 +92,7 @@ class CompareResult(Result):
         for spec in self.specs:
             for requirement in spec.requirements:
                 target = requirement.target
+                reach = {each.detector: each for each in requirement.reach}
                 for k, entry in enumerate(requirement.entries):
                     yield {
                         "spec": spec.spec,
@@ -106,6 +109,8 @@ class CompareResult(Result):
                         "interval_lower": entry.interval.lower,
                         "interval_upper": entry.interval.upper,
                         "best": entry.best,
+                        "reach_lower": reach[entry.detector].lower if reach else "",
+                        "reach_upper": reach[entry.detector].upper if reach else "",
                         **_pareto_columns(spec.pareto, requirement.name, k),
                     }
 

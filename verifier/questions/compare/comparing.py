@@ -9,7 +9,6 @@ given the same resampled sequences, others independent draws.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +19,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.channel_test import (
-    Channel,
-)
+from verifier.analysis.channel_test import Channel
 from verifier.analysis.confidence import Data, bounds_of_chain
 from verifier.analysis.intervals.posterior import matrix_draws, probability_draws
 from verifier.analysis.objective import Objective
@@ -30,7 +27,7 @@ from verifier.analysis.phantom_draws import common_draws
 from verifier.analysis.robust.solutions import Effort, RobustBounds
 from verifier.analysis.settings import ConfidenceSettings, check_draws
 from verifier.base.budget import memory_limit
-from verifier.base.errors import InputError, UsageError
+from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
@@ -38,13 +35,14 @@ from verifier.pipeline import check_case
 from verifier.questions.compare.compare_result import CompareChoices, CompareResult, Detector
 from verifier.questions.compare.gate import Baseline
 from verifier.questions.compare.gating import gate_of
+from verifier.questions.compare.reach import about, reaches
 from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
 from verifier.questions.compare.tables import Configuration, Drawn, SpecComparison
-from verifier.study.case import Case, Study, clock_of
+from verifier.study.case import Case, Study
 from verifier.study.collection import CheckedCase, Judging, collected
 from verifier.study.inputs import read_inputs
-from verifier.study.options import MIX_ELSEWHERE, RunOptions
+from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.points import Point
 from verifier.study.provenance import (
     grid_remarks,
@@ -58,6 +56,7 @@ from verifier.study.provenance import (
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult, RunInput, engines_over
 from verifier.study.scenarios import Grid, refuse_others
+from verifier.systems.model import SystemModel
 
 Job: TypeAlias = "tuple[str, Case]"
 Progress: TypeAlias = Callable[[Sequence[Job]], Iterable[Job]]
@@ -72,12 +71,14 @@ class CompareOptions:
         baseline: an earlier result to hold this one against.
         max_drop: largest drop of a probability against the baseline that is allowed.
         least_chance: the chance from which on a larger drop fails; None to go by the probabilities alone.
+        best_planner: steps within which the episodes of the best possible planner end; None to leave it out.
     """
 
     pareto: tuple[str, str] | None = None
     baseline: Baseline | None = None
     max_drop: Fraction = Fraction(0)
     least_chance: Fraction | None = None
+    best_planner: int | None = None
 
     def __post_init__(self) -> None:
         if self.pareto is not None and self.pareto[0] == self.pareto[1]:
@@ -96,6 +97,7 @@ def compare(
     asked: CompareOptions,
     options: RunOptions = RunOptions(),
     progress: Progress = iter,
+    system: SystemModel | None = None,
 ) -> CompareResult:
     """Compare every planner with every detector under every spec.
 
@@ -106,6 +108,7 @@ def compare(
         options: see `RunOptions`; the same for all. Its `confidence` says what is drawn, and its `verdict_from`
             whether the confidence bounds or the measured matrices are compared with the targets.
         progress: wraps the chains to be checked (of one spec at a time), for a progress bar.
+        system: as in `verify_spec`; the specs all name its file.
 
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
@@ -117,13 +120,14 @@ def compare(
         raise UsageError("--round-transitions and --strategies belong to verify run: leave them out")
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
+    options.refuse_memory("verify compare")
     settings = options.confidence
     if settings is None:
         raise UsageError("to compare needs draws of the matrices: say how they are made")
     if options.verdict_from == "interval":
         raise UsageError("verdicts of a comparison come from the confidence bounds or from the point")
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
-        tasks = [_Task.of(spec, detectors, asked, options) for spec in specs]
+        tasks = [_Task.of(spec, detectors, asked, options, system) for spec in specs]
         checks = sum(len(task.grid.requirements) * len(task.grid.blocks) for task in tasks) * len(detectors)
         with clock_of(options, checks).running("the comparison"):
             data = [each.data() for each in tasks]
@@ -157,6 +161,7 @@ def compare(
         ),
         settings=CompareChoices(
             pareto=asked.pareto,
+            best_planner=asked.best_planner,
             max_drop=None if asked.baseline is None else decimal_text(asked.max_drop),
             specs={each.comparison.spec: each.settings for each in found},
         ),
@@ -168,15 +173,6 @@ def compare(
         gate=gate,
         remarks=tuple(dict.fromkeys(text for each in found for text in each.remarks)),
     )
-
-
-@contextlib.contextmanager
-def _about(detector: str) -> Iterator[None]:
-    """Say of which detector's matrices a complaint is."""
-    try:
-        yield
-    except InputError as error:
-        raise type(error)(f"detector {detector}: {error.message}", error.place, error.hint) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,10 +196,15 @@ class _Task:
 
     @classmethod
     def of(
-        cls, spec: str | Path, detectors: Mapping[str, str | Path], asked: CompareOptions, options: RunOptions
+        cls,
+        spec: str | Path,
+        detectors: Mapping[str, str | Path],
+        asked: CompareOptions,
+        options: RunOptions,
+        system: SystemModel | None,
     ) -> _Task:
         """Read the files."""
-        inputs = {name: read_inputs(spec, path, options) for name, path in detectors.items()}
+        inputs = {name: read_inputs(spec, path, options, system) for name, path in detectors.items()}
         first = Study.of(next(iter(inputs.values())), options)
         refuse_others(first.requirements, "verify compare", first.inputs.model)
         studies = {name: first.with_inputs(files) for name, files in inputs.items()}
@@ -236,7 +237,7 @@ class _Task:
         for detector, case in progress(
             [(name, case) for name, study in self.studies.items() for case in study.cases]
         ):
-            with _about(detector):
+            with about(detector):
                 checked = check_case(case, storm)
             said += checked.remarks
             noticed.append((case, checked.notes))
@@ -247,8 +248,11 @@ class _Task:
         mine = [
             [points[index, k] for k in range(len(configurations))] for index in range(len(self.grid.requirements))
         ]
+        reach = reaches(self.studies, self.asked.best_planner)
         requirements = tuple(
-            requirement_comparison(each, configurations, mine[index], scores, index, kinds, settings.level)
+            requirement_comparison(
+                each, configurations, mine[index], scores, index, kinds, settings.level, reach[index]
+            )
             for index, each in enumerate(self.grid.requirements)
         )
         asked = self.asked.pareto

@@ -99,7 +99,7 @@ def _reason(decision: Decision, point: Point) -> str:
         return ""
     if isinstance(reason, Refused):
         return f"--strict refuses a condition: {reason.condition}"
-    return contradicted_text(reason.label, reason.p_value)
+    return contradicted_text(reason.label, reason.p_value, reason.contexts)
 
 
 def _ends(point: Point, source: VerdictSource, small_is_good: bool) -> tuple[Any, Any]:

@@ -16,10 +16,13 @@ def compare_options(arguments: ComparisonSettings, baseline: Baseline | None = N
     Raises:
         UsageError: an argument that cannot be read.
     """
+    if arguments.best_planner is not None and arguments.best_planner < 1:
+        raise UsageError(f"--best-planner: expected a number of steps of at least 1, got {arguments.best_planner}")
     drop = largest_drop(arguments.max_drop, arguments.baseline)
     return CompareOptions(
         pareto=None if arguments.pareto is None else _two(arguments.pareto),
         baseline=baseline,
+        best_planner=arguments.best_planner,
         max_drop=Fraction(0) if drop is None else drop,
         least_chance=drop_rule(arguments.drop_from, gated=drop is not None),
     )

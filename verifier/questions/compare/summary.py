@@ -11,7 +11,14 @@ from verifier.analysis.intervals.intervals import Kind
 from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
 from verifier.questions.compare.scores import WHOLE, Scores, interval_of
-from verifier.questions.compare.tables import Configuration, Entry, ParetoView, RequirementComparison, ScoreInterval
+from verifier.questions.compare.tables import (
+    Configuration,
+    Entry,
+    ParetoView,
+    Reach,
+    RequirementComparison,
+    ScoreInterval,
+)
 from verifier.study.collection import target_of
 from verifier.study.points import Point
 
@@ -24,6 +31,7 @@ def requirement_comparison(
     index: int,
     kinds: Sequence[Kind],
     level: float,
+    reach: tuple[Reach, ...] = (),
 ) -> RequirementComparison:
     """One requirement over all configurations.
 
@@ -35,6 +43,7 @@ def requirement_comparison(
         index: of the requirement.
         kinds: of each configuration's draws.
         level: of the intervals.
+        reach: of the best possible planner.
     """
     sign = -1 if requirement.comparison in ("<=", "<") else 1
     table = scores.table(index, len(configurations))
@@ -52,6 +61,7 @@ def requirement_comparison(
         tuple(entries),
         tuple(tuple(row) for row in better_chances(table).tolist()),
         tuple(scores.curves(index, kinds, sign, level)),
+        reach,
     )
 
 

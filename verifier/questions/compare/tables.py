@@ -5,6 +5,7 @@ In all tables of a spec the configurations stand in the same order.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -118,6 +119,30 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Reach:
+    """What the best possible planner reaches with a detector, in its worst scenario: one that sees the state and the
+    reports but is not told the environment, and may remember everything and draw lots.
+
+    Attributes:
+        detector: its name.
+        lower, upper: some planner reaches the one that is worse, none a better one than the other.
+        constants, initial: of that scenario.
+        weights: of the environments, against which the bound that none exceeds was found.
+        steps: after at most so many every episode has ended, or is lost.
+        all_end: whether every episode ends by then.
+    """
+
+    detector: str
+    lower: Share
+    upper: Share
+    constants: Mapping[str, str]
+    initial: Mapping[str, int]
+    weights: Mapping[str, Share]
+    steps: Count
+    all_end: bool
+
+
+@dataclass(frozen=True)
 class RequirementComparison:
     """One requirement of one spec.
 
@@ -125,6 +150,7 @@ class RequirementComparison:
         entries: one per configuration; in all tables configurations stand in this order.
         better: chance that the configuration of the row is better than that of the column.
         curves: one per axis on which the scenarios differ.
+        reach: of the best possible planner, for each detector; none where that was not asked for.
     """
 
     name: str
@@ -133,6 +159,7 @@ class RequirementComparison:
     entries: tuple[Entry, ...]
     better: tuple[tuple[Share, ...], ...]
     curves: tuple[Curve, ...]
+    reach: tuple[Reach, ...] = ()
 
     @property
     def larger_is_better(self) -> bool:

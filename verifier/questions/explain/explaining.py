@@ -34,12 +34,13 @@ from verifier.perception.confusion.record_reader import Record, read_record
 from verifier.pipeline import Progress, checked_study, result_of
 from verifier.questions.explain.explain_result import DetectionErrors, ExplainChoices, ExplainResult, Frame
 from verifier.questions.explain.records import counted_record, explained_record
-from verifier.study.case import Case, Study, clock_of
+from verifier.study.case import Case, Study
 from verifier.study.inputs import read_inputs
-from verifier.study.options import MIX_ELSEWHERE, RunOptions
+from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, RunInput, RunResult
 from verifier.study.scenarios import refuse_others
+from verifier.systems.model import SystemModel
 
 MOST_FRAMES = 5
 """Frames that are named for each type of detection error."""
@@ -63,11 +64,12 @@ def explain_spec(
     settings: ExplainSettings = DEFAULT_SETTINGS,
     record_path: str | Path | None = None,
     progress: Progress = iter,
+    system: SystemModel | None = None,
 ) -> ExplainResult:
     """Check every requirement of a spec in every scenario, and explain the worst one of each.
 
     Args:
-        spec_path, confusion_path, options, progress: as in `verify_spec`.
+        spec_path, confusion_path, options, progress, system: as in `verify_spec`.
         settings: how much is said.
         record_path: the per-object record of the counting that gave the matrices, to name the frames.
 
@@ -75,7 +77,7 @@ def explain_spec(
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
-        inputs = read_inputs(spec_path, confusion_path, options)
+        inputs = read_inputs(spec_path, confusion_path, options, system)
         traced = None if record_path is None else read_traced(record_path, confusion_path)
         return explained(Study.of(inputs, options), settings, storm, traced, progress)
 
@@ -107,6 +109,7 @@ def explained(
         raise UsageError("what a probability depends on is not computed for rounded transitions")
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
+    options.refuse_memory("verify explain")
     if settings.with_map:  # before anything is computed
         map_variables([each.name for each in study.inputs.model.variables], settings.variables)
     if run is None:

@@ -30,10 +30,10 @@ from verifier.language.specs import Requirement
 from verifier.questions.require.answers import Situation, answer
 from verifier.questions.require.question import Question
 from verifier.questions.require.require_result import Answer, AskedRequirement, RequireResult
-from verifier.study.case import Case, Study, clock_of
+from verifier.study.case import Case, Study
 from verifier.study.collection import target_of
 from verifier.study.inputs import read_inputs
-from verifier.study.options import MIX_ELSEWHERE, RunOptions
+from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.provenance import (
     grid_remarks,
     input_files,
@@ -44,6 +44,7 @@ from verifier.study.provenance import (
 )
 from verifier.study.results import engines_over
 from verifier.study.scenarios import refuse_others
+from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
 
@@ -54,6 +55,7 @@ def require(
     question: Question,
     options: RunOptions = RunOptions(),
     progress: Progress = iter,
+    system: SystemModel | None = None,
 ) -> RequireResult:
     """What perception must do for one requirement of a spec.
 
@@ -63,12 +65,13 @@ def require(
         question: what is asked.
         options: see `RunOptions`; its requirements must not name another one.
         progress: wraps the planners (with their swept constants), for a progress bar.
+        system: as in `verify_spec`.
 
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
-        study = Study.of(read_inputs(spec_path, confusion_path, options), options)
+        study = Study.of(read_inputs(spec_path, confusion_path, options, system), options)
         return required(study, question, storm, progress)
 
 
@@ -120,6 +123,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
 def _refuse_what_does_not_fit(options: RunOptions) -> None:
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
+    options.refuse_memory("verify require")
     if options.decimals is not None:
         raise UsageError("recalls are searched for on unrounded transitions: leave out --round-transitions")
     if options.strategies:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+from verifier.base.checksums import with_checksums
 from verifier.base.documents import Count, Limits, Sha256, Share, json_values
 from verifier.base.errors import UsageError
 from verifier.robustness.mutators.imagefiles import DepthRecord, DepthSource
@@ -281,7 +282,7 @@ class BatchResult:
         images = document.pop("images")
         head = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
         lines = ",\n".join(f"    {json.dumps(each, ensure_ascii=False, allow_nan=False)}" for each in images)
-        return f'{head[:-2]},\n  "images": [\n{lines}\n  ]\n}}\n'
+        return with_checksums(f'{head[:-2]},\n  "images": [\n{lines}\n  ]\n}}\n')
 
 
 def folder_name(mutation: AnyMutation) -> str:

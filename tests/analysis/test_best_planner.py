@@ -1,0 +1,341 @@
+"""The best possible planner: solved by hand, by the binomial distribution, by all histories, by a linear program."""
+
+import itertools
+import json
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from verifier.analysis import best_planner
+from verifier.analysis.best_planner import means, worst_cases
+from verifier.analysis.planner_game import Game, game_of, longest_episode
+from verifier.base.errors import NoAnswerError, UsageError
+from verifier.perception.confusion import read_confusion
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
+from verifier.study.options import RunOptions
+from verifier.systems.open_system import open_system
+from verifier.systems.reader import read_model
+
+RECALL, FALSE_POSITIVE = Fraction(3, 4), Fraction(1, 8)
+LOOKS = """
+initial = "n = 0 & done = 0"
+terminal = "done > 0"
+[constants]
+looks = 1
+[variables]
+n = { range = [0, "looks"], next = "min(n + 1, looks)" }
+done = { range = [0, 2], next = "choice" }
+[inputs]
+choice = { range = [0, 2] }
+[environments]
+ped = [{ class = "ped", distance_m = 3 }]
+nobody = [{ class = "empty", distance_m = 3 }]
+[planners.last]
+rules = [
+    { when = "n < looks - 1", set = { choice = 0 } },
+    { when = "sees(ped)", set = { choice = 1 } },
+    { set = { choice = 2 } },
+]
+"""
+"""Looks so often and then says 1, there is somebody, or 2, nobody is there."""
+SPEC = """
+model "m.toml"
+planner last
+right: P >= 0.9 [ F (done = 1 & ped | done = 2 & !ped) ]
+wrong: P <= 0.1 [ F (done = 1 & !ped | done = 2 & ped) ]
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes model, spec and matrices; gives the paths of the last two."""
+
+    def write(model=LOOKS, spec=SPEC, recall=RECALL, false_positive=FALSE_POSITIVE):
+        (tmp_path / "m.toml").write_text(model)
+        (tmp_path / "s.ltl").write_text(spec)
+        counts = [
+            [recall * 800, false_positive * 800],
+            [(1 - recall) * 800, (1 - false_positive) * 800],
+        ]
+        found = {
+            "schema": "verifier.confusion", "version": 1, "title": "looks", "labelling": "class",
+            "axes": ["predicted", "true"], "labels": ["ped", "empty"], "false_positives": "counted",
+            "bins": [{"distance_m": [0, 10], "counts": [[int(each) for each in row] for row in counts]}],
+        }  # fmt: skip
+        (tmp_path / "cm.json").write_text(json.dumps(found))
+        return tmp_path / "s.ltl", tmp_path / "cm.json"
+
+    return write
+
+
+def games(spec, matrices, looks=1):
+    """The open system of the files, and the game of each requirement."""
+    study = Study.of(read_inputs(spec, matrices, RunOptions()), RunOptions())
+    systems = {block.environment: block.system for block in study.grid.blocks}
+    system = open_system(systems, study.matrices, study.skeleton_options)
+    found = {}
+    for requirement, formula in zip(study.requirements, study.formulas, strict=True):
+        negated = requirement.comparison == "<="
+        found[requirement.name] = game_of(
+            system, formula.formula, formula.propositions, study.measured.rates, negated=negated, most=10**6
+        )
+    return system, found
+
+
+def looking(written, looks):
+    """The game of looking exactly so often: the planner that says something earlier has not seen the rest."""
+    must = f'admissible = "choice = 0 | n >= {looks - 1}"\n'
+    _, found = games(*written(must + LOOKS.replace("looks = 1", f"looks = {looks}")))
+    return found
+
+
+def test_one_look_solved_by_hand(written):
+    # To say "somebody" on a report, and without one in q of all cases, is right in 3/4 + q/4 where somebody is and in
+    # 7/8 (1 - q) where nobody is: equal for q = 1/9, and then 7/9.
+    found = looking(written, 1)
+    for name in ("right", "wrong"):
+        (bracket,) = worst_cases(found[name], 1)
+        assert bracket.lower == pytest.approx(7 / 9, abs=1e-9)
+        assert bracket.upper == pytest.approx(7 / 9, abs=1e-9)
+        assert bracket.lower <= 7 / 9 <= bracket.upper
+        assert bracket.exact
+        assert not bracket.all_end  # to say nothing for ever is a choice
+        # Against these weights it is all the same what is said without a report.
+        assert bracket.weights[1] * 7 / 8 == pytest.approx(bracket.weights[0] / 4, abs=1e-9)
+
+
+def likelihoods(looks):
+    """Number of reports -> how likely it is where somebody is, and where nobody is."""
+    return [
+        tuple(comb(looks, k) * p**k * (1 - p) ** (looks - k) for p in (RECALL, FALSE_POSITIVE))
+        for k in range(looks + 1)
+    ]
+
+
+@pytest.mark.parametrize("looks", [1, 3, 10])
+@pytest.mark.parametrize("prior", [Fraction(1, 2), Fraction(1, 50)])
+def test_with_weights_it_is_bayes(written, looks, prior):
+    (bracket,) = means(looking(written, looks)["right"], [float(prior), float(1 - prior)], looks)
+    expected = sum(max(prior * ped, (1 - prior) * nobody) for ped, nobody in likelihoods(looks))
+    assert bracket.lower <= expected <= bracket.upper
+    assert bracket.upper - bracket.lower < 1e-9
+    assert bracket.exact
+
+
+def most_powerful(looks):
+    """The value of the test that errs as often where somebody is as where nobody is (Neyman and Pearson)."""
+    somebody, nobody = Fraction(0), Fraction(1)
+    for ped, none in reversed(likelihoods(looks)):  # reports speak for somebody: the largest likelihood ratio first
+        if somebody + ped >= nobody - none:
+            q = (nobody - somebody) / (ped + none)
+            return somebody + q * ped
+        somebody, nobody = somebody + ped, nobody - none
+    raise AssertionError("unreachable")
+
+
+@pytest.mark.parametrize("looks", [1, 2, 5, 10])
+def test_the_worst_case_is_the_most_powerful_test(written, looks):
+    (bracket,) = worst_cases(looking(written, looks)["right"], looks)
+    expected = most_powerful(looks)
+    assert bracket.lower <= expected <= bracket.upper
+    assert bracket.upper - bracket.lower < 1e-9
+
+
+@pytest.mark.parametrize("looks", [1, 12, 30])
+def test_on_a_grid_the_bracket_holds_the_value_and_is_narrow(written, monkeypatch, looks):
+    monkeypatch.setattr(best_planner, "MOST_MOVES", 0)
+    game = looking(written, looks)["right"]
+    (bracket,) = worst_cases(game, looks)
+    assert not bracket.exact
+    assert bracket.lower <= most_powerful(looks) <= bracket.upper
+    assert bracket.upper - bracket.lower <= 1e-3
+    (mean,) = means(game, [0.25, 0.75], looks)
+    expected = sum(max(Fraction(1, 4) * ped, Fraction(3, 4) * nobody) for ped, nobody in likelihoods(looks))
+    assert mean.lower <= expected <= mean.upper
+    assert mean.upper - mean.lower <= 1e-3
+
+
+# ------------------------------------------------------------- where what is done decides what is seen
+
+
+def random_game(rng, depth, environments, reports=2, choices=2, width=3):
+    """Nodes in layers of `width`, each choice into the next layer, some not admissible; the last layer is over."""
+    count = 1 + width * depth
+    following = np.full((count, choices), -1)
+    layers = [[0], *(list(range(1 + width * k, 1 + width * (k + 1))) for k in range(depth))]
+    for layer, onward in itertools.pairwise(layers):
+        for node in layer:
+            following[node] = rng.choice(onward, choices)
+            if rng.random() < 0.2:
+                following[node, rng.integers(choices)] = -1
+    over = np.zeros(count, dtype=bool)
+    over[layers[-1]] = True
+    payoff = np.zeros((count, environments))
+    payoff[layers[-1], np.arange(width) % environments] = 1  # each end is right in one environment
+    told = rng.dirichlet(np.full(reports, 0.7), (environments, count))
+    told[rng.random(told.shape[:2]) < 0.15] = np.eye(reports)[0]
+    return Game(following, over, payoff, told, np.array([0]))
+
+
+def histories_value(game, node, weights):
+    """sum over reports of max over choices, down every history."""
+    if game.over[node]:
+        return weights @ game.payoff[node]
+    onward = [each for each in game.following[node].tolist() if each >= 0]
+    return sum(max(histories_value(game, each, weights * told) for each in onward) for told in game.told[:, node].T)
+
+
+def lots_value(game):
+    """max over plans with lots of the least environment: probabilities of what is chosen after every history."""
+    rows, ends, count = [], [], 0
+
+    def follow(node, parent, chance):
+        nonlocal count
+        if game.over[node]:
+            ends.append((parent, chance * game.payoff[node]))
+            return
+        for told in game.told[:, node].T:
+            mine = []
+            for each in game.following[node].tolist():
+                if each >= 0:
+                    mine.append(count)
+                    count += 1
+                    follow(each, mine[-1], chance * told)
+            rows.append((parent, mine))
+
+    follow(0, None, np.ones(len(game.told)))
+    size, environments = count + 1, len(game.told)
+    equal, right = np.zeros((len(rows), size)), np.zeros(len(rows))
+    for k, (parent, mine) in enumerate(rows):
+        equal[k, mine] = 1
+        if parent is None:
+            right[k] = 1
+        else:
+            equal[k, parent] -= 1
+    worth = np.zeros((environments, size))
+    for parent, gain in ends:
+        worth[:, parent] -= gain
+    worth[:, -1] = 1
+    found = linprog(
+        np.append(np.zeros(count), -1), A_ub=worth, b_ub=np.zeros(environments), A_eq=equal, b_eq=right,
+        bounds=[(0, None)] * count + [(None, None)], method="highs",
+    )  # fmt: skip
+    return -found.fun
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("on_grid", [False, True])
+def test_random_games_against_all_histories(monkeypatch, request, seed, on_grid):
+    if on_grid:
+        if seed % 3 == 2 and not request.config.getoption("--slow"):
+            pytest.skip("runs with --slow")
+        monkeypatch.setattr(best_planner, "MOST_MOVES", 0)
+        monkeypatch.setattr("verifier.analysis.belief_grid.SPACINGS", (2.0, 0.4))
+    rng, environments = np.random.default_rng(seed), 1 + seed % 3
+    game = random_game(rng, depth=4, environments=environments)
+    weights = rng.dirichlet(np.ones(environments))
+    (mean,), (worst,) = means(game, weights.tolist(), 10), worst_cases(game, 10)
+    wide = 0.05 if on_grid else 1e-9
+    for bracket, expected in ((mean, histories_value(game, 0, weights)), (worst, lots_value(game))):
+        assert bracket.lower - 1e-9 <= expected <= bracket.upper + 1e-9
+        assert bracket.upper - bracket.lower <= wide
+        assert (bracket.exact, bracket.all_end, bracket.steps) == (not on_grid, True, 4)
+
+
+def test_random_games_are_not_all_won_or_lost():
+    values = [lots_value(random_game(np.random.default_rng(seed), 4, 2)) for seed in range(12)]
+    assert sum(0.01 < value < 0.99 for value in values) >= 6
+
+
+def test_what_has_not_ended_is_lost(written):
+    found = looking(written, 3)["right"]
+    assert longest_episode(found) is None
+    assert worst_cases(found, 2)[0].upper < 1e-9
+    assert worst_cases(found, 3)[0].lower > 0.8
+
+
+# ------------------------------------------------------------------------------ the open system
+
+
+def test_choices_that_end_where_nothing_is_admissible_are_left_out(written):
+    # Beyond x = 0 the only admissible input is to go on, until the next value is out of range.
+    model = """
+    initial = "x = 0 & done = 0"
+    terminal = "done = 1"
+    [variables]
+    x = { range = [0, 2], next = "x + by" }
+    done = { range = [0, 1], next = "stop" }
+    [inputs]
+    by = { range = [0, 1] }
+    stop = { range = [0, 1] }
+    [environments]
+    ped = [{ class = "ped", distance_m = 3 }]
+    [planners.p]
+    rules = [{ set = { by = 0, stop = 1 } }]
+    """
+    model = 'admissible = "by = 1 & stop = 0 | x = 0"\n' + model
+    system, _ = games(*written(model, 'model "m.toml"\nplanner p\na: P >= 0.5 [ F done = 1 ]\n'))
+    values = {name: each.tolist() for name, each in system.valuations.items()}
+    start = int(system.starts[0])
+    led = {
+        tuple(values[name][each] for name in ("x", "done")) for each in system.following[start].tolist() if each >= 0
+    }
+    assert led == {(0, 0), (0, 1), (1, 1)}  # (1, 0) leads to (2, 0), and from there nowhere
+
+
+def test_where_every_choice_is_a_dead_end_it_is_said(written):
+    model = LOOKS.replace('initial = "n', 'admissible = "n < 0"\ninitial = "n')
+    spec, matrices = written(model, 'model "m.toml"\nplanner last\na: P >= 0.5 [ F done = 1 ]\n')
+    with pytest.raises(UsageError, match="every choice of inputs ends where none is admissible"):
+        games(spec, matrices)
+
+
+def test_what_is_hidden_or_moves_by_itself_is_refused(written, tmp_path):
+    matrices = read_confusion(written()[1]).matrices
+    hidden = LOOKS.replace('next = "min(n + 1, looks)" }', 'next = "min(n + 1, looks)", hidden = true }')
+    hidden = hidden.replace('{ when = "n < looks - 1", set = { choice = 0 } },', "")
+    moving = LOOKS.replace(
+        "[inputs]", '[world]\nw = { range = [0, 1], probability = { 1 = 0.5, 0 = "rest" } }\n[inputs]'
+    )
+    for model, said in ((hidden, "variable 'n' is hidden"), (moving, "the world moves 'w'")):
+        (tmp_path / "other.toml").write_text(model)
+        system = read_model(tmp_path / "other.toml").instantiate()
+        with pytest.raises(UsageError, match=said):
+            open_system({"ped": system}, matrices)
+
+
+def test_environments_that_move_otherwise_are_refused(written, tmp_path):
+    matrices = read_confusion(written()[1]).matrices
+    model = LOOKS.replace(
+        'nobody = [{ class = "empty", distance_m = 3 }]',
+        'nobody = { objects = [{ class = "empty", distance_m = 3 }], next = { n = "n" } }',
+    )
+    (tmp_path / "other.toml").write_text(model)
+    read = read_model(tmp_path / "other.toml")
+    systems = {name: read.inside(name).instantiate() for name in ("ped", "nobody")}
+    with pytest.raises(UsageError, match="'dynamics' differs there: name one of them"):
+        open_system(systems, matrices)
+
+
+def test_too_large_games_are_refused(written, monkeypatch):
+    game = looking(written, 3)["right"]
+    monkeypatch.setattr(best_planner, "MOST_MOVES", 0)
+    monkeypatch.setattr("verifier.analysis.belief_grid.MOST_NUMBERS", 10)
+    with pytest.raises(NoAnswerError, match="too many states, reports and environments"):
+        worst_cases(game, 3)
+    system, _ = games(*written())
+    formula = _formula(written)
+    with pytest.raises(NoAnswerError, match="the limit is 3"):
+        game_of(system, *formula, most=3, negated=False)
+    monkeypatch.setattr("verifier.analysis.planner_game.LARGEST_WORD", 10)
+    with pytest.raises(NoAnswerError, match="more than 1000 states with the formula"):
+        game_of(system, *formula, most=1000, negated=False)
+
+
+def _formula(written):
+    study = Study.of(read_inputs(*written(), RunOptions()), RunOptions())
+    return study.formulas[0].formula, study.formulas[0].propositions, study.measured.rates

@@ -1,0 +1,220 @@
+"""Bounds whatever the dependence: exact answers from elsewhere, proofs under noise, and their laws."""
+
+import json
+import re
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from verifier.analysis.dependence_free import Rates, _Unrolled, dependence_free
+from verifier.analysis.robust.any_dependence import ends_of
+from verifier.analysis.robust.region import groups_of
+from verifier.base.errors import NoAnswerError
+from verifier.cli import main
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
+from verifier.study.options import RunOptions
+
+MOST = 100_000
+
+
+@pytest.fixture(scope="module")
+def oracles(shared):
+    folder = shared / "oracles/memory"
+    if not folder.exists():
+        pytest.skip(f"{folder} is not there")
+    return {name: json.loads((folder / f"{name}.json").read_text())["cases"] for name in ("lp", "systems")}
+
+
+def studied(folder, model, labels, edges, formulas):
+    """The case of a study of formulas; the counts of its matrices do not matter."""
+    size = len(labels)
+    counts = [[5 if j < size - 1 or i == j else 0 for j in range(size)] for i in range(size)]
+    head = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
+    bins = [{"distance_m": list(edges[k : k + 2]), "counts": counts} for k in range(len(edges) - 1)]
+    (folder / "c.json").write_text(json.dumps({**head, "labels": labels, "bins": bins, "false_positives": "dropped"}))
+    (folder / "m.toml").write_text(model)
+    environment = re.search(r"\[environments\]\n(\w+)", model)[1]
+    asked = "".join(f"r{k}: P = ? [ {formula} ]\n" for k, formula in enumerate(formulas))
+    (folder / "s.ltl").write_text(f'model "m.toml"\nenvironments {environment}\n{asked}')
+    options = RunOptions()
+    study = Study.of(read_inputs(folder / "s.ltl", folder / "c.json", options), options)
+    return study.cases[0]
+
+
+def rates_of(case, labels, ends, shared):
+    """Of {(bin, true label): {label: (low, high)}}; 0 to 1 where nothing is said."""
+    group = groups_of(case.skeleton.channel)
+    shape = (case.study.matrices.bin_count, int(group.max()) + 1, len(labels))
+    lower, upper = np.full(shape, Fraction(0), dtype=object), np.full(shape, Fraction(1), dtype=object)
+    for (at, true), column in ends.items():
+        for number in range(shape[1]):
+            members = [column.get(label, (0, 0)) for label, own in zip(labels, group, strict=True) if own == number]
+            lower[at, number, labels.index(true)] = sum((Fraction(low) for low, _ in members), Fraction(0))
+            upper[at, number, labels.index(true)] = min(sum((Fraction(high) for _, high in members), Fraction(0)), 1)
+    return Rates(group, lower, upper, shared)
+
+
+def of_oracle(folder, case):
+    told = case.get("rates") or case["intervals"]
+    labels = [*sorted({each["true"] for each in told}), "empty"]
+    found = studied(folder, case["model"], labels, case["edges_m"], [case["formula"]])
+    ends = {
+        (each["bin"], each["true"]): {
+            label: tuple(value) if isinstance(value, list) else (value, value)
+            for label, value in each["reports"].items()
+        }
+        for each in told
+    }
+    return found, rates_of(found, labels, ends, case.get("one_matrix", True))
+
+
+def bounds_of(found, rates, horizon, number=0):
+    objective = found.objective(number)
+    return dependence_free(objective, ends_of(objective, found.study.measured), rates, 0, horizon, MOST)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_bounds_are_those_of_the_oracle(number, oracles, tmp_path):
+    case = oracles["lp"][number]
+    found, rates = of_oracle(tmp_path, case)
+    bounds = bounds_of(found, rates, case["horizon"])
+    low, high = map(Fraction, case["bounds"])
+    assert bounds.lower <= low <= bounds.lower + Fraction(1, 10**6)
+    assert bounds.upper - Fraction(1, 10**6) <= high <= bounds.upper
+    wrong = case.get("wrong_if_chances_are_conditioned_on_the_bin")
+    if wrong is not None:  # what an equation among those in a bin would give is never wider, and mostly another
+        assert bounds.lower <= Fraction(wrong[0]) + Fraction(1, 10**6)
+        assert bounds.upper >= Fraction(wrong[1]) - Fraction(1, 10**6)
+
+
+def test_who_leaves_a_bin_by_its_reports_is_not_seen_almost_surely(oracles, tmp_path):
+    # An object that is invisible with probability .2: the equation among those in the bin "proves" .99968.
+    (case,) = (each for each in oracles["lp"] if each["name"].startswith("stay 5"))
+    found, rates = of_oracle(tmp_path, case)
+    assert case["wrong_if_chances_are_conditioned_on_the_bin"] == [0.99968, 0.99968]
+    assert bounds_of(found, rates, case["horizon"]).lower <= Fraction(4, 5)
+
+
+def test_no_multipliers_prove_too_much(oracles, tmp_path):
+    rng = np.random.default_rng(7)
+    for number in (0, 3, 6, 8, 9):
+        case = oracles["lp"][number]
+        found, rates = of_oracle(tmp_path, case)
+        objective = found.objective(0)
+        ends = ends_of(objective, found.study.measured)
+        program = _Unrolled(objective, ends, rates, MOST).program(int(objective.product.start[0]), case["horizon"])
+        columns = int(program.column_of.max(initial=-1)) + 1
+        for scale in (1e9, 1e8, 1e3):
+            drawn = [rng.normal(0, scale, size).astype(np.int64) for size in (program.nodes, columns)]
+            limits = rng.normal(0, scale, len(program.rate_of)).astype(np.int64)
+            assert program.bound(program.wins, *drawn, limits) <= Fraction(case["bounds"][0])
+            assert 1 - program.bound(program.loses, *drawn, limits) >= Fraction(case["bounds"][1])
+
+
+def hull(case):
+    """(bin, true label) -> {label: least and greatest rate over all contexts}."""
+    labels, found = case["labels"], {}
+    for at, each in enumerate(case["bins"]):
+        for true, name in enumerate(labels):
+            columns = [np.array(matrix)[:, true] for matrix in each["contexts"].values()]
+            rates = [[Fraction(int(n), int(own.sum())) for n in own] for own in columns if own.sum()]
+            if rates:
+                each_label = zip(*rates, strict=True)
+                found[at, name] = {label: (min(row), max(row)) for label, row in zip(labels, each_label, strict=True)}
+    return found
+
+
+@pytest.mark.parametrize("name", ["approach_run3", "confirm_run5", "two_run1"])
+def test_bounds_enclose_every_memory(name, oracles, tmp_path):
+    (case,) = (each for each in oracles["systems"] if each["name"] == name)
+    formulas = [answer["formula"] for answer in case["answers"]]
+    edges = [0, *(each["distance_m"][1] for each in case["bins"])]
+    found = studied(tmp_path, case["model"], case["labels"], edges, formulas)
+    rates = rates_of(found, case["labels"], hull(case), shared=False)
+    widths = []
+    for number, answer in enumerate(case["answers"]):
+        bounds = bounds_of(found, rates, 12, number)
+        widths.append(bounds.upper - bounds.lower)
+        for key, value in answer.items():
+            if isinstance(value, dict):
+                assert bounds.lower <= Fraction(value["fraction"]) <= bounds.upper, (answer["formula"], key)
+    assert min(widths) < 1
+
+
+def test_bounds_narrow_with_the_horizon(oracles, tmp_path):
+    (case,) = (each for each in oracles["lp"] if each["name"].startswith("patrol without end, F<=8"))
+    found, rates = of_oracle(tmp_path, case)
+    known = [bounds_of(found, rates, horizon) for horizon in (1, 3, 5, 9, 12)]
+    for before, after in pairwise(known):
+        assert before.lower <= after.lower
+        assert after.upper <= before.upper
+    assert known[0].undecided[0] == pytest.approx(1)
+    assert known[-1].undecided == (0, 0)
+
+
+def test_what_is_too_large_is_refused(oracles, tmp_path):
+    found, rates = of_oracle(tmp_path, oracles["lp"][0])
+    objective = found.objective(0)
+    with pytest.raises(NoAnswerError, match="need more than 10 flows, in step"):
+        dependence_free(objective, ends_of(objective, found.study.measured), rates, 0, None, 10)
+
+
+LATCH = """
+initial = "t = 0 & seen = 0"
+terminal = "t = 4"
+[variables]
+t = { range = [0, 4], next = "t + 1" }
+seen = { range = [0, 1], next = "max(seen, note)" }
+[inputs]
+note = { range = [0, 1] }
+[environments]
+ped = [{ class = "ped", distance_m = 5 }]
+[planners.latch]
+rules = [{ when = "sees(ped)", set = { note = 1 } }, { when = "true", set = { note = 0 } }]
+"""
+
+
+def test_a_verdict_that_no_dependence_changes(tmp_path, capsys):
+    (tmp_path / "m.toml").write_text(LATCH)
+    (tmp_path / "s.ltl").write_text(
+        'model "m.toml"\nsome: P >= 0.75 [ F seen = 1 ]\nmost: P >= 0.95 [ F seen = 1 ]\n'
+    )
+    document = {
+        "schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"],
+        "labels": ["ped", "empty"], "bins": [{"distance_m": [0, 10], "counts": [[80, 0], [20, 0]]}],
+    }  # fmt: skip
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    asked = ["run", str(tmp_path / "s.ltl"), "--cm", str(tmp_path / "c.json"), "--dependence-free", "--point-only"]
+    assert main([*asked, "--json", "--csv", str(tmp_path / "r.csv")]) == 0
+    some, most = (each["points"][0] for each in json.loads(capsys.readouterr().out)["requirements"])
+    assert (some["verdict"], some["basis"]) == ("satisfied", "any_dependence")
+    assert (most["verdict"], most["basis"]) == ("satisfied", "memoryless")
+    free = some["dependence_free"]
+    assert free["lower"] <= 0.8 <= free["lower"] + 1e-6
+    assert (free["upper"], free["horizon"], free["rates"]) == (1, 4, "measured")
+    assert "any_dependence_lower" in (tmp_path / "r.csv").read_text().splitlines()[0]
+    assert main(asked) == 0
+    assert (
+        "however reports depend on each other, P lies in [0.8, 1] (the measured rates; 4 steps)"
+        in capsys.readouterr().out
+    )
+    # With the rates of 100 items only bounded, the least one decides nothing: the next basis does.
+    assert main([*asked[:-1], "--json"]) == 0
+    some, _ = (each["points"][0] for each in json.loads(capsys.readouterr().out)["requirements"])
+    assert (some["basis"], some["dependence_free"]["rates"]) == ("memoryless", "confidence_region")
+    assert 0.69 < some["dependence_free"]["lower"] < 0.75
+    # Where they do, what they assume is a condition, which --strict refuses.
+    document["bins"][0]["counts"] = [[8000, 0], [2000, 0]]
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    assert main([*asked[:-1], "--requirement", "some", "--json"]) == 0
+    (point,) = json.loads(capsys.readouterr().out)["requirements"][0]["points"]
+    assert (point["basis"], point["condition"]) == ("any_dependence", "if items are independent")
+    assert main([*asked[:-1], "--requirement", "some", "--strict"]) == 3
+
+
+def test_what_belongs_to_the_bounds_needs_them(tmp_path, capsys):
+    assert main(["run", "s.ltl", "--cm", "c.json", "--horizon", "3"]) == 2
+    assert "--horizon belongs to --dependence-free" in capsys.readouterr().err

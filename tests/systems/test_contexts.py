@@ -1,0 +1,496 @@
+"""Chains of detectors with memory: against an oracle in fractions, the plain definition, and their laws."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from plain_memory import histories
+
+from verifier.base.errors import InputError, LimitError, NoAnswerError, UsageError
+from verifier.checking.settings import EngineSettings
+from verifier.cli import main
+from verifier.perception.confusion.context_matrices import divided_matrices
+from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.document_reader import DocumentReader
+from verifier.pipeline import verify_spec
+from verifier.study.options import RunOptions
+from verifier.systems.reader import read_model
+from verifier.systems.scene import SkeletonOptions
+from verifier.systems.settings import Limits
+from verifier.systems.skeleton import build_skeleton
+
+EXACT = RunOptions(confidence=None, engines=EngineSettings(exact=True))
+
+
+@pytest.fixture(scope="module")
+def systems(shared):
+    path = shared / "oracles/memory/systems.json"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    return json.loads(path.read_text())["cases"]
+
+
+def document(case, **more):
+    contexts = {**case["contexts"], "of": "outcome", "gaps": "break"}
+    head = {
+        "schema": "verifier.confusion",
+        "version": 2,
+        **{key: case[key] for key in ("labelling", "axes", "labels")},
+    }
+    return {**head, "bins": case["bins"], "contexts": contexts, **more}
+
+
+def files_of(folder, model, confusion, environment, formulas):
+    (folder / "m.toml").write_text(model)
+    (folder / "c.json").write_text(json.dumps(confusion))
+    asked = "".join(f"r{k}: P = ? [ {formula} ]\n" for k, formula in enumerate(formulas))
+    (folder / "s.ltl").write_text(f'model "m.toml"\nenvironments {environment}\n{asked}')
+    return folder / "s.ltl", folder / "c.json"
+
+
+def check_case(folder, case, policies):
+    formulas = [answer["formula"] for answer in case["answers"]]
+    files = files_of(folder, case["model"], document(case), case["environment"], formulas)
+    contexts = Contexts(case["contexts"]["kind"], case["contexts"]["cap"])
+    keys = {"start": "start", "right": f"all right*{contexts.cap}", "wrong": f"all wrong*{contexts.cap}"}
+    for policy in policies:
+        options = replace(EXACT, memory=str(contexts), initial_context=policy)
+        key = keys.get(policy, "memoryless")
+        if policy == "none":
+            options = replace(EXACT, memory="none")
+        result = verify_spec(*files, options)
+        for answer, requirement in zip(case["answers"], result.requirements, strict=True):
+            point, expected = requirement.points[0], Fraction(answer[key]["fraction"])
+            assert point.exact == expected, (case["name"], policy, answer["formula"])
+            assert abs(point.probability - expected) <= 1e-9
+            assert abs(point.second_engine - expected) <= 1e-9
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_systems_have_the_probabilities_of_the_oracle(number, systems, tmp_path):
+    check_case(tmp_path, systems[number], [("start", "right", "wrong")[number % 3]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(9))
+def test_systems_have_all_probabilities_of_the_oracle(number, systems, tmp_path):
+    check_case(tmp_path, systems[number], ["start", "right", "wrong", "none"])
+
+
+# Reports of a short episode are kept in the state: h has a bit for `sees(ped)` and one for `sees(obs)` of every step.
+HISTORY = """
+initial = "t = 0 & h = 0"
+terminal = "t = 3"
+[variables]
+t = { range = [0, 3], next = "t + 1" }
+h = { range = [0, 63], next = "4 * h + note" }
+[inputs]
+note = { range = [0, 3] }
+[planners.driver]
+rules = [
+    { when = "sees(ped) & sees(obs)", set = { note = 3 } },
+    { when = "sees(ped)", set = { note = 2 } },
+    { when = "sees(obs)", set = { note = 1 } },
+    { when = "true", set = { note = 0 } },
+]
+[environments]
+"""
+PED, OBS, NOTHING, BOTH = frozenset({"ped"}), frozenset({"obs"}), frozenset(), frozenset({"ped", "obs"})
+
+
+def drawn_document(labels, contexts, labelling, bins, seed):
+    """Counts by context without zeros, drawn; and the columns that they are."""
+    rng = np.random.default_rng(seed)
+    written, columns = [], {}
+    for at in range(bins):
+        by_context = {}
+        for name in contexts.names:
+            matrix = rng.integers(1, 20, (len(labels), len(labels)))
+            by_context[name] = matrix.tolist()
+            for true, label in enumerate(labels):
+                total = int(matrix[:, true].sum())
+                column = {each: Fraction(int(matrix[k, true]), total) for k, each in enumerate(labels)}
+                columns[at, label, name] = column
+        whole = np.sum(list(by_context.values()), axis=0).tolist()
+        written.append({"distance_m": [10 * at, 10 * at + 10], "counts": whole, "contexts": by_context})
+    texts = [sorted(label) if labelling == "proposition" else next(iter(label), "empty") for label in labels]
+    found = {
+        "schema": "verifier.confusion", "version": 2, "labelling": labelling, "axes": ["predicted", "true"],
+        "labels": texts, "bins": written, "false_positives": "counted",
+        "contexts": {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break"},
+    }  # fmt: skip
+    return found, columns
+
+
+def ends(folder, environment, written, options, **more):
+    """History -> probability at the end, exactly, by walking the chain."""
+    from verifier.chains.filled import filled_counts, markov_chain
+
+    (folder / "m.toml").write_text(HISTORY + f"here = [{environment}]\n")
+    counts = DocumentReader("c.json").counts(written)
+    matrices = divided_matrices(counts.matrices(), counts.by_context, "error")
+    system = read_model(folder / "m.toml").instantiate()
+    skeleton = build_skeleton(system, system.planners["driver"], "here", matrices, SkeletonOptions(**options))
+    chain = markov_chain(skeleton, filled_counts(skeleton, matrices, "error"), {}, exact=True)
+    now, found = {int(chain.initial[0]): Fraction(1)}, {}
+    while now:
+        following = {}
+        for state, weight in now.items():
+            if skeleton.terminal[state]:
+                key = int(skeleton.valuations["h"][state])
+                found[key] = found.get(key, 0) + weight
+                continue
+            for edge in range(chain.indptr[state], chain.indptr[state + 1]):
+                after = int(chain.indices[edge])
+                following[after] = following.get(after, 0) + weight * chain.fractions[edge]
+        now = following
+    return found, skeleton
+
+
+def expected_ends(steps, columns, contexts, begun=()):
+    found = {}
+    for told, weight in histories(steps, columns, contexts.kind, contexts.cap, begun).items():
+        number = 0
+        for seen in told:
+            number = 4 * number + 2 * ("ped" in seen) + ("obs" in seen)
+        found[number] = found.get(number, 0) + weight
+    return found
+
+
+KINDS = [Contexts("run", 2), Contexts("last", 2)]
+
+
+@pytest.mark.parametrize("contexts", KINDS, ids=str)
+def test_two_objects_each_remember_their_own_outcomes(contexts, tmp_path):
+    written, columns = drawn_document([PED, OBS, NOTHING], contexts, "class", 2, 1)
+    environment = '{ class = "ped", distance_m = "5 + 5 * t" }, { class = "obs", distance_m = 15 }'
+    steps = [[("ped", int(5 + 5 * t >= 10), PED), ("obs", 1, OBS)] for t in range(3)]
+    assert ends(tmp_path, environment, written, {})[0] == expected_ends(steps, columns, contexts)
+    begun = [False] * contexts.cap
+    found = ends(tmp_path, environment, written, {"initial_context": "wrong"})[0]
+    assert found == expected_ends(steps, columns, contexts, begun)
+
+
+@pytest.mark.parametrize("contexts", KINDS, ids=str)
+def test_objects_of_a_bin_remember_as_long_as_they_stand_together(contexts, tmp_path):
+    written, columns = drawn_document([PED, OBS, BOTH, NOTHING], contexts, "proposition", 2, 2)
+    # The pedestrian joins the obstacle in the last step: both begin again.
+    environment = '{ class = "ped", distance_m = "t >= 2 ? 15 : 5" }, { class = "obs", distance_m = 15 }'
+    environment = environment.replace('"t >= 2 ? 15 : 5"', '"5 + 5 * t"')
+    apart, together = [("ped", 0, PED), ("obs", 1, OBS)], [("both", 1, BOTH)]
+    found, _ = ends(tmp_path, environment, written, {})
+    assert found == expected_ends([apart, together, together], columns, contexts)
+
+
+@pytest.mark.parametrize("contexts", KINDS, ids=str)
+def test_false_positives_remember_at_their_place(contexts, tmp_path):
+    written, columns = drawn_document([PED, OBS, NOTHING], contexts, "class", 2, 3)
+    environment = '{ class = "empty", distance_m = "5 + 5 * t" }'
+    place = [[("place", int(t > 0), NOTHING)] for t in range(3)]
+    assert ends(tmp_path, environment, written, {})[0] == expected_ends(place, columns, contexts)
+    # Beside an object the place is the bin: what was remembered in another one is forgotten.
+    environment = '{ class = "ped", distance_m = "5 + 5 * t" }'
+    beside = [[("ped", int(t > 0), PED), (f"bin {int(t > 0)}", int(t > 0), NOTHING)] for t in range(3)]
+    found, _ = ends(tmp_path, environment, written, {"false_positives": "background"})
+    assert found == expected_ends(beside, columns, contexts)
+
+
+def test_an_object_that_was_not_there_begins_again(tmp_path):
+    contexts = KINDS[0]
+    written, columns = drawn_document([PED, OBS, NOTHING], contexts, "class", 2, 4)
+    environment = '{ class = "ped", distance_m = 5, when = "t != 1" }'
+    there = [("ped", 0, PED)]
+    found, _ = ends(tmp_path, environment, written, {})
+    assert found == expected_ends([there, [], there], columns, contexts)
+
+
+def test_a_class_without_tracks_has_no_memory(tmp_path):
+    contexts = KINDS[0]
+    written, columns = drawn_document([PED, OBS, NOTHING], contexts, "class", 2, 5)
+    for at, each in enumerate(written["bins"]):
+        moved = np.zeros((3, 3), dtype=int)
+        for matrix in each["contexts"].values():
+            for row, lost in zip(matrix, moved, strict=True):
+                lost[1], row[1] = lost[1] + row[1], 0
+        each["contexts"]["untracked"] = moved.tolist()
+        total = Fraction(int(moved[:, 1].sum()))
+        column = {label: int(moved[k, 1]) / total for k, label in enumerate([PED, OBS, NOTHING])}
+        columns |= {(at, OBS, name): column for name in contexts.names}
+    environment = '{ class = "ped", distance_m = 5 }, { class = "obs", distance_m = 15 }'
+    found, skeleton = ends(tmp_path, environment, written, {})
+    assert found == expected_ends([[("ped", 0, PED), ("obs", 1, OBS)]] * 3, columns, contexts)
+    assert not skeleton.valuations["context of obs"].any()
+
+
+def test_the_worst_context_is_among_the_initial_states(systems, tmp_path):
+    case = systems[1]
+    files = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
+    contexts = Contexts("run", case["contexts"]["cap"])
+    points = verify_spec(*files, replace(EXACT, memory=str(contexts), initial_context="worst")).requirements[0].points
+    assert [point.initial["context of ped"] for point in points] == list(range(contexts.count))
+    for policy in ("start", "right", "wrong"):
+        (alone,) = (
+            verify_spec(*files, replace(EXACT, memory=str(contexts), initial_context=policy)).requirements[0].points
+        )
+        assert alone.exact in [point.exact for point in points]
+
+
+def test_too_much_memory_is_refused_with_its_size(tmp_path):
+    written, _ = drawn_document([PED, OBS, NOTHING], KINDS[0], "class", 2, 6)
+    environment = '{ class = "ped", distance_m = 5 }, { class = "obs", distance_m = 15 }'
+    with pytest.raises(NoAnswerError, match=r"128 states x 5 contexts|85 states x 5 contexts of each of 2 objects"):
+        ends(tmp_path, environment, written, {"limits": Limits(states=100)})
+    many = ", ".join(f'{{ class = "ped", distance_m = {k} }}' for k in range(1, 9))
+    with pytest.raises(LimitError, match="more than 4096 branches"):
+        ends(tmp_path, many, written, {})
+
+
+def without(case, at, column, context):
+    """The document with the items of a column and context untracked."""
+    found = json.loads(json.dumps(document(case)))
+    own = found["bins"][at]["contexts"]
+    lost = [[0] * len(case["labels"]) for _ in case["labels"]]
+    for row, moved in zip(own[context], lost, strict=True):
+        moved[column], row[column] = row[column], 0
+    own["untracked"] = lost
+    return found
+
+
+def test_contexts_without_items_are_filled_as_the_policy_says(systems):
+    case = systems[1]
+    counts = DocumentReader("c.json").counts(without(case, 0, 0, "wrong*2"))
+    cap = case["contexts"]["cap"]
+    assert cap == 3
+
+    def column(policy, context="wrong*2"):
+        matrices = divided_matrices(counts.matrices(), counts.by_context, policy)
+        filled = matrices.without_empty_columns("error")[0].reshape(len(case["bins"]), -1, 2, 2)
+        return filled[0, Contexts("run", cap).names.index(context), :, 0].tolist()
+
+    own = case["bins"][0]["contexts"]
+    pooled = [
+        sum(each["contexts"].get("wrong*2", [[0] * 2] * 2)[row][0] for each in case["bins"][1:]) for row in (0, 1)
+    ]
+    assert column("backoff") == [row[0] for row in own["wrong*1"]]
+    assert column("pool") == pooled
+    assert column("prior") == [1, 1]
+    assert column("error") == [0, 0]
+    assert column("backoff", "wrong*3") == [row[0] for row in own["wrong*3"]]
+    matrices = divided_matrices(counts.matrices(), counts.by_context, "backoff")
+    assert matrices.filled_from(Contexts("run", cap).names.index("wrong*2"), 0) == "wrong*1"
+
+
+def test_filled_contexts_are_named(systems, tmp_path):
+    case = systems[1]
+    files = files_of(tmp_path, case["model"], without(case, 0, 0, "wrong*2"), case["environment"], ["F stopped"])
+    told = verify_spec(*files, replace(EXACT, memory="run:3")).remarks
+    assert any("true label ped in bin [0, 8) m, wrong*2, from wrong*1" in each for each in told)
+    with pytest.raises(InputError, match=r"no items with true label ped in bin \[0, 8\) m, wrong\*2"):
+        verify_spec(*files, replace(EXACT, memory="run:3", empty_contexts="error"))
+
+
+REFUSED = {
+    "run:9": "cannot be had from matrices counted with run:3",
+    "last:2": "cannot be had from matrices counted with run:3",
+    "auto": "--memory auto compares contexts by sequence|contexts are compared by sequence",
+    "nonsense": "expected contexts",
+}
+
+
+@pytest.mark.parametrize("asked", REFUSED)
+def test_memory_that_cannot_be_had_is_refused(asked, systems, tmp_path):
+    case = systems[1]
+    files = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
+    with pytest.raises(UsageError, match=REFUSED[asked]):
+        verify_spec(*files, replace(EXACT, memory=asked))
+
+
+def test_a_mean_over_contexts_has_points_only(systems, tmp_path):
+    with pytest.raises(UsageError, match="--initial-context counted: intervals and bounds are not known"):
+        RunOptions(memory="run:3", initial_context="counted")
+    case = systems[5]
+    files = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
+    every = verify_spec(*files, replace(EXACT, memory="run:2", initial_context="worst")).requirements[0].points
+    (point,) = verify_spec(*files, replace(EXACT, memory="run:2", initial_context="counted")).requirements[0].points
+    # At first they are 18 and 24 m away, in the second bin: contexts are weighed by the product of their items there.
+    names, total, there = Contexts("run", 2).names, Fraction(0), case["bins"][1]["contexts"]
+    items = {
+        name: [sum(row[case["labels"].index(name)] for row in there.get(context, [])) for context in names]
+        for name in ("ped", "obs")
+    }
+    for each in every:
+        share = [Fraction(own[each.initial[f"context of {name}"]], sum(own)) for name, own in items.items()]
+        total += share[0] * share[1] * each.exact
+    assert point.exact == total
+
+
+def test_what_is_about_memory_needs_one(systems, tmp_path):
+    case = systems[1]
+    spec, matrices = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
+    for option in ({"initial_context": "wrong"}, {"empty_contexts": "prior"}, {"assume_contexts": True}):
+        with pytest.raises(UsageError, match="is about a detector with memory, and here it has none"):
+            verify_spec(spec, matrices, replace(EXACT, memory="none", **option))
+    plain = {key: value for key, value in document(case).items() if key != "contexts"}
+    plain["bins"] = [{key: value for key, value in each.items() if key != "contexts"} for each in case["bins"]]
+    matrices.write_text(json.dumps(plain))
+    with pytest.raises(UsageError, match="are not counted by context"):
+        verify_spec(spec, matrices, replace(EXACT, memory="run:3"))
+
+
+@pytest.mark.parametrize("verb", ["explain", "require", "compare", "evidence build"])
+def test_other_verbs_refuse_memory_by_name(verb, systems, tmp_path, capsys):
+    case = systems[1]
+    spec, matrices = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
+    named = f"a={matrices}" if verb == "compare" else str(matrices)
+    output = ["-o", str(tmp_path / "bundle")] if verb == "evidence build" else []
+    assert main([*verb.split(), str(spec), "--cm", named, "--memory", "run:3", *output]) == 2
+    assert f"verify {verb} knows memoryless detectors only so far" in capsys.readouterr().err
+
+
+def test_steps_and_frames_must_last_as_long(systems, tmp_path):
+    case = systems[1]
+    found = document(case)
+    found["contexts"]["period_s"] = 0.1
+    for step, says in (("0.5", "counted every 0.1 s, and the model takes a report every 0.5 s"), ("0.1", None)):
+        files = files_of(tmp_path, f"step_s = {step}\n" + case["model"], found, case["environment"], ["F stopped"])
+        if says is None:
+            assert verify_spec(*files, replace(EXACT, memory="run:3")).settings.memory == "run:3"
+            continue
+        with pytest.raises(UsageError, match=says):
+            verify_spec(*files, replace(EXACT, memory="run:3"))
+
+
+LATCH = """
+initial = "t = 0 & seen = 0"
+terminal = "t = 30"
+[variables]
+t = { range = [0, 30], next = "t + 1" }
+seen = { range = [0, 1], next = "max(seen, note)" }
+[inputs]
+note = { range = [0, 1] }
+[environments]
+ped = [{ class = "ped", distance_m = 15 }]
+[planners.latch]
+rules = [{ when = "sees(ped)", set = { note = 1 } }, { when = "true", set = { note = 0 } }]
+"""
+
+
+def tracked_document(rows, contexts, **head):
+    """Of one class in one bin, from {context: [misses, hits]}."""
+    by_context = {name: [[hits, 0], [misses, 0]] for name, (misses, hits) in rows.items()}
+    whole = np.sum(list(by_context.values()), axis=0).tolist()
+    return {
+        "schema": "verifier.confusion", "version": 2, "labelling": "class", "axes": ["predicted", "true"],
+        "labels": ["ped", "empty"], "bins": [{"distance_m": [10, 20], "counts": whole, "contexts": by_context}],
+        "contexts": {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break", **head},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("model", ["last:1", "run:5", "run:10"])
+def test_the_latch_on_real_tracks(model, shared, tmp_path):
+    oracles = shared / "oracles/memory"
+    if not oracles.exists():
+        pytest.skip(f"{oracles} is not there")
+    rows_of = json.loads((oracles / "kitti_contexts.json").read_text())["detectors"]["pointrcnn"]["ped"]["models"]
+    expected = json.loads((oracles / "latch.json").read_text())["detectors"]["pointrcnn"][model]
+    contexts = Contexts.parsed(model)
+    letters = {"hit*1": "r", "miss*1": "w"} if contexts.kind == "last" else {}
+    rows = {
+        letters.get(name, name.replace("hit", "right").replace("miss", "wrong")): row
+        for name, row in rows_of[f"{model} gaps=break"][1].items()
+    }
+    files = files_of(tmp_path, LATCH, tracked_document(rows, contexts), "ped", ["G seen = 0"])
+    (start,) = verify_spec(*files, replace(EXACT, memory=model)).requirements[0].points
+    assert start.exact == Fraction(expected["start"]["fraction_no_report"])
+    (counted,) = verify_spec(*files, replace(EXACT, memory=model, initial_context="counted")).requirements[0].points
+    assert counted.probability == pytest.approx(expected["as counted"]["P_no_report"], rel=1e-12)
+    assert float(counted.exact) == counted.probability
+    every = verify_spec(*files, replace(EXACT, memory=model, initial_context="worst")).requirements[0].points
+    assert max(point.probability for point in every) == pytest.approx(expected["worst"]["P_no_report"], rel=1e-12)
+
+
+LIKELY = {"start": [1, 2000], "right*1": [1, 3000], "wrong*1": [500, 1500]}
+
+
+def judged(folder, p_value, **options):
+    """The requirement that a pedestrian is noticed, where the contexts are tested with this p-value."""
+    tests = []
+    if p_value is not None:
+        tests = [{"label": "ped", "contexts": "run:1", "z": 3.0, "p_value": p_value, "permutations": 999}]
+    written = tracked_document(LIKELY, Contexts("run", 1), tests=tests)
+    spec, matrices = files_of(folder, LATCH, written, "ped", ["F seen = 1"])
+    spec.write_text(spec.read_text().replace("P = ?", "P >= 0.5"))
+    result = verify_spec(spec, matrices, RunOptions(memory="run:1", **options))
+    return result, result.requirements[0].points[0]
+
+
+def test_contexts_that_the_data_do_not_contradict_decide(tmp_path):
+    result, point = judged(tmp_path, 0.5)
+    assert (point.verdict.value, point.basis) == ("satisfied", "contexts")
+    assert (result.channel.test, result.channel.contexts) == ("not_contradicted", "run:1")
+
+
+def test_contradicted_contexts_decide_nothing_unless_assumed(tmp_path):
+    result, point = judged(tmp_path, 0.001)
+    assert point.verdict.value == "inconclusive"
+    assert (point.reason.kind, point.reason.contexts, point.reason.p_value) == ("dependence", "run:1", 0.001)
+    assert any("errors of ped depend on more of the past than run:1" in remark for remark in result.remarks)
+    _, unmoved = judged(tmp_path, 0.001, assume_memoryless=True)
+    assert unmoved.verdict.value == "inconclusive"
+    _, assumed = judged(tmp_path, 0.001, assume_contexts=True)
+    assert (assumed.verdict.value, assumed.basis) == ("satisfied", "assumed")
+    assert "the detector remembers run:1 and nothing else (assumed; the data contradict it" in assumed.condition
+
+
+def test_contexts_without_a_test_are_a_condition(tmp_path):
+    _, point = judged(tmp_path, None)
+    assert point.verdict.value == "satisfied"
+    assert point.condition.endswith("the detector remembers run:1 and nothing else (not tested)")
+    _, refused = judged(tmp_path, None, strict=True)
+    assert (refused.verdict.value, refused.reason.kind) == ("inconclusive", "untested")
+
+
+def persisting(folder, longest, frames, **options):
+    """The run of a latch over so many frames, if errors last so long; of 100,000 looks without one before 7 % err."""
+    rows = {"start": [0, 0], "right*1": [7000, 93000], "wrong*1": [0, 7000]}
+    model = LATCH.replace("30", str(frames))
+    spec, matrices = files_of(folder, model, tracked_document(rows, Contexts("run", 1)), "ped", ["F seen = 1"])
+    spec.write_text(spec.read_text().replace("P = ?", "P >= 0.9"))
+    return verify_spec(spec, matrices, RunOptions(persist=longest, **options)).requirements[0].points[0]
+
+
+@pytest.mark.parametrize("frames", [1, 3, 5, 6])
+def test_a_miss_persists_as_long_as_it_may(frames, tmp_path):
+    # By hand: an approach of up to five frames is missed whole if the first is; the sixth frame reports for certain.
+    point = persisting(tmp_path, 5, frames)
+    bounds = point.uncertainty.confidence_bounds
+    if frames > 5:
+        assert (bounds.lower, bounds.upper) == (1, 1)
+    else:
+        assert 0.925 < bounds.lower < 0.93
+        assert bounds.upper == 1 if frames > 1 else 0.93 < bounds.upper < 0.935
+    assert (point.verdict.value, point.basis) == ("satisfied", "assumed")
+    assert "no error lasts longer than 5 frames and they begin as counted (assumed)" in point.condition
+
+
+def test_data_that_show_longer_misses_refuse_shorter_ones(tmp_path):
+    rows = {"start": [1, 9], "right*1": [2, 90], "wrong*1": [2, 1], "wrong*2": [1, 1], "wrong*3": [0, 1]}
+    model = LATCH.replace("30", "4")
+
+    def run(rows, **options):
+        written = tracked_document(rows, Contexts("run", 3))
+        return verify_spec(*files_of(tmp_path, model, written, "ped", ["F seen = 1"]), RunOptions(**options))
+
+    with pytest.raises(UsageError, match="--persist 2: the data show 3 wrong reports in a row; name a longer time"):
+        run(rows, persist=2)
+    assert run(rows, persist=3).settings.memory == "persist:3"
+    assert run(rows, persist=2, assume_persistence=True).settings.memory == "persist:2"
+    with pytest.raises(UsageError, match="--persist 40: the data show 4 wrong reports in a row or more; verify"):
+        run({**rows, "wrong*3": [1, 1]}, persist=40)
+    for option in ({"memory": "run:3"}, {"verdict_from": "point"}, {"strict": True}):
+        with pytest.raises(UsageError, match="--persist bounds what errors may do in each state"):
+            run(rows, persist=3, **option)
+    with pytest.raises(UsageError, match="--assume-persistence belongs to --persist"):
+        run(rows, assume_persistence=True)

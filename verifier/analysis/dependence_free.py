@@ -1,0 +1,359 @@
+r"""Bounds whatever the dependence: over every joint law of reports with given rates in each step.
+
+Assumed is only this: for step t, object i and bin k there is the report Y[t, i, k] that the detector would give of i
+at t if i were in k, and Pr(Y[t, i, k] = r) = mu[k, x_i](r), where x_i is its true label. The joint law over all t, i
+and k is arbitrary: misses that persist, objects that are never seen, fog over all objects at once. With f_t(z, y) the
+chance of being in z at step t and getting the reports y = (y_1, ..), the least probability of acceptance is the
+optimum of
+
+    sum_y f_0(z0, y) = 1;    sum_y f_{t+1}(z', y) = sum over (z, y) of f_t(z, y) Pr(z' | z, y)
+    sum over z with i in k, and y with y_i = r, of f_t(z, y) <= mu[k, x_i](r)            for all t, i, k, r.       (1)
+
+*Necessary*: who is in k at t and told r has Y[t, i, k] = r. *Sufficient*: what a run does not read can be filled in,
+as for each (t, i, k) the rests mu(r) - flow are not negative and sum to the chance of not being in k at t. For the
+same reason decided runs, and reports that lead nowhere else, may be left out of (1). The inequality must not be
+replaced by an equation among the runs that are in k at t: in a closed loop who is there depends on earlier reports.
+
+*Decided nodes* of the product with the formula are those from which every path accepts, or none does
+(`analysis.robust.any_dependence`): nothing almost sure counts, as a report may persist for ever. What is undecided
+after the last step counts 0 for the lower end and 1 for the upper end, so both hold for every number of steps.
+
+*Rates in intervals* are variables l <= mu <= u that sum to 1 in each column, one for all steps or one for each.
+
+*Proof.* For multipliers y, w of the equations and u <= 0 of (1), and reduced costs d = c - A'y, the number
+
+    y_0 + sum w + sum over t of min(0, least d of step t) + sum over mu of (d l if d >= 0 else d u)                (2)
+
+is a lower bound of the optimum, as at most 1 flows in each step. It is computed in fractions, from multipliers that
+are rounded to billionths; it needs no exact solution, and nothing of what found it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.objective import Objective
+from verifier.analysis.robust.any_dependence import Ends
+from verifier.analysis.robust.region import Region
+from verifier.analysis.sensitivity.adjoint import told_by_draw, unions
+from verifier.base.arrays import Ints, Mask
+from verifier.base.errors import EngineError, NoAnswerError
+from verifier.checking.graphs import components
+
+DEFAULT_HORIZON = 50
+"""Steps that are looked at where paths need not end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """What is known of the chance of each report.
+
+    Attributes:
+        group: (labels,) the report of each label.
+        lower, upper: (bins, groups, true) fractions.
+        shared: whether they are the same in every step.
+    """
+
+    group: Ints
+    lower: NDArray[Any]
+    upper: NDArray[Any]
+    shared: bool
+
+    @classmethod
+    def of_region(cls, region: Region, shared: bool) -> Rates:
+        """Those of a region."""
+        fraction = np.frompyfunc(lambda billionths: Fraction(int(billionths), UNIT), 1, 1)
+        return cls(region.group, fraction(region.lower), fraction(region.upper), shared)
+
+    @classmethod
+    def of_counts(cls, counts: Ints, group: Ints) -> Rates:
+        """Those of (bins, predicted, true) counts, exactly; 0 to 1 in columns without items."""
+        shape = (len(counts), int(group.max()) + 1, counts.shape[2])
+        least, most = np.full(shape, Fraction(0), dtype=object), np.full(shape, Fraction(1), dtype=object)
+        for at, number, true in np.ndindex(*shape):
+            total = int(counts[at, :, true].sum())
+            if total:
+                least[at, number, true] = Fraction(int(counts[at, group == number, true].sum()), total)
+                most[at, number, true] = least[at, number, true]
+        return cls(group, least, most, shared=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The flows (1) from one initial state, over some steps; V flows, R nodes in steps, Q limits, M rates.
+
+    Attributes:
+        step: (V,) of each flow.
+        own: (V,) the node and step that it leaves; the first is where it begins.
+        after: (V, outcomes) the node and step that it leads to; -1 where that is decided, or behind the last step.
+        often: (V, outcomes) whole numbers, how often of `total`.
+        wins, loses: (V,) whole numbers, how often of `total` it leads to acceptance, to rejection.
+        total: see there.
+        limits: (V, draws) the limit that each report counts for; -1 for none.
+        rate_of: (Q,) which rate limits.
+        column_of: (M,) which column a rate is in; those of a column sum to 1.
+        lower, upper: (M,) fractions.
+        horizon: steps.
+    """
+
+    step: Ints
+    own: Ints
+    after: Ints
+    often: NDArray[Any]
+    wins: NDArray[Any]
+    loses: NDArray[Any]
+    total: int
+    limits: Ints
+    rate_of: Ints
+    column_of: Ints
+    lower: NDArray[Any]
+    upper: NDArray[Any]
+    horizon: int
+
+    @property
+    def nodes(self) -> int:
+        """R."""
+        return int(self.own.max(initial=-1)) + 1
+
+    def bound(self, cost: NDArray[Any], nodes: Ints, columns: Ints, limits: Ints) -> Fraction:
+        """The number (2), exactly.
+
+        Args:
+            cost: (V,) `wins` or `loses`.
+            nodes, columns, limits: (R,), (columns,), (Q,) multipliers in billionths; positive ones of limits are 0.
+        """
+        y, w, u = (np.array(each.tolist(), dtype=object) for each in (nodes, columns, np.minimum(limits, 0)))
+        y, u = np.append(y, 0), np.append(u, 0)  # the last one answers for -1
+        reduced = cost * UNIT - self.total * y[self.own] + (self.often * y[self.after]).sum(axis=1)
+        reduced = reduced - self.total * u[self.limits].sum(axis=1)
+        found = Fraction(int(y[0] + sum(w)), UNIT)
+        for step in range(int(self.step.max(initial=-1)) + 1):
+            least = min(reduced[self.step == step], default=0)
+            found += Fraction(min(0, int(least)), UNIT * self.total)
+        of_rate = np.zeros(len(self.column_of), dtype=object)
+        np.add.at(of_rate, self.rate_of, u[: len(self.rate_of)])
+        for number, cost_of in enumerate(of_rate.tolist()):
+            slope = Fraction(int(cost_of - w[self.column_of[number]]), UNIT)
+            found += slope * (self.lower[number] if slope >= 0 else self.upper[number])
+        return found
+
+
+@dataclass(frozen=True)
+class FreeBounds:
+    """Bounds on a probability whatever the dependence.
+
+    Attributes:
+        lower, upper: proven, in fractions.
+        horizon: steps that were looked at.
+        flows: variables of the linear program.
+        undecided: what flows on behind the last step, in the optimum of the lower and of the upper end.
+    """
+
+    lower: Fraction
+    upper: Fraction
+    horizon: int
+    flows: int
+    undecided: tuple[float, float]
+
+
+def dependence_free(
+    objective: Objective, ends: Ends, rates: Rates, start: int, horizon: int | None, most_flows: int
+) -> FreeBounds:
+    """Least and greatest probability of a formula from one initial state, whatever the dependence.
+
+    Args:
+        objective: of a skeleton without contexts.
+        ends: which product states can still lead to what.
+        rates: of its columns.
+        start: number of the initial state.
+        horizon: steps; None for those of the longest path, or `DEFAULT_HORIZON` where there is none.
+        most_flows: of the linear program.
+
+    Raises:
+        NoAnswerError: it would be larger, or the solver finds no solution.
+    """
+    node = int(objective.product.start[start])
+    if not ends.can_fail[node] or not ends.can_hold[node]:
+        value = Fraction(int(ends.can_hold[node]))
+        return FreeBounds(value, value, 0, 0, (0.0, 0.0))
+    program = _Unrolled(objective, ends, rates, most_flows).program(node, horizon)
+    lower, left_below = _least(program, program.wins)
+    rejected, left_above = _least(program, program.loses)
+    below, above = max(lower, Fraction(0)), min(1 - rejected, Fraction(1))
+    return FreeBounds(below, above, program.horizon, len(program.step), (left_below, left_above))
+
+
+def _least(program: Program, cost: NDArray[Any]) -> tuple[Fraction, float]:
+    """A proven lower bound of the least cost, and how much of the flow is undecided in that optimum."""
+    flows, rates, columns = len(program.step), len(program.lower), int(program.column_of.max(initial=-1)) + 1
+    every, share = np.arange(flows), np.asarray(program.often / program.total, dtype=float)
+    led, outcome = np.nonzero(program.after >= 0)
+    row = np.concatenate([program.own, program.after[led, outcome], program.nodes + program.column_of])
+    column = np.concatenate([every, led, flows + np.arange(rates)])
+    value = np.concatenate([np.ones(flows), -share[led, outcome], np.ones(rates)])
+    equal = coo_array((value, (row, column)), shape=(program.nodes + columns, flows + rates)).tocsr()
+    right = np.concatenate([[1.0], np.zeros(program.nodes - 1), np.ones(columns)])
+    flow, draw = np.nonzero(program.limits >= 0)
+    limited = len(program.rate_of)
+    row = np.concatenate([program.limits[flow, draw], np.arange(limited)])
+    column = np.concatenate([flow, flows + program.rate_of])
+    value = np.concatenate([np.ones(len(flow)), -np.ones(limited)])
+    below = coo_array((value, (row, column)), shape=(limited, flows + rates)).tocsr()
+    ends = np.stack([np.asarray(each, dtype=float) for each in (program.lower, program.upper)], axis=1)
+    ends_of_all: Any = np.concatenate([np.tile([0.0, np.inf], (flows, 1)), ends.reshape(-1, 2)])
+    objective = np.concatenate([np.asarray(cost / program.total, dtype=float), np.zeros(rates)])
+    matrices: Any = (below, equal)  # sparse ones are accepted, whatever the types of the library say
+    found = linprog(objective, matrices[0], np.zeros(limited), matrices[1], right, ends_of_all, method="highs-ipm")
+    if found.status != 0 or found.fun is None or found.x is None:
+        raise NoAnswerError(f"the linear program of {flows} flows has no answer: {found.message}")
+    duals, limits = (np.rint(each.marginals * UNIT).astype(np.int64) for each in (found.eqlin, found.ineqlin))
+    proven = program.bound(cost, duals[: program.nodes], duals[program.nodes :], limits)
+    if found.fun < float(proven) - 1e-6:
+        raise EngineError(
+            f"a linear program has the optimum {found.fun:.9g}, below the proven bound {float(proven):.9g}"
+        )
+    kept = np.where(program.after >= 0, program.often, 0).sum(axis=1)
+    behind = np.asarray((program.total - program.wins - program.loses - kept) / program.total, dtype=float)
+    return proven, float(found.x[:flows] @ behind)
+
+
+@dataclass
+class _Unrolled:
+    """Follows the product from step to step."""
+
+    objective: Objective
+    ends: Ends
+    rates: Rates
+    most_flows: int
+    _limits: dict[tuple[int, ...], int] = field(default_factory=dict)
+    _rates: dict[tuple[int, ...], int] = field(default_factory=dict)
+    _rate_of: list[int] = field(default_factory=list)
+
+    def program(self, start: int, horizon: int | None) -> Program:
+        """The flows from a product state."""
+        open_ = self.ends.can_fail & self.ends.can_hold
+        last = self._longest(open_) if horizon is None else horizon
+        parts: list[dict[str, Any]] = []
+        layer, first, flows = np.array([start]), 0, 0
+        for step in range(last):
+            numbers = first + np.arange(len(layer))
+            first += len(layer)
+            led = [self._moves(layer[where], numbers[where], row, step) for row, where in self._by_row(layer)]
+            flows += sum(len(each["own"]) for each in led)
+            if flows > self.most_flows:
+                raise NoAnswerError(
+                    f"bounds whatever the dependence need more than {self.most_flows} flows, in step {step + 1}",
+                    hint="a shorter --horizon, or raise --max-lp",
+                )
+            reached = np.unique(np.concatenate([each["to"].ravel() for each in led]))
+            layer = reached[open_[reached]]
+            for each in led:
+                goes_on = open_[each["to"]] & (step + 1 < last)
+                each["after"] = np.where(goes_on, first + np.searchsorted(layer, each["to"]), -1)
+            parts += led
+            if not len(layer):
+                last = step + 1
+                break
+        return self._joined(parts, last)
+
+    def _joined(self, parts: Sequence[Mapping[str, Any]], horizon: int) -> Program:
+        own, to, after, step, often = (
+            np.concatenate([each[name] for each in parts]) for name in ("own", "to", "after", "step", "often")
+        )
+        width = max(each["limits"].shape[1] for each in parts)
+        limits = np.full((len(own), width), -1, dtype=np.int64)
+        ends_at = np.cumsum([len(each["own"]) for each in parts])
+        for each, end in zip(parts, ends_at.tolist(), strict=True):
+            limits[end - len(each["own"]) : end, : each["limits"].shape[1]] = each["limits"]
+        total = math.lcm(*(Fraction(each).denominator for each in often.ravel().tolist()))
+        whole = np.frompyfunc(lambda share: int(share * total), 1, 1)(often)
+        columns: dict[tuple[int, ...], int] = {}
+        column_of = [columns.setdefault(key[:3], len(columns)) for key in self._rates]
+        places = [(at, report, true) for _, at, true, report in self._rates]
+        return Program(
+            step,
+            own,
+            after,
+            whole,
+            (whole * ~self.ends.can_fail[to]).sum(axis=1),
+            (whole * ~self.ends.can_hold[to]).sum(axis=1),
+            total,
+            limits,
+            np.array(self._rate_of, dtype=np.int64),
+            np.array(column_of, dtype=np.int64),
+            np.array([self.rates.lower[place] for place in places], dtype=object),
+            np.array([self.rates.upper[place] for place in places], dtype=object),
+            horizon,
+        )
+
+    def _longest(self, open_: Mask) -> int:
+        """Steps after which every path is decided; the default where a path may circle."""
+        sources, seen = np.nonzero(np.broadcast_to(open_[:, None], self.objective.following.shape))
+        targets = self.objective.following[sources, seen]
+        kept = open_[targets]
+        sources, targets = sources[kept], targets[kept]
+        of = components(len(open_), sources, targets)
+        circling = bool((sources == targets).any()) or bool((of[sources] == of[targets]).any())
+        return DEFAULT_HORIZON if circling else len(open_)
+
+    def _by_row(self, layer: Ints) -> list[tuple[int, Ints]]:
+        rows = self.objective.row[layer]
+        return [(int(row), np.flatnonzero(rows == row)) for row in np.unique(rows).tolist()]
+
+    def _moves(self, nodes: Ints, numbers: Ints, row: int, step: int) -> dict[str, Any]:
+        """The flows out of some nodes that draw from one row of the channel; -1 where reports lead nowhere else."""
+        observations, limits = self._reports(row, step)
+        outcomes = self.objective.skeleton.channel.outcome_count
+        to = self.objective.following[nodes].reshape(len(nodes), -1, outcomes)[:, observations]
+        chances = self.objective.skeleton.channel.chances(np.dtype(object))[self.objective.moving[nodes]]
+        count = len(nodes) * len(observations)
+        return {
+            "own": np.repeat(numbers, len(observations)),
+            "to": to.reshape(count, outcomes),
+            "often": np.repeat(chances, len(observations), axis=0),
+            "step": np.full(count, step),
+            "limits": np.tile(limits, (len(nodes), 1)),
+        }
+
+    def _reports(self, row: int, step: int) -> tuple[Ints, Ints]:
+        """The observation of each combination of reports, and (combinations, draws) the limit of each report."""
+        channel, group = self.objective.skeleton.channel, self.rates.group
+        if row < 0:
+            return np.zeros(1, dtype=np.int64), np.zeros((1, 0), dtype=np.int64)
+        first = np.unique(group, return_index=True)[1]
+        told, union = told_by_draw(channel)[:, first], unions(channel)
+        assert channel.who is not None
+        draws = np.flatnonzero(channel.columns[row] >= 0).tolist()
+        observations, limits = [], []
+        for reports in itertools.product(range(len(first)), repeat=len(draws)):
+            seen, own = 0, []
+            for draw, report in zip(draws, reports, strict=True):
+                at, true = int(channel.bins[row, draw]), int(channel.columns[row, draw])
+                seen = int(union[seen, told[draw, report]])
+                own.append(self._limit((step, draw, int(channel.who[row, draw]), at, true, report)))
+            observations.append(seen)
+            limits.append(own)
+        if len(observations) > self.most_flows:
+            raise NoAnswerError(f"a step has {len(observations)} combinations of reports", hint="raise --max-lp")
+        return np.array(observations, dtype=np.int64), np.array(limits, dtype=np.int64).reshape(len(limits), -1)
+
+    def _limit(self, key: tuple[int, ...]) -> int:
+        """The number of a limit (step, draw, who, bin, true, report)."""
+        if key not in self._limits:
+            step, _, _, at, true, _ = key
+            for report in range(self.rates.lower.shape[1]):  # a column sums to 1 with all of its reports
+                self._rates.setdefault((-1 if self.rates.shared else step, at, true, report), len(self._rates))
+            self._limits[key] = len(self._limits)
+            self._rate_of.append(self._rates[(-1 if self.rates.shared else step, at, true, key[-1])])
+        return self._limits[key]

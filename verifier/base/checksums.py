@@ -1,0 +1,88 @@
+"""Checksums of a result's document, part by part: whoever reads it finds what was changed after it was written.
+
+They find slips and damage; who changes a document on purpose can make them anew, and is found only by what follows
+from other parts, by the inputs, or by a digest that is known from elsewhere.
+
+Each object and each array has one: the first 8 hexadecimal digits of the SHA-256 of its keys and of the numbers and
+texts that stand directly in it. They are listed below each key of the document, what holds something before what it
+holds, keys by the alphabet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from verifier.base.errors import pointer_part
+
+KEY = "checksums"
+"""Of the document, its last."""
+SUMMED = tuple(
+    f"verifier.{kind}"
+    for kind in ("assess", "collision", "compare", "explain", "mutate", "rate", "require", "run", "trade_offs")
+)
+"""Schemas of results; what people write too, such as matrices and curves, has none."""
+DIGITS = 8
+SCHEMA: Mapping[str, Any] = MappingProxyType(
+    {"type": "object", "additionalProperties": {"type": "string", "pattern": rf"^([0-9a-f]{{{DIGITS}}})+$"}}
+)
+"""JSON Schema of the entry."""
+
+
+def with_checksums(text: str) -> str:
+    """The text of a document with its checksums, in place of those it has; as it is, if its kind has none.
+
+    Args:
+        text: an object over several lines, indented by two blanks.
+    """
+    content = json.loads(text)
+    if content.get("schema") not in SUMMED:
+        return text
+    end = text.rindex(f',\n  "{KEY}": ') if KEY in content else text.rindex("\n}")
+    return f"{text[:end]},{json.dumps({KEY: checksums(content)}, indent=2)[1:]}\n"
+
+
+def checksums(content: Mapping[str, Any]) -> dict[str, str]:
+    """Key -> the checksums of all that stands below it, of a document."""
+    return {key: "".join(digest for _, digest in _sums(content[key], f"/{key}")) for key in content if key != KEY}
+
+
+def changed_part(content: Mapping[str, Any]) -> str | None:
+    """Pointer of the first part of a document that is not what its checksums are of; None where all are."""
+    told = content.get(KEY)
+    if not isinstance(told, dict):
+        return f"/{KEY}"
+    if other := told.keys() ^ (content.keys() - {KEY}):
+        return f"/{pointer_part(min(other))}"
+    for key, sums in told.items():
+        found = list(_sums(content[key], f"/{key}"))
+        for at, (pointer, digest) in enumerate(found):
+            if not isinstance(sums, str) or sums[DIGITS * at : DIGITS * (at + 1)] != digest:
+                return pointer
+        if len(sums) != DIGITS * len(found):
+            return f"/{KEY}/{key}"
+    return None
+
+
+def _sums(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    """(pointer, checksum) of an object or array, or of a text or number at the top, and of all inside."""
+    own, deeper = _own(value), list[tuple[str, Any]]()
+    if isinstance(value, dict):
+        own = {key: _own(value[key]) for key in sorted(value)}
+        deeper = [(pointer_part(key), value[key]) for key in sorted(value)]
+    elif isinstance(value, list):
+        own, deeper = [_own(each) for each in value], [(str(at), each) for at, each in enumerate(value)]
+    yield pointer, hashlib.sha256(json.dumps(own).encode()).hexdigest()[:DIGITS]
+    for part, each in deeper:
+        if isinstance(each, dict | list):
+            yield from _sums(each, f"{pointer}/{part}")
+
+
+def _own(value: Any) -> Any:
+    """What stands for a value where it stands: for one that holds others its kind, for equal numbers the same."""
+    if isinstance(value, dict | list):
+        return type(value)()
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,95 @@
+"""Matrices with one column for each bin, true label and context, from counts by context.
+
+A true label of which nobody follows a track has no memory: its column is the same in every context and is held,
+whole, by the context `start`, in which a chain then stays (`verifier.systems.contexts`). Of all others, untracked
+items are in no rate of a context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import UsageError
+from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.counts import ContextCounts, Sequences
+from verifier.perception.confusion.matrices import ConfusionMatrices, Memory
+from verifier.perception.confusion.tally import summed
+from verifier.perception.settings import EmptyContexts
+
+
+def followed(found: ContextCounts) -> NDArray[np.bool_]:
+    """(true,) whether a track of some item with that label is known."""
+    return np.asarray(found.counts[0, :, :-1].any(axis=(0, 1, 2)))
+
+
+def persistent(found: ContextCounts, longest: int) -> ContextCounts:
+    """What bounds rest on if an error may persist for so many frames, at whatever rates: the items after a right
+    outcome or none. Those after wrong ones are in no rate, so that nothing is known of these contexts.
+
+    Raises:
+        UsageError: the counts are not by runs, or no such length.
+    """
+    if found.contexts.kind != "run":
+        raise UsageError(f"--persist needs counts by run, and these are by {found.contexts}: count --memory run:L")
+    contexts, cap = Contexts("persist", longest), found.contexts.cap
+    number = np.array([0] * (cap + 1) + [contexts.count] * (cap + 1))  # start and right; wrong and untracked
+    counts = np.zeros((*found.counts.shape[:2], contexts.count + 1, *found.counts.shape[3:]), dtype=np.int64)
+    for context, to in enumerate(number.tolist()):
+        counts[:, :, to] += found.counts[:, :, context]
+    tally = found.tally
+    if tally is not None:
+        index = tally.index.copy()
+        index[:, 1] = index[:, 1] // found.per_bin * (contexts.count + 1) + number[index[:, 1] % found.per_bin]
+        tally = summed(index, tally.counts)
+    return replace(found, contexts=contexts, counts=counts, tally=tally, tests=())
+
+
+def longest_run(found: ContextCounts, columns: Sequence[int]) -> tuple[int, bool]:
+    """The longest run of errors that counts by run show of these true labels, and whether it may be longer."""
+    cap = found.contexts.cap
+    for length in range(cap, 0, -1):
+        own = found.counts[0, :, cap + length][:, :, list(columns)]
+        if own.any():
+            right = sum(int(own[:, column, at].sum()) for at, column in enumerate(columns))
+            again = bool(own.sum() > right)
+            return length + again, again and length == cap
+    return int(found.counts[0, :, : cap + 1].any()), False
+
+
+def divided_matrices(matrices: ConfusionMatrices, found: ContextCounts, policy: EmptyContexts) -> ConfusionMatrices:
+    """The matrices divided by context.
+
+    Args:
+        matrices: whose counts are those of `found`, summed over the contexts.
+        found: counts of one score threshold.
+        policy: rates of a context without items.
+    """
+    counts = found.counts[0]
+    if not np.array_equal(counts.sum(axis=1), matrices.counts):
+        raise ValueError("the counts by context do not add up to the matrices")
+    own, apart = counts[:, :-1].copy(), followed(found)
+    own[:, found.contexts.start, :, ~apart] = matrices.counts[:, :, ~apart].transpose(2, 0, 1)
+    memory = Memory(found.contexts, matrices.counts, apart, policy)
+    return replace(matrices, counts=own.reshape(-1, *own.shape[2:]), memory=memory)
+
+
+def divided_sequences(sequences: Sequences, found: ContextCounts) -> Sequences:
+    """The counts of each sequence by bin and context, which add up to those of `divided_matrices`; without tracks,
+    which are not known by context.
+
+    Args:
+        sequences: those of the matrices.
+        found: as for `divided_matrices`.
+    """
+    if found.tally is None:
+        raise ValueError("the counts by context have no sequences")
+    index, per_bin, contexts = found.tally.index.copy(), found.per_bin, found.contexts.count
+    at_bin, context = np.divmod(index[:, 1], per_bin)
+    apart = followed(found)[index[:, 3]]
+    index[:, 1] = at_bin * contexts + np.where(apart, context, found.contexts.start)
+    kept = ~apart | (context < contexts)
+    return replace(sequences, tally=summed(index[kept], found.tally.counts[kept]), tracks=None)

@@ -1,0 +1,99 @@
+"""What any planner could reach with a detector: the best possible one beside those that are compared."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from verifier.analysis.best_planner import worst_cases
+from verifier.analysis.planner_game import game_of
+from verifier.base.errors import InputError
+from verifier.language.specs import Requirement
+from verifier.questions.compare.tables import Reach
+from verifier.study.case import Study
+from verifier.systems.model import System
+from verifier.systems.open_system import OpenSystem, open_system
+
+
+@contextlib.contextmanager
+def about(detector: str) -> Iterator[None]:
+    """Say of which detector's matrices a complaint is."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"detector {detector}: {error.message}", error.place, error.hint) from None
+
+
+def reaches(studies: Mapping[str, Study], most_steps: int | None) -> list[tuple[Reach, ...]]:
+    """For each requirement what the best possible planner reaches with each detector in its worst scenario.
+
+    The environments are what the planner cannot tell apart but by reports; the rest of a scenario it knows.
+
+    Args:
+        studies: of each detector, by name, about the same scenarios. The measured matrices are taken for exact.
+        most_steps: an episode that has not ended after so many is lost; None to look at nothing.
+
+    Raises:
+        VerifierError: as `open_system`, `game_of` and `worst_cases`.
+    """
+    found = []
+    for detector, study in studies.items():
+        with about(detector):
+            found.append([] if most_steps is None else _reached(detector, study, most_steps))
+    count = len(next(iter(studies.values())).requirements)
+    return [tuple(each[number] for each in found if each) for number in range(count)]
+
+
+def _reached(detector: str, study: Study, most_steps: int) -> list[Reach]:
+    systems: dict[tuple[tuple[str, str], ...], dict[str, System]] = {}
+    for block in study.grid.blocks:
+        systems.setdefault(tuple(block.constants.items()), {})[block.environment] = block.system
+    opened = [
+        (dict(constants), open_system(each, study.matrices, study.skeleton_options))
+        for constants, each in systems.items()
+    ]
+    found = []
+    for number, requirement in enumerate(study.requirements):
+        each = [
+            reach
+            for constants, system in opened
+            for reach in _in_scenarios(detector, study, number, constants, system, most_steps)
+        ]
+        worst = max if _wants_less(requirement) else min
+        lower, upper = worst(reach.lower for reach in each), worst(reach.upper for reach in each)
+        there = next(reach for reach in each if reach.upper == upper)
+        found.append(replace(there, lower=lower))
+    return found
+
+
+def _in_scenarios(
+    detector: str, study: Study, number: int, constants: Mapping[str, str], system: OpenSystem, most_steps: int
+) -> Iterator[Reach]:
+    """One requirement from each initial state of a system."""
+    formula, negated = study.formulas[number], _wants_less(study.requirements[number])
+    game = game_of(
+        system,
+        formula.formula,
+        formula.propositions,
+        study.measured.rates,
+        negated=negated,
+        most=study.options.engines.product_states,
+    )
+    for start, bracket in zip(system.starts.tolist(), worst_cases(game, most_steps), strict=True):
+        lower, upper = bracket.lower, bracket.upper
+        yield Reach(
+            detector=detector,
+            lower=1 - upper if negated else lower,
+            upper=1 - lower if negated else upper,
+            constants=constants,
+            initial={name: int(value[start]) for name, value in system.valuations.items()},
+            weights=dict(zip(system.environments, bracket.weights, strict=True)),
+            steps=bracket.steps,
+            all_end=bracket.all_end,
+        )
+
+
+def _wants_less(requirement: Requirement) -> bool:
+    """Whether the requirement sets an upper limit: the best planner makes its formula hold as rarely as it can."""
+    return requirement.comparison in ("<=", "<")

@@ -1,0 +1,194 @@
+"""Which memory of the detector a run has: as asked for, or the contexts that the data support.
+
+Where nothing is asked for, contexts are chosen as by `auto` if the matrices count them and nothing stands against it;
+otherwise the detector is memoryless, and a note says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from verifier.base.errors import UsageError
+from verifier.base.numbers import decimal_text
+from verifier.base.words import counted
+from verifier.perception.confusion import EMPTY, ConfusionFile
+from verifier.perception.confusion.context_matrices import longest_run, persistent
+from verifier.perception.confusion.context_selection import Selection, log10_e_value, selected_contexts
+from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.counts import ContextCounts
+from verifier.perception.confusion.document_contexts import context_head
+from verifier.perception.confusion.sanity import remark
+from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions
+from verifier.systems.model import SystemModel
+
+SUMMED = "contexts"
+"""Kind of the remark that contexts are not used."""
+
+
+def with_memory(
+    file: ConfusionFile, model: SystemModel, options: RunOptions
+) -> tuple[ConfusionFile, ContextCounts | None]:
+    """The matrices with what they say of the memory that is used, and their counts by its contexts; None for none.
+
+    Raises:
+        UsageError: memory is asked for that the matrices do not count, the data are too few to choose it, or that is
+            not known together with something else that is asked for.
+    """
+    used, counts = _with_memory(file, model, options)
+    idle = {
+        "--initial-context": options.initial_context != "start",
+        "--empty-contexts": options.empty_contexts != "backoff",
+        "--assume-contexts": options.assume_contexts,
+    }
+    for option in [option for option, given in idle.items() if given and counts is None]:
+        raise UsageError(f"{option} is about a detector with memory, and here it has none: name --memory run:L")
+    return used, counts
+
+
+def _with_memory(
+    file: ConfusionFile, model: SystemModel, options: RunOptions
+) -> tuple[ConfusionFile, ContextCounts | None]:
+    asked, found = options.memory, file.by_context
+    if options.persist is not None:
+        return _persistent(file, model, options, options.persist)
+    if asked in (None, "none"):
+        return file, None
+    by_default = asked == MEMORY_BY_DEFAULT
+    if found is None:
+        if by_default:
+            return file, None
+        raise UsageError(
+            f"--memory {asked}: the matrices '{file.name}' are not counted by context; count them again with "
+            "verify confusion --memory run:10"
+        )
+    columns = _columns(file, model)
+    try:
+        _refuse_what_stands_against(file, model, options, found)
+        chosen = selected_contexts(found, columns) if by_default or asked == "auto" else None
+        contexts = Contexts.parsed(str(asked)) if chosen is None else chosen.contexts
+        counts = found.coarsened(contexts)
+    except UsageError as error:
+        if not by_default:
+            raise
+        return _noted(file, f"the detector is memoryless: {error}"), None
+    if contexts.kind == "none":
+        return _noted(file, f"the detector is memoryless, as the data support ({_losses(chosen)})"), None
+    metadata = {**file.matrices.metadata, "contexts": _record(file, found, counts, columns)}
+    told = [remark("memory", text) for text in _texts(counts, chosen, model)]
+    file = replace(file, matrices=replace(file.matrices, metadata=metadata))
+    return _with_remarks(file, told), counts
+
+
+def _persistent(
+    file: ConfusionFile, model: SystemModel, options: RunOptions, longest: int
+) -> tuple[ConfusionFile, ContextCounts]:
+    """For bounds if errors may persist for so many frames."""
+    found = file.by_context
+    if found is None:
+        raise UsageError(
+            f"--persist {longest}: the matrices '{file.name}' are not counted by context, so nobody knows how long "
+            "errors last; count them again with verify confusion --memory run:50"
+        )
+    _refuse_what_stands_against(file, model, options, found)
+    counts = persistent(found, longest)
+    places = file.matrices.labels.index(EMPTY)
+    seen, more = longest_run(found, [*_columns(file, model), places])
+    told = f"the data show {counted(seen, 'wrong report')} in a row" + (" or more" if more else "")
+    if (seen > longest or more) and not options.assume_persistence:
+        hint = (
+            "; verify confusion --memory run:50 tells longer ones apart" if more and found.contexts.cap < 50 else ""
+        )
+        raise UsageError(
+            f"--persist {longest}: {told}{hint}; name a longer time, or accept it with --assume-persistence"
+        )
+    metadata = {**file.matrices.metadata, "contexts": _record(file, found, counts, [])}
+    text = (
+        f"errors about an object may persist for up to {counted(longest, 'frame')}, at whatever rates ({told}); the "
+        "bounds are those of every such detector. P and intervals are not: they take the rates of the bin for errors"
+    )
+    file = replace(file, matrices=replace(file.matrices, metadata=metadata))
+    return _with_remarks(file, [remark("memory", text)]), counts
+
+
+def _columns(file: ConfusionFile, model: SystemModel) -> list[int]:
+    """Places of the true labels that name classes of the model."""
+    classes = model.environment_classes()
+    return [number for number, label in enumerate(file.matrices.labels) if label and label <= classes]
+
+
+def _refuse_what_stands_against(
+    file: ConfusionFile, model: SystemModel, options: RunOptions, found: ContextCounts
+) -> None:
+    """Refuse memory together with what is only known without; UsageError."""
+    with_what = {
+        "--mix": options.mix is not None,
+        "--weights track": options.weights == "track",
+        "--strategies": options.strategies,
+        "--dependence-free, which needs no contexts": options.dependence_free,
+        "a model with several frames in a step": model.frames > 1,
+        "a world that decides": bool(model.decides),
+        "a localisation of the matrices": file.matrices.localisation is not None,
+    }
+    for what in [name for name, there in with_what.items() if there]:
+        raise UsageError(f"--memory is not known together with {what}: name --memory none, or leave that out")
+    step, period = model.step_s, found.period_s
+    if step is not None and period is not None and step != _exactly(period):
+        raise UsageError(
+            f"the matrices are counted every {period:g} s, and the model takes a report every {float(step):g} s: "
+            "contexts of one are not those of the other; count every so many frames, or name --memory none"
+        )
+
+
+def _exactly(period_s: float) -> Any:
+    from fractions import Fraction
+
+    return Fraction(repr(period_s))
+
+
+def _noted(file: ConfusionFile, text: str) -> ConfusionFile:
+    return _with_remarks(file, [remark(SUMMED, f"counts by context are summed; {text}")])
+
+
+def _with_remarks(file: ConfusionFile, told: list[dict[str, str]]) -> ConfusionFile:
+    """With these remarks instead of the one that contexts are not used."""
+    matrices = file.matrices
+    kept = [each for each in matrices.metadata.get("remarks", ()) if each["kind"] != SUMMED]
+    return replace(file, matrices=replace(matrices, metadata={**matrices.metadata, "remarks": [*kept, *told]}))
+
+
+def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, columns: list[int]) -> dict[str, Any]:
+    """What a result says of the contexts, with the test of those that are used."""
+    name, head = str(used.contexts), context_head(replace(used, tests=()))
+    alike = ("run:1", "last:1") if used.contexts.cap == 1 else (name,)
+    tests = [{**vars(each), "contexts": name} for each in found.tests if each.contexts in alike]
+    compared = []
+    if found.tally is not None and file.sequences is not None and found.contexts != used.contexts:
+        for column in columns:
+            label = " and ".join(sorted(file.matrices.labels[column]))
+            followed = found.counts[0, :, :-1, :, column].any()
+            if followed:
+                value = log10_e_value(found, [column], used.contexts, file.sequences.names)
+                compared.append({"label": label, "against": str(found.contexts), "log10_e": value})
+    return {**head, "used": name, "tests": tests, "e_values": compared}
+
+
+def _texts(used: ContextCounts, chosen: Selection | None, model: SystemModel) -> Iterator[str]:
+    """What a reader must know of the memory."""
+    why = "as asked for" if chosen is None else f"as the data support ({_losses(chosen)})"
+    yield (
+        f"the detector remembers {used.contexts} of each object, {why}; frames of a track without an annotation: "
+        f"{used.gaps}; objects are independent given what went before"
+    )
+    if (used.period_s is None) != (model.step_s is None):
+        who = "the model says no duration of a step" if model.step_s is None else "the matrices say no period"
+        known = used.period_s if model.step_s is None else float(model.step_s)
+        yield f"one frame per step is assumed: a frame or step is {decimal_text(_exactly(known or 0))} s, {who}"
+
+
+def _losses(chosen: Selection | None) -> str:
+    """Bits per frame on sequences left out, of what was compared."""
+    losses = () if chosen is None else chosen.losses
+    told = ", ".join(f"{each.contexts} {each.mean:.3f}" for each in losses)
+    return f"bits per frame on sequences left out: {told}"

@@ -1,0 +1,334 @@
+"""A detector with memory: states that also say what it remembers of each object.
+
+A context (`verifier.perception.confusion.contexts`) belongs to a draw of the channel: to an object, to the objects of
+a proposition-labelled bin, or to a place where there is no object. The chain of states s and contexts c is made from
+the one without, whatever its planner is: with K(s, y) where the planner goes on what is reported,
+
+    (s, c) -> (K(s, y), c'),    c'_i = u(c_i, whether draw i was right),    Pr(y) = prod_i mu[bin_i, x_i, c_i](y_i)
+
+A bin and a context are numbered together, as in the matrices, so a channel with memory is a channel with more bins.
+What is told apart are *branches*: what the planner is told, and for each draw as which group of labels it was
+reported; those that the planner is told alike and that are no true label of the draw are one group.
+
+A context ends where what is drawn is another: an object that was not there, or is of another class; other objects
+that stand together; a place beside objects that is in another bin. Then it is that without outcomes again. So it is
+in terminal states, where nothing is drawn, and of true labels of which no track is known.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from verifier.base.arrays import Ints, Mask
+from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
+from verifier.perception.confusion.contexts import RIGHT, WRONG, Contexts
+from verifier.perception.confusion.matrices import ConfusionMatrices, Label, label_text
+from verifier.systems.channel import Channel
+from verifier.systems.distinct import distinct_rows
+from verifier.systems.exploration import Reached
+from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, MOST_STATES, Scene
+from verifier.systems.settings import InitialContext
+
+MOST_BRANCHES = 4096
+CONTEXT_OF = "context of "
+"""Before the name of a draw, for the number of its context."""
+_BLOCK = 2**20
+"""Branches that are followed at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Remembering:
+    """States with contexts, as `verifier.systems.skeleton` goes on with them.
+
+    Attributes:
+        state: (n,) the state without contexts that each is.
+        contexts: (n, draws) the context of each draw.
+        starts: (m,) the initial states.
+        following: (n, branches * outcomes) where each branch with each outcome of what the world draws leads.
+        channel: with branches for observations.
+        row: (n,) channel row.
+        names: of the draws.
+        weights: how frequent each initial state is among those of one state, as fractions; None where each counts.
+    """
+
+    state: Ints
+    contexts: Ints
+    starts: Ints
+    following: Ints
+    channel: Channel
+    row: Ints
+    names: tuple[str, ...]
+    weights: tuple[Fraction, ...] | None = None
+
+    @property
+    def valuations(self) -> dict[str, Ints]:
+        """Number of the context of each draw that remembers anything, by a name for it."""
+        return {
+            CONTEXT_OF + name: np.ascontiguousarray(column)
+            for name, column in zip(self.names, self.contexts.T, strict=True)
+        }
+
+
+def remembering(
+    matrices: ConfusionMatrices, reached: Reached, channel: Channel, row: Ints, ended: Mask, scene: Scene
+) -> Remembering:
+    """The states that can be reached, with what is remembered in them.
+
+    Args:
+        matrices: divided by context.
+        reached: the states without contexts.
+        channel: that of the matrices whatever the context.
+        row: (k,) its row for each state.
+        ended: (k,) the states in which nothing is drawn.
+        scene: for the initial contexts, the limits and the file of the model.
+
+    Raises:
+        LimitError: more than `MOST_BRANCHES` branches.
+        NoAnswerError: more states or memory than allowed.
+        UsageError: reports in another bin than the true one matter.
+    """
+    memory = matrices.memory
+    assert memory is not None
+    if channel.located is not None:
+        raise UsageError(
+            "with --memory reported distances are not supported: leave out localisation, or --memory none"
+        )
+    contexts = memory.contexts
+    branches = _Branches.of(channel, memory.followed)
+    width = len(branches.observation) * channel.outcome_count
+    limits = scene.options.limits
+    most = min(limits.states, MOST_STATES, limits.memory_bytes // (BYTES_PER_STATE + BYTES_PER_TRANSITION * width))
+    place = Place(scene.system.model.file)
+    walk = _Walk(contexts, branches, reached.following, row, ended, most, place)
+    nodes, first = walk.explored(reached.starts, scene.options.initial_context)
+    state, held = walk.parts(nodes)
+    after = np.searchsorted(nodes, walk.after(nodes).ravel()).reshape(len(nodes), -1)
+    pairs = np.concatenate([np.where(ended[state], 0, row[state])[:, None], held], axis=1)
+    number, sample = distinct_rows(pairs.T, max(len(channel.bins), contexts.count) + 1, len(pairs))
+    lifted = branches.channel.at(pairs[sample, 0])
+    lifted = replace(lifted, bins=lifted.bins * contexts.count + held[sample])
+    begun = np.searchsorted(nodes, first)
+    weights = None
+    if scene.options.initial_context == "counted":
+        weights = tuple(_share(matrices, lifted, -1 if ended[state[at]] else int(number[at])) for at in begun)
+    return Remembering(state, held, begun, after, lifted, number, branches.names, weights)
+
+
+def _share(matrices: ConfusionMatrices, channel: Channel, row: int) -> Fraction:
+    """How frequent the contexts of a channel row are, as counted in its bins; InputError where none was counted."""
+    memory, found = matrices.memory, Fraction(1)
+    assert memory is not None
+    for at, column in zip(channel.bins[row].tolist(), channel.columns[row].tolist(), strict=True) if row >= 0 else ():
+        if column >= 0 and memory.followed[column]:
+            low = at - at % memory.contexts.count
+            items = matrices.counts[low : low + memory.contexts.count, :, column].sum(axis=1)
+            if not items.any():
+                label, where = label_text(matrices.labels[column]), matrices.whole.bin_text(low // len(items))
+                raise InputError(f"--initial-context counted: no item of true label {label} in {where} is on a track")
+            found *= Fraction(int(items[at - low]), int(items.sum()))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Branches:
+    """A channel whose observations tell apart as what each draw was reported.
+
+    Attributes:
+        channel: the rows of the one without contexts, with branches for observations.
+        observation: (branches,) the observation of each.
+        right: (rows, draws, branches) whether the draw was right.
+        possible: (rows, branches) whether some matrix can make it.
+        who: (rows, draws) what each draw is of; 0 where it is of nothing that remembers.
+        names: of the draws.
+    """
+
+    channel: Channel
+    observation: Ints
+    right: Mask
+    possible: Mask
+    who: Ints
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, plain: Channel, remembers: Mask) -> _Branches:
+        """Those of a channel; LimitError where they are too many."""
+        draws = plain.columns.shape[1]
+        remembering = (plain.columns >= 0) & remembers[plain.columns]
+        assert plain.who is not None
+        who = np.where(remembering, plain.who + 1, 0)
+        tags = np.zeros((draws, len(plain.labels)), dtype=np.int64)
+        reports: dict[tuple[int, int, int], int] = {}
+        told = np.zeros_like(plain.told)
+        for draw in range(draws):
+            own = set(plain.columns[remembering[:, draw], draw].tolist())
+            groups: dict[tuple[object, ...], int] = {}
+            for label in range(len(plain.labels)):
+                told_as = plain.told[:, draw, label]
+                if own:
+                    key = (told_as.tobytes(), label if label in own else -1)
+                    tags[draw, label] = groups.setdefault(key, len(groups) + 1)
+                for report in np.unique(told_as).tolist():
+                    number = reports.setdefault((draw, int(tags[draw, label]), report), len(reports))
+                    told[told_as == report, draw, label] = number
+        found = _after_reports(plain, reports, draws)
+        then = np.full((len(found), len(reports)), -1, dtype=np.int64)
+        for (old, kept), at in found.items():
+            for (draw, tag, report), number in reports.items():
+                after = int(plain.then[old, report])
+                then[at, number] = found.get((after, (*kept[:draw], tag, *kept[draw + 1 :])), -1)
+        observation = np.array([old for old, _ in found], dtype=np.int64)
+        tagged = np.array([kept for _, kept in found], dtype=np.int64).reshape(len(found), draws)
+        expected = np.where(remembering, np.take_along_axis(tags.T, np.maximum(plain.columns, 0), axis=0), -1)
+        right = expected[:, :, None] == tagged.T[None]
+        names = _names(plain)
+        texts = tuple(plain.observations[old] | _told_facts(plain, names, tags, kept) for old, kept in found)
+        channel = replace(plain, observations=texts, told=told, then=then)
+        ones = np.ones((int(plain.bins.max(initial=0)) + 1, len(plain.labels), len(plain.labels)))
+        return cls(channel, observation, right, channel.told_weights(ones) > 0, who, names)
+
+
+def _after_reports(
+    plain: Channel, reports: Mapping[tuple[int, int, int], int], draws: int
+) -> dict[tuple[int, tuple[int, ...]], int]:
+    """Every branch and its number: an observation, and for each draw its group of labels, 0 before it is drawn."""
+    found: dict[tuple[int, tuple[int, ...]], int] = {(0, (0,) * draws): 0}
+    for draw in range(draws):
+        for old, kept in list(found):
+            for at, tag, report in reports:
+                after = int(plain.then[old, report])
+                if at == draw and after >= 0:
+                    found.setdefault((after, (*kept[:draw], tag, *kept[draw + 1 :])), len(found))
+        if len(found) > MOST_BRANCHES:
+            raise LimitError(
+                f"with memory a step has more than {MOST_BRANCHES} branches: combinations of what is reported of "
+                f"{draws} objects and places",
+                hint="place fewer objects, or ignore false positives; --memory none has fewer",
+            )
+    return found
+
+
+def _names(channel: Channel) -> tuple[str, ...]:
+    """A name for each draw, all different."""
+    found: list[str] = []
+    for draw, name in enumerate(channel.names):
+        columns = set(channel.columns[:, draw].tolist()) - {-1}
+        labels = {label_text(channel.labels[column]) for column in columns}
+        text = name or (labels.pop() if len(labels) == 1 else "object")
+        text = "place" if text == "empty" else text
+        numbered = (text if k == 1 else f"{text} {k}" for k in itertools.count(1))
+        found.append(next(each for each in numbered if each not in found))
+    return tuple(found)
+
+
+def _told_facts(channel: Channel, names: Sequence[str], tags: Ints, kept: Sequence[int]) -> Label:
+    """What each draw was reported as, as facts."""
+    facts = set()
+    for draw, tag in enumerate(kept):
+        if tag:
+            labels = [label_text(channel.labels[label]) for label in np.flatnonzero(tags[draw] == tag)]
+            facts.add(f"{names[draw]} reported as {' or '.join(labels)}")
+    return frozenset(facts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """Goes from state to state; a node is a state and the contexts of all draws in one number."""
+
+    contexts: Contexts
+    branches: _Branches
+    following: Ints
+    row: Ints
+    ended: Mask
+    most: int
+    place: Place
+
+    def __post_init__(self) -> None:
+        if len(self.ended) * float(self.contexts.count) ** self.draws >= 2**62:
+            raise self._too_many("more than 2^62")
+
+    @property
+    def draws(self) -> int:
+        """How many contexts a state has."""
+        return int(self.branches.who.shape[1])
+
+    def _too_many(self, how_many: str) -> NoAnswerError:
+        """Why there is no chain."""
+        size = f"{len(self.ended)} states x {self.contexts.count} contexts of each of {self.draws} objects and places"
+        return NoAnswerError(
+            f"with memory {self.contexts} there are {how_many} states ({size}); the limit is {self.most}",
+            self.place,
+            hint="a shorter --memory, or raise --max-states and --max-memory",
+        )
+
+    def parts(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """(n,) states and (n, draws) contexts."""
+        held, rest = np.empty((len(nodes), self.draws), dtype=np.int64), nodes
+        for draw in reversed(range(self.draws)):
+            rest, held[:, draw] = np.divmod(rest, self.contexts.count)
+        return rest, held
+
+    def nodes(self, state: Ints, held: Sequence[Ints]) -> Ints:
+        """The number of each node."""
+        found = state
+        for context in held:
+            found = found * self.contexts.count + context
+        return found
+
+    def who(self, state: Ints, draw: int) -> Ints:
+        """What a draw is of in each state; 0 for nothing that remembers."""
+        return np.where(self.ended[state], 0, self.branches.who[self.row[state], draw])
+
+    def after(self, nodes: Ints) -> Ints:
+        """(n, branches * outcomes) the next nodes."""
+        state, held = self.parts(nodes)
+        outcomes = self.branches.channel.outcome_count
+        led = self.following[state].reshape(len(nodes), -1, outcomes)[:, self.branches.observation]
+        row = np.where(self.ended[state], 0, self.row[state])
+        contexts = []
+        for draw in range(self.draws):
+            right = self.branches.right[row, draw].astype(np.int64)
+            context = self.contexts.update[held[:, draw, None], np.where(right, RIGHT, WRONG)][:, :, None]
+            now, then = self.who(state, draw)[:, None, None], self.who(led, draw)
+            contexts.append(np.where((then == now) & (then > 0), context, self.contexts.start))
+        found = self.nodes(led, contexts)
+        # What cannot be reported leads as the first that can.
+        can = self.branches.possible[row]
+        found = np.where(can[:, :, None], found, found[np.arange(len(nodes)), can.argmax(axis=1)][:, None])
+        found[self.ended[state]] = nodes[self.ended[state], None, None]
+        return found.reshape(len(nodes), -1)
+
+    def begun(self, starts: Ints, initial: InitialContext) -> Ints:
+        """The nodes of the initial states; several for each where nothing is known."""
+        named = {"start": [], "right": [RIGHT] * self.contexts.cap, "wrong": [WRONG] * self.contexts.cap}
+        every = range(self.contexts.count)
+        chosen = every if initial in ("worst", "counted") else [self.contexts.after(named[initial])]
+        found: list[int] = []
+        for state in starts.tolist():
+            who = [int(self.who(np.array([state]), draw)[0]) for draw in range(self.draws)]
+            choices = [chosen if each else [self.contexts.start] for each in who]
+            if len(found) + math.prod(map(len, choices)) > self.most:
+                raise self._too_many(f"more than {self.most}")
+            for held in itertools.product(*choices):
+                found.append(int(self.nodes(np.array(state), [np.array(each) for each in held])))
+        return np.array(found, dtype=np.int64)
+
+    def explored(self, starts: Ints, initial: InitialContext) -> tuple[Ints, Ints]:
+        """All nodes that are reached, increasing, and those of the initial states."""
+        first = self.begun(starts, initial)
+        known = np.zeros(0, dtype=np.int64)
+        fresh = np.unique(first)
+        while len(fresh):
+            known = np.union1d(known, fresh)
+            if len(known) > self.most:
+                raise self._too_many(f"more than {self.most}")
+            size = max(_BLOCK // len(self.branches.observation), 1)
+            blocks = (fresh[low : low + size] for low in range(0, len(fresh), size))
+            led = np.unique(np.concatenate([np.unique(self.after(block)) for block in blocks]))
+            fresh = np.setdiff1d(led, known, assume_unique=True)
+        return known, first

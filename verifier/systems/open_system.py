@@ -1,0 +1,204 @@
+"""A system without its planner: every state that some inputs lead to, and where all inputs lead.
+
+Several environments stand beside each other: whoever chooses the inputs sees the state and the reports, not the
+environment. So states, dynamics and ends must be the same in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.errors import LimitError, NoAnswerError, Place, UsageError, memory_text
+from verifier.language.expressions.syntax import Call, Name, Node
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.matrices import Label
+from verifier.systems.behaviour import input_choices
+from verifier.systems.exploration import Known, watch
+from verifier.systems.model import System
+from verifier.systems.model_parts import Planner, Rule
+from verifier.systems.scene import LARGEST_INPUT_COUNT, Scene, SkeletonOptions, set_scene
+from verifier.systems.space import Codes, StateSpace, successors, truth
+
+BYTES_PER_MOVE = 40
+"""Peak memory for each state and combination of inputs."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenSystem:
+    """See the module.
+
+    Attributes:
+        system: of any of the environments.
+        environments: their names.
+        valuations: variable -> (n,) int64 value in each state.
+        starts: (m,) int64 the initial states.
+        ended: (n,) bool, which states end the episode.
+        following: (n, choices) int64, where each combination of inputs leads; -1 where it is not admissible. States
+            that end the episode lead to themselves. Every other state has a choice.
+        observations: what can be reported.
+        scenes: of each environment.
+    """
+
+    system: System
+    environments: tuple[str, ...]
+    valuations: Mapping[str, Ints]
+    starts: Ints
+    ended: Mask
+    following: Ints
+    observations: tuple[Label, ...]
+    scenes: tuple[Scene, ...]
+
+    @property
+    def state_count(self) -> int:
+        """Number of states, n."""
+        return len(self.ended)
+
+    def reported(self, rates: Floats) -> Floats:
+        """(environments, n, observations) how likely each observation is in each state, for (bins, predicted, true)
+        rates; 0 in states that end the episode."""
+        found = np.zeros((len(self.scenes), self.state_count, len(self.observations)))
+        for of_environment, scene in zip(found, self.scenes, strict=True):
+            channel, row = scene.channel_at(self.valuations, self.ended)
+            where = [self.observations.index(each) for each in channel.observations]
+            of_environment[:, where] = channel.told_weights(rates)[row]
+            of_environment[self.ended] = 0
+        return found
+
+    def mask_of(self, condition: Node, environment: str) -> Mask:
+        """(n,) where a condition of a spec holds in an environment."""
+        system = next(each.system for each in self.scenes if each.environment == environment)
+        return np.array(truth(system.in_environment(condition, environment), self.valuations, self.state_count))
+
+
+def open_system(
+    systems: Mapping[str, System], matrices: ConfusionMatrices, options: SkeletonOptions = SkeletonOptions()
+) -> OpenSystem:
+    """What can be reached whatever is set.
+
+    The reports say what any planner of the model asks, and which classes are seen at all. Where some rule of the
+    model lets the state stay, that is a choice everywhere.
+
+    Args:
+        systems: environment -> the system there, with the same constants.
+        matrices: for bins and labels only.
+        options: as for `build_skeleton`.
+
+    Raises:
+        UsageError: the world moves by itself, the environments differ in how the state moves, or nothing is
+            admissible for long enough.
+        InputError: as `build_skeleton`.
+        NoAnswerError: more states or memory than the limits allow.
+    """
+    first = next(iter(systems.values()))
+    _refuse_what_moves(first)
+    for other in systems.values():
+        _refuse_other_motion(first, other)
+    asking = _asking_everything(first, matrices)
+    scenes = tuple(set_scene(each, asking, name, matrices, options) for name, each in systems.items())
+    if any(not np.array_equal(scene.starts, scenes[0].starts) for scene in scenes):
+        raise UsageError(f"{_NOT_TOLD}, and runs begin in different states there")
+    told = {observation for scene in scenes for observation in scene.observations}
+    observations = tuple(sorted(told, key=lambda label: (len(label), sorted(label))))
+    states, following = _reached(scenes[0])
+    valuations = scenes[0].space.valuations(states)
+    return OpenSystem(
+        first,
+        tuple(systems),
+        valuations,
+        np.searchsorted(states, scenes[0].starts),
+        scenes[0].ended(valuations, len(states)),
+        following,
+        observations,
+        scenes,
+    )
+
+
+_NOT_TOLD = "a planner that sees only reports does not know in which environment it is"
+
+
+def _refuse_what_moves(system: System) -> None:
+    hidden = [each.name for each in system.model.variables if each.hidden]
+    if hidden or system.model.world:
+        what = f"variable '{hidden[0]}' is hidden" if hidden else f"the world moves '{system.model.world[0].name}'"
+        raise UsageError(f"the best possible planner is known for worlds that stand still, and {what}")
+
+
+def _refuse_other_motion(first: System, other: System) -> None:
+    for what in ("variables", "inputs", "dynamics", "admissible", "initial", "terminal"):
+        if getattr(first, what) != getattr(other, what):
+            raise UsageError(f"{_NOT_TOLD}, and '{what}' differs there: name one of them (--env NAME)")
+
+
+def _asking_everything(system: System, matrices: ConfusionMatrices) -> Planner:
+    """A planner that asks what any planner of the model asks, of every frame, and about every class."""
+    nodes: list[Node] = [Call("sees", (Name(name),)) for name in sorted(matrices.classes)]
+    for planner in system.planners.values():
+        nodes += [*planner.nodes, *(tracker.of for tracker in planner.trackers)]
+    return Planner("any", "rules", tuple(Rule(node, {}) for node in nodes), reading="all")
+
+
+def _choices(system: System) -> list[Mapping[str, int] | None]:
+    """Every combination of inputs; None for staying, where some rule of the model allows that."""
+    count = StateSpace(system.inputs).size
+    if count > LARGEST_INPUT_COUNT:
+        message = (
+            f"a planner may choose among {count} combinations of inputs; at most {LARGEST_INPUT_COUNT} are tried"
+        )
+        raise LimitError(message, Place(system.model.file), hint="narrow the ranges of the inputs")
+    rules = (rule for planner in system.planners.values() for rule in (*planner.rules, *planner.commands))
+    stays: list[Mapping[str, int] | None] = [None] if any(rule.inputs is None for rule in rules) else []
+    return [*input_choices(system, "lowest"), *stays]
+
+
+def _reached(scene: Scene) -> tuple[Codes, Ints]:
+    """The codes of all states that some inputs lead to, increasing, and `following`."""
+    system, space, choices = scene.system, scene.space, _choices(scene.system)
+    known, fresh, depth = Known(), np.unique(scene.starts), 0
+    blocks: list[tuple[Codes, Codes]] = []
+    while len(fresh):
+        known.add(fresh)
+        watch(scene, known, depth, len(fresh))
+        _refuse_memory(scene, known.count * len(choices))
+        following = np.repeat(fresh[:, None], len(choices), axis=1)
+        values = space.valuations(fresh)
+        going = np.flatnonzero(~scene.ended(values, len(fresh)))
+        there = {name: value[going] for name, value in values.items()}
+        for number, inputs in enumerate(choices):
+            if inputs is not None:
+                following[going, number] = successors(system, space, there, inputs, len(going))
+        blocks.append((fresh, following))
+        met = np.unique(following)
+        fresh, depth = known.unknown_among(met[met != space.nowhere]), depth + 1
+    states = np.concatenate([states for states, _ in blocks])
+    order = np.argsort(states)
+    led = np.concatenate([following for _, following in blocks])[order].ravel()
+    states = states[order]
+    numbers = np.where(led == space.nowhere, -1, np.searchsorted(states, led)).reshape(len(states), -1)
+    return states, _without_dead_ends(numbers, np.searchsorted(states, scene.starts))
+
+
+def _without_dead_ends(following: Ints, starts: Ints) -> Ints:
+    """Without the choices that lead to where, sooner or later, nothing is admissible."""
+    while True:
+        dead = np.append((following < 0).all(axis=1), True)  # the last one answers for -1
+        closed = np.where(dead[following], -1, following)
+        if np.array_equal(closed, following):
+            break
+        following = closed
+    if dead[starts].any():
+        raise UsageError("from some initial state every choice of inputs ends where none is admissible")
+    return following
+
+
+def _refuse_memory(scene: Scene, moves: int) -> None:
+    needed, limit = moves * BYTES_PER_MOVE, scene.options.limits.memory_bytes
+    if needed > limit:
+        raise NoAnswerError(
+            f"what all inputs lead to needs about {memory_text(needed)}; the limit is {memory_text(limit)}",
+            Place(scene.system.model.file),
+            hint="narrow the ranges of the inputs, or raise --max-memory",
+        )
