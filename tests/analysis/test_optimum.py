@@ -116,7 +116,7 @@ def against_strategies(rng, formula, most):
 
 def test_no_strategy_beats_them_and_one_attains_them():
     cases = REMEMBERED
-    open_ = [against_strategies(np.random.default_rng([k, 8]), formula, 65) for k, formula in enumerate(cases)]
+    open_ = [against_strategies(np.random.default_rng([k, 8]), formula, 17) for k, formula in enumerate(cases)]
     assert sum(open_) >= len(cases) / 2
 
 
@@ -165,7 +165,7 @@ def vertex_process(world, region):
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_bounds_with_the_world_are_those_of_all_vertices(formula, storm):
     sharp = 0
-    for seed in range(2):
+    for seed in range(1):
         rng = np.random.default_rng([seed, 10])
         world, node = Deciding(rng), parse_formula(formula)
         for greatest in (False, True):
