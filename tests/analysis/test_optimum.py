@@ -59,7 +59,7 @@ def against_storm(rng, storm, formula):
 
 
 def test_optima_are_those_of_storm(storm):
-    cases = [(formula, seed) for formula in FORMULAS for seed in range(4)]
+    cases = [(formula, seed) for formula in FORMULAS for seed in range(2)]
     open_ = [against_storm(np.random.default_rng([seed, 7]), storm, formula) > 0 for formula, seed in cases]
     assert sum(open_) >= len(cases) / 3
 
@@ -76,7 +76,7 @@ def gaining(rng, world, greatest):
 
 def test_optimal_gains_are_those_of_storm(storm):
     finite = 0
-    for seed in range(40):
+    for seed in range(24):
         rng = np.random.default_rng([seed, 15])
         world, rates, greatest = Deciding(rng), rates_of(rng), bool(seed % 2)
         optimum, gains = gaining(rng, world, greatest)
@@ -89,7 +89,7 @@ def test_optimal_gains_are_those_of_storm(storm):
         drawn = optimum.probabilities(np.stack([rates, rates_of(rng)])).probability
         assert drawn[0] == pytest.approx(told.value, rel=1e-9, abs=1e-9)
         finite += int((np.isfinite(told.value) & (told.value > 0)).sum())
-    assert finite >= 10
+    assert finite >= 6
 
 
 def against_strategies(rng, formula, most):
@@ -116,13 +116,13 @@ def against_strategies(rng, formula, most):
 
 def test_no_strategy_beats_them_and_one_attains_them():
     cases = REMEMBERED
-    open_ = [against_strategies(np.random.default_rng([k, 8]), formula, 65) for k, formula in enumerate(cases)]
+    open_ = [against_strategies(np.random.default_rng([k, 8]), formula, 17) for k, formula in enumerate(cases)]
     assert sum(open_) >= len(cases) / 2
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_what_the_world_does_gives_the_optimum_again(formula):
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng([seed, 14])
         world, node, rates = Deciding(rng), parse_formula(formula), rates_of(rng)
         for greatest in (False, True):
@@ -165,7 +165,7 @@ def vertex_process(world, region):
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_bounds_with_the_world_are_those_of_all_vertices(formula, storm):
     sharp = 0
-    for seed in range(2):
+    for seed in range(1):
         rng = np.random.default_rng([seed, 10])
         world, node = Deciding(rng), parse_formula(formula)
         for greatest in (False, True):

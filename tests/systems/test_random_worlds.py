@@ -7,9 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from verifier.chains.filled import markov_chain
+from verifier.base.arrays import rows_of
+from verifier.chains.filled import decision_process, markov_chain
 from verifier.perception.confusion import read_confusion
 from verifier.systems import exploration
+from verifier.systems.decisions import build_decisions
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton
 
@@ -159,6 +161,72 @@ def test_random_worlds_that_draw(reference, tmp_path):
 def test_random_worlds_that_draw_explored_step_by_step(reference, tmp_path, monkeypatch):
     monkeypatch.setattr(exploration, "_all_at_once", lambda scene: None)
     assert sum(check(reference, tmp_path, seed, draws=True) for seed in range(100, 105)) >= 4
+
+
+def deciding(rng):
+    """A model whose world decides one input among those that are admissible, and the end of an interval."""
+    admissible = rng.choice(["true", "walk <= 1 | x < 2", "walk != 1 | y < 2", "walk + v <= 3"])
+    ends = rng.choice(["[0.1, 0.4]", "[0, 0.5]", '["0.1 * v", "0.5"]', "[0.25, 0.25]", "[0, 1]"])
+    moved = rng.choice(["(y + walk) % 4", "ite(gust = 1, 0, min(y + walk, 3))"])
+    v = rng.choice(["u", "ite(gust = 1, max(u - 1, 0), u)"])
+    rules = [
+        f'{{ when = "sees({rng.choice(CLASSES)}) & ({condition(rng)})", set = {{ u = {rng.randrange(3)} }} }}'
+        for _ in range(2)
+    ]
+    _, document = world(rng, True)
+    lines = [
+        f'initial = "{FIRST[1]}"',
+        'terminal = "x >= 6"',
+        "[variables]",
+        'x = { range = [0, 9], next = "min(x + v, 9)" }',
+        f'v = {{ range = [0, 2], next = "{v}", hidden = false }}',
+        f'y = {{ range = [0, 3], next = "{moved}" }}',
+        "[world]",
+        f'walk = {{ range = [0, 2], admissible = "{admissible}" }}',
+        f'gust = {{ range = [0, 1], probability = {{ 1 = {ends}, 0 = "rest" }} }}',
+        "[inputs]",
+        'u = { range = [0, 2], default = "min(v + 1, 2)" }',
+        "[environments]",
+        f"here = [{obj(rng, 'a', True)}]",
+        "[planners.p]",
+        f"rules = [{', '.join(rules)}]",
+    ]
+    return "\n".join(lines), document
+
+
+def check_choices(reference, folder, seed):
+    """Whether some state has several choices; the choices of every state are those of the reference."""
+    model, document = deciding(random.Random(seed))
+    (folder / "model.toml").write_text(model)
+    (folder / "cm.json").write_text(json.dumps(document))
+    slow = reference.Model(folder, "here", "p")
+    places = [(x, v, y) for x, v in PLACES for y in range(4)]
+    conditions = [reference.compiled(f"x = {x} & v = {v} & y = {y}") for x, v, y in places]
+    rows, _, truths, _ = slow.explore(FIRST[1], conditions)
+    place = [places[truth.index(True)] for truth in truths]
+    expected = {
+        place[k]: {frozenset((place[t], p) for t, p in row.items() if p) for row in own} for k, own in enumerate(rows)
+    }
+    matrices = read_confusion(folder / "cm.json").matrices
+    system = read_model(folder / "model.toml").inside("here").instantiate()
+    built = build_decisions(system, system.planners["p"], "here", matrices)
+    process = decision_process(built, matrices.counts, {}, exact=True)
+    mine = list(zip(*(process.valuations[name].tolist() for name in "xvy"), strict=True))
+    found = {where: set() for where in mine}
+    for choice, state in enumerate(rows_of(process.choice_starts).tolist()):
+        ends = range(*process.indptr[choice : choice + 2])
+        found[mine[state]].add(frozenset((mine[process.indices[k]], process.fractions[k]) for k in ends))
+    assert found == expected, f"seed {seed}:\n{model}"
+    return any(len(choices) > 1 for choices in found.values())
+
+
+def test_random_worlds_that_decide(reference, tmp_path):
+    assert sum(check_choices(reference, tmp_path, seed) for seed in range(8)) >= 6
+
+
+@pytest.mark.slow
+def test_many_random_worlds_that_decide(reference, tmp_path):
+    assert sum(check_choices(reference, tmp_path, seed) for seed in range(1000, 2000)) >= 700
 
 
 @pytest.mark.slow

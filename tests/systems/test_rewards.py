@@ -346,3 +346,33 @@ def test_the_definition_in_plain_python(files):
         waiting = gained(rows, [1 - q, Fraction(0), Fraction(0)], {2})[0]
         assert found["waiting", environment] == waiting
         assert reaching(rows, {2})[0] == 1
+
+
+def test_a_reward_reads_what_the_world_draws(files):
+    # Each step slips with 1/5 where x < 2, and then costs 3, else what go says; slips are drawn apart from reports.
+    drawing = MODEL.replace(
+        "[inputs]",
+        '[world]\nslip = { range = [0, 1], probability = { 1 = "ite(x < 2, 0.2, 0)", 0 = "rest" } }\n\n[inputs]',
+    ).replace("[rewards]", '[rewards]\ncost = "ite(slip = 1, 3, go)"')
+    run = verify_spec(
+        *files('model "model.toml"\ncost: R{cost} = ? [ F ended ]\nfirst: R{cost} = ? [ C<=1 ]', drawing), EXACT
+    )
+    found = numbers(run)
+    # In x = 0 a step costs 3/5 + 4/5 * 2 q with q = 1/4 (9/10), 1/q times; in x = 2 it costs 1 surely.
+    for environment, q in (("ped", Fraction(1, 4)), ("nobody", Fraction(9, 10))):
+        step = Fraction(3, 5) + Fraction(4, 5) * 2 * q
+        assert found["first", environment] == step
+        assert found["cost", environment] == step / q + 1
+    drawn = verify_spec(*files(model=drawing, spec='model "model.toml"\ncost: R{cost} = ? [ F ended ]'), DRAWN)
+    for point in drawn.requirements[0].points:
+        low, high = point.uncertainty.interval.lower, point.uncertainty.interval.upper
+        assert low < float(found["cost", point.environment]) < high
+
+
+def test_a_planner_from_a_table_gains_what_the_same_rules_gain(files, tmp_path):
+    text = "x,sees(ped),->,go\n0..1,true,,0\n2..3,*,,1\n0..1,false,,2\n"
+    (tmp_path / "rules.csv").write_text(text)
+    written = MODEL[: MODEL.index("rules = [")] + 'kind = "table"\nfile = "rules.csv"\n'
+    spec = "\n".join(line for line in SPEC.splitlines() if not line.startswith("never"))
+    by_rules, by_table = (numbers(verify_spec(*files(spec, model), EXACT)) for model in (MODEL, written))
+    assert by_rules == by_table

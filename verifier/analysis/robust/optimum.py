@@ -29,6 +29,7 @@ from verifier.analysis.robust.policy import make_nodes
 from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.step import UncertainStep
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, rows_of
+from verifier.base.cache import Cache
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.batch import BatchResult
 from verifier.checking.graphs import ranges
@@ -41,7 +42,8 @@ from verifier.systems.strategies import StrategySkeleton
 MOST_ROUNDS = 1000
 _NOISE = 2.0**-42
 """A choice is better if it gains more than this share of what it gives: less could be rounding."""
-_NUMBERS_AT_ONCE = 2**22
+_NUMBERS_AT_ONCE = 2**23
+_MOST_QUESTIONS = 4
 _EFFORT = 10
 """An optimum takes about so many times what a probability does."""
 
@@ -101,8 +103,9 @@ class Optimum(Objective):
             policy = self._best(target, values[alike[:1]], begun)[0][1]
             for low in range(0, len(alike), size):
                 at = alike[low : low + size]
-                for rows, own in self._best(target, values[at], policy):
-                    parts.append((at[rows], self._told(self._solved(target, own, values[at[rows]]))))
+                parts += [
+                    (at[rows], self._told(solution)) for rows, _, solution in self._best(target, values[at], policy)
+                ]
         arrays = {each.name: np.empty((len(values), len(self.product.start))) for each in fields(BatchResult)}
         for rows, part in parts:
             for name, array in arrays.items():
@@ -223,26 +226,31 @@ class Optimum(Objective):
         inside = found.of >= 0
         return _Goal(found, inside & (won & ~assumed)[found.of], inside & won[found.of])
 
-    def _best(self, target: Mask, values: Floats, policy: Ints) -> list[tuple[Ints, Ints]]:
-        """Policies that are best for (M, entries) values: for each the rows that it is best for, and the alternative
-        that each product state chooses."""
+    def _best(self, target: Mask, values: Floats, policy: Ints) -> list[tuple[Ints, Ints, Solution]]:
+        """Policies that are best for (M, entries) values: for each the rows that it is best for, the alternative that
+        each product state chooses, and what that gives for these rows."""
         pending = [(np.arange(len(values)), policy)]
-        found: list[tuple[Ints, Ints]] = []
+        found: list[tuple[Ints, Ints, Solution]] = []
         for _ in range(MOST_ROUNDS * len(values)):
             if not pending:
                 return found
             rows, own = pending.pop()
-            better = self._improved(target, own, values[rows])
+            better, solution = self._improved(target, own, values[rows])
             same = (better == own).all(axis=1)
             if same.any():
-                found.append((rows[same], own))
-            others, kind = np.unique(better[~same], axis=0, return_inverse=True)
-            pending += [(rows[~same][kind.ravel() == k], other) for k, other in enumerate(others)]
+                part = {each.name: getattr(solution, each.name)[same] for each in fields(solution)}
+                found.append((rows[same], own, Solution(**part)))
+            others: dict[bytes, list[int]] = {}
+            for place in np.flatnonzero(~same).tolist():
+                others.setdefault(better[place].tobytes(), []).append(place)
+            pending += [(rows[places], better[places[0]]) for places in others.values()]
         raise EngineError(f"no best policy was found in {MOST_ROUNDS} rounds")
 
-    def _improved(self, target: Mask, policy: Ints, values: Floats) -> Ints:
-        """(M, p) a better alternative for each product state where there is one, else that of the policy."""
-        reached = self._solved(target, policy, values).value
+    def _improved(self, target: Mask, policy: Ints, values: Floats) -> tuple[Ints, Solution]:
+        """(M, p) a better alternative for each product state where there is one, else that of the policy; and what
+        the policy gives."""
+        solution = self._solved(target, policy, values)
+        reached = solution.value
         worth = self._worth(values, reached)
         choose = np.maximum if self.wants_more else np.minimum
         most = choose.reduceat(worth, self.first[:-1], axis=1)
@@ -256,7 +264,7 @@ class Optimum(Objective):
         is_best = worth == most[:, self.owner]
         place = np.where(is_best, np.arange(len(self.owner)), len(self.owner))
         result[matrix, state] = np.minimum.reduceat(place, self.first[:-1], axis=1)[matrix, state]
-        return result
+        return result, solution
 
     def _worth(self, values: Floats, reached: Floats) -> Floats:
         """(M, r) what each alternative is worth if its states are worth (M, p)."""
@@ -270,11 +278,17 @@ class Optimum(Objective):
 
     def _solved(self, target: Mask, policy: Ints, values: Floats, value_error: float = ROUNDOFF) -> Solution:
         """The probability of reaching the target from each product state under a policy, (M, p)."""
-        everywhere = self._everywhere
         kept = policy[self.owner[self.behind]] == self.behind
         kept &= values[0, self.skeleton.entry[self.product.edge]] > 0  # all values have the same transitions
-        plan = towards(everywhere, kept, target).plan(accepting=True, exact_one=True, matrices=len(values))
+        question = self._questions.kept(
+            (kept.tobytes(), target.tobytes()), lambda: towards(self._everywhere, kept, target)
+        )
+        plan = question.plan(accepting=True, exact_one=True, matrices=len(values))
         return solve(plan, values, self.skeleton.entry, stochastic=True, value_error=value_error)
+
+    @cached_property
+    def _questions(self) -> Cache:
+        return Cache(_MOST_QUESTIONS)
 
     @cached_property
     def _everywhere(self) -> Product:
