@@ -286,8 +286,8 @@ def test_filled_contexts_are_named(systems, tmp_path):
     case = systems[1]
     files = files_of(tmp_path, case["model"], without(case, 0, 0, "wrong*2"), case["environment"], ["F stopped"])
     told = verify_spec(*files, replace(EXACT, memory="run:3")).remarks
-    assert any("true label ped in bin [0, 8) m, wrong*2, from wrong*1" in each for each in told)
-    with pytest.raises(InputError, match=r"no items with true label ped in bin \[0, 8\) m, wrong\*2"):
+    assert any("true label ped in bin [0, 8) m, after wrong*2, from wrong*1" in each for each in told)
+    with pytest.raises(InputError, match=r"no items with true label ped in bin \[0, 8\) m, after wrong\*2"):
         verify_spec(*files, replace(EXACT, memory="run:3", empty_contexts="error"))
 
 
@@ -339,7 +339,7 @@ def test_what_is_about_memory_needs_one(systems, tmp_path):
         verify_spec(spec, matrices, replace(EXACT, memory="run:3"))
 
 
-@pytest.mark.parametrize("verb", ["explain", "require", "compare", "evidence build"])
+@pytest.mark.parametrize("verb", ["require", "compare", "evidence build"])
 def test_other_verbs_refuse_memory_by_name(verb, systems, tmp_path, capsys):
     case = systems[1]
     spec, matrices = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
@@ -494,3 +494,30 @@ def test_data_that_show_longer_misses_refuse_shorter_ones(tmp_path):
             run(rows, persist=3, **option)
     with pytest.raises(UsageError, match="--assume-persistence belongs to --persist"):
         run(rows, assume_persistence=True)
+
+
+def test_explanations_name_the_context_of_each_miss(systems, tmp_path, capsys):
+    rows = {"start": [1, 3], "right*1": [1, 9], "wrong*1": [6, 4], "wrong*2": [9, 1]}
+    model, written = LATCH.replace("30", "3"), tracked_document(rows, Contexts("run", 2))
+    spec, matrices = files_of(tmp_path, model, written, "ped", ["F seen = 1"])
+    asked = ["explain", str(spec), "--cm", str(matrices), "--memory", "run:2", "--point-only"]
+    assert main(asked) == 0
+    told = capsys.readouterr().out
+    for context in ("at start", "after wrong*1", "after wrong*2"):
+        assert f"ped in [10, 20) m, {context} reported as empty" in told
+    # Missed at first (1/4), once more (6/10), and a third time (9/10): the only way to fail.
+    assert "The formula fails with probability 0.135." in told
+    assert "after wrong*2 is there, and no ped is reported (probability 0.9)" in told
+    assert "P would be 1" in told
+    assert main([*asked, "--initial-context", "counted"]) == 2
+    assert "verify explain follows runs from one context" in capsys.readouterr().err
+    assert main([*asked[:4], "--persist", "4", "--assume-persistence"]) == 2
+    assert "verify explain knows memoryless detectors only so far" in capsys.readouterr().err
+
+
+def test_explanations_of_several_objects_with_memory_are_refused(systems, tmp_path, capsys):
+    case = systems[4]
+    spec, matrices = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
+    asked = ["explain", str(spec), "--cm", str(matrices), "--memory", "run:1", "--point-only"]
+    assert main(asked) == 6
+    assert "a detector with memory tells reports of several objects and places apart" in capsys.readouterr().err

@@ -36,6 +36,7 @@ from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, MOST_S
 from verifier.systems.settings import InitialContext
 
 MOST_BRANCHES = 4096
+REPORTED_AS = " reported as "
 CONTEXT_OF = "context of "
 """Before the name of a draw, for the number of its context."""
 _BLOCK = 2**20
@@ -232,8 +233,13 @@ def _told_facts(channel: Channel, names: Sequence[str], tags: Ints, kept: Sequen
     for draw, tag in enumerate(kept):
         if tag:
             labels = [label_text(channel.labels[label]) for label in np.flatnonzero(tags[draw] == tag)]
-            facts.add(f"{names[draw]} reported as {' or '.join(labels)}")
+            facts.add(f"{names[draw]}{REPORTED_AS}{' or '.join(labels)}")
     return frozenset(facts)
+
+
+def told_to_planner(observation: Label) -> Label:
+    """What of an observation the planner is told, without as what each draw was reported."""
+    return frozenset(fact for fact in observation if REPORTED_AS not in fact)
 
 
 @dataclass(frozen=True, eq=False)
