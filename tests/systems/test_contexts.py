@@ -180,8 +180,9 @@ def test_objects_of_a_bin_remember_as_long_as_they_stand_together(contexts, tmp_
     environment = '{ class = "ped", distance_m = "t >= 2 ? 15 : 5" }, { class = "obs", distance_m = 15 }'
     environment = environment.replace('"t >= 2 ? 15 : 5"', '"5 + 5 * t"')
     apart, together = [("ped", 0, PED), ("obs", 1, OBS)], [("both", 1, BOTH)]
-    found, _ = ends(tmp_path, environment, written, {})
+    found, skeleton = ends(tmp_path, environment, written, {})
     assert found == expected_ends([apart, together, together], columns, contexts)
+    assert skeleton.forgets
 
 
 @pytest.mark.parametrize("contexts", KINDS, ids=str)
@@ -193,8 +194,9 @@ def test_false_positives_remember_at_their_place(contexts, tmp_path):
     # Beside an object the place is the bin: what was remembered in another one is forgotten.
     environment = '{ class = "ped", distance_m = "5 + 5 * t" }'
     beside = [[("ped", int(t > 0), PED), (f"bin {int(t > 0)}", int(t > 0), NOTHING)] for t in range(3)]
-    found, _ = ends(tmp_path, environment, written, {"false_positives": "background"})
+    found, skeleton = ends(tmp_path, environment, written, {"false_positives": "background"})
     assert found == expected_ends(beside, columns, contexts)
+    assert skeleton.forgets
 
 
 def test_an_object_that_was_not_there_begins_again(tmp_path):
@@ -222,6 +224,7 @@ def test_a_class_without_tracks_has_no_memory(tmp_path):
     found, skeleton = ends(tmp_path, environment, written, {})
     assert found == expected_ends([[("ped", 0, PED), ("obs", 1, OBS)]] * 3, columns, contexts)
     assert not skeleton.valuations["context of obs"].any()
+    assert not skeleton.forgets
 
 
 def test_the_worst_context_is_among_the_initial_states(systems, tmp_path):
