@@ -524,3 +524,38 @@ def test_explanations_of_several_objects_with_memory_are_refused(systems, tmp_pa
     asked = ["explain", str(spec), "--cm", str(matrices), "--memory", "run:1", "--point-only"]
     assert main(asked) == 6
     assert "a detector with memory tells reports of several objects and places apart" in capsys.readouterr().err
+
+
+TRACKED = """
+initial = "t = 0 & seen = 0"
+terminal = "t = 20"
+[variables]
+t = { range = [0, 20], next = "t + 1" }
+seen = { range = [0, 1], next = "max(seen, note)" }
+[inputs]
+note = { range = [0, 1] }
+[environments]
+ped = [{ class = "ped", distance_m = 15 }]
+[planners.driver]
+trackers = { walker = { of = "sees(ped)", confirm = CONFIRM, delete = [1, 1] } }
+rules = [{ when = "confirmed(walker)", set = { note = 1 } }, { when = "true", set = { note = 0 } }]
+"""
+UNCONFIRMED = {
+    # M of N: not confirmed within 20 frames under last:1 and run:5, computed elsewhere from the same counts
+    (3, 5): (0.0334, 0.1200),
+}
+
+
+@pytest.mark.parametrize("confirm", UNCONFIRMED, ids=str)
+def test_trackers_read_reports_with_memory(confirm, shared, tmp_path):
+    path = shared / "oracles/memory/kitti_contexts.json"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    counted = json.loads(path.read_text())["detectors"]["rrc"]["ped"]["models"]["run:5 gaps=break"][1]
+    rows = {name.replace("hit", "right").replace("miss", "wrong"): row for name, row in counted.items()}
+    written = tracked_document(rows, Contexts("run", 5))
+    files = files_of(tmp_path, TRACKED.replace("CONFIRM", str(list(confirm))), written, "ped", ["G seen = 0"])
+    for memory, expected in zip(("last:1", "run:5"), UNCONFIRMED[confirm], strict=True):
+        options = RunOptions(memory=memory, initial_context="counted", confidence=None)
+        (point,) = verify_spec(*files, options).requirements[0].points
+        assert abs(point.probability - expected) <= 5e-5
