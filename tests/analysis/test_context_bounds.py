@@ -46,7 +46,7 @@ def bounds(case, region):
     ]
 
 
-@pytest.mark.parametrize("name", ["approach_run3", "two_run1", "ghost_run2"])
+@pytest.mark.parametrize("name", ["two_run1", "ghost_run2"])
 def test_no_matrix_of_the_region_goes_beyond(name, systems, tmp_path):
     case = studied(tmp_path, systems[name], "{kind}:{cap}".format(**systems[name]["contexts"]))
     region = case.study.data.region(case.skeleton)
@@ -71,7 +71,7 @@ def test_no_matrix_of_the_region_goes_beyond(name, systems, tmp_path):
         assert found.upper[0] - found.lower[0] < 1
 
 
-@pytest.mark.parametrize("name", ["approach_run3", "two_run1"])
+@pytest.mark.parametrize("name", ["two_run1"])
 def test_without_contexts_the_union_of_their_boxes_encloses_them(name, systems, tmp_path):
     system = systems[name]
     divided = studied(tmp_path, system, "{kind}:{cap}".format(**system["contexts"]))

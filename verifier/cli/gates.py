@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from verifier.analysis.channel_test import detector_text
 from verifier.base.errors import UsageError
 from verifier.base.files import read_json
 from verifier.checking.process import StormProcess
@@ -28,8 +29,7 @@ PAIRED = (
 SAME = "worst probabilities, both verified here; the matrices are the same, so every drop is 0 in every draw"
 POINTS = "worst probabilities, both verified here, without draws"
 CONTRADICTED = (
-    "; both are those of a memoryless detector, which the data contradict: neither a drop nor its absence is shown "
-    "of the system"
+    "; both are those of {}, which the data contradict: neither a drop nor its absence is shown of the system"
 )
 RECORDED = "worst probabilities found here and those that the baseline records; no draws, for it has no matrices"
 
@@ -79,9 +79,19 @@ def asked_gates(arguments: RunSettings) -> Asked:
         )
     options = arguments.options
     drawn = options.confidence is not None and options.decimals is None and options.mix is None
-    if chance is not None and not drawn:
-        raise UsageError("--drop-from probability takes draws: leave out --point-only, --round-transitions and --mix")
-    return Asked(least, drop, arguments.baseline, recorded, chance)
+    found = Asked(least, drop, arguments.baseline, recorded, chance)
+    if not drawn:
+        _refuse_draws(found)
+    return found
+
+
+def _refuse_draws(asked: Asked) -> None:
+    """Refuse a rule that takes draws where there are none; UsageError."""
+    if asked.least_chance is not None:
+        raise UsageError(
+            "--drop-from probability takes draws: leave out --point-only, --round-transitions and --mix, and name "
+            "--memory none where the run has memory"
+        )
 
 
 def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: StormProcess) -> Gates | None:
@@ -99,18 +109,21 @@ def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: Sto
         baseline, compared = asked.recorded, RECORDED
         gate = gate_of_run(baseline, asked.max_drop, result, options.selection)
     else:
+        if options.persist is None:  # the memory of the run, whatever the earlier data support
+            options = replace(options, memory=result.settings.memory or "none")
         inputs = read_inputs(arguments.spec, asked.baseline, options)
         baseline = _verified_baseline(inputs, options, storm)
         if _matrices_of(result) == inputs.confusion.sha256:
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), SAME
             gate = replace(gate, drop_from=rule_text(asked.least_chance))
-        elif options.confidence is None or options.decimals is not None or options.mix is not None:
+        elif options.confidence is None or options.decimals is not None or options.mix is not None or inputs.contexts:
+            _refuse_draws(asked)
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), POINTS
         else:
             names = dict.fromkeys(each.name for each in result.requirements if each.is_plain)
-            gate, compared = _paired(asked, baseline, arguments, names), PAIRED
+            gate, compared = _paired(asked, baseline, replace(arguments, options=options), names), PAIRED
     if result.channel.test == "contradicted":
-        compared += CONTRADICTED
+        compared += CONTRADICTED.format(detector_text(result.channel.contexts))
     known = {(requirement, planner) for _, requirement, _, planner in baseline.worst}
     new = [each for each in result.requirements if each.is_plain and (each.name, each.planner) not in known]
     added = tuple(NewRequirement(each.name, each.planner) for each in new)

@@ -371,6 +371,11 @@ def start_remarks(case: Case) -> Iterator[str]:
             "initial states are told apart by what the detector remembers there, by number: "
             f"{', '.join(f'{number} {name}' for number, name in enumerate(memory.contexts.names))}"
         )
+    if case.states.forgets:
+        yield (
+            f"{case}: what the detector remembers begins again where others stand together, a place beside objects "
+            "is another, or an object is of another class"
+        )
     if case.states.terminal[case.states.starts].all():
         yield f"{case}: every initial state is terminal; the episode is over at once"
     if case.won is not None and not case.won.all():

@@ -36,6 +36,7 @@ from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, MOST_S
 from verifier.systems.settings import InitialContext
 
 MOST_BRANCHES = 4096
+REPORTED_AS = " reported as "
 CONTEXT_OF = "context of "
 """Before the name of a draw, for the number of its context."""
 _BLOCK = 2**20
@@ -54,6 +55,7 @@ class Remembering:
         channel: with branches for observations.
         row: (n,) channel row.
         names: of the draws.
+        forgets: whether what is remembered may begin again although something is still drawn.
         weights: how frequent each initial state is among those of one state, as fractions; None where each counts.
     """
 
@@ -64,6 +66,7 @@ class Remembering:
     channel: Channel
     row: Ints
     names: tuple[str, ...]
+    forgets: bool
     weights: tuple[Fraction, ...] | None = None
 
     @property
@@ -117,7 +120,8 @@ def remembering(
     weights = None
     if scene.options.initial_context == "counted":
         weights = tuple(_share(matrices, lifted, -1 if ended[state[at]] else int(number[at])) for at in begun)
-    return Remembering(state, held, begun, after, lifted, number, branches.names, weights)
+    forgets = walk.forgets(nodes)
+    return Remembering(state, held, begun, after, lifted, number, branches.names, forgets, weights)
 
 
 def _share(matrices: ConfusionMatrices, channel: Channel, row: int) -> Fraction:
@@ -231,8 +235,13 @@ def _told_facts(channel: Channel, names: Sequence[str], tags: Ints, kept: Sequen
     for draw, tag in enumerate(kept):
         if tag:
             labels = [label_text(channel.labels[label]) for label in np.flatnonzero(tags[draw] == tag)]
-            facts.add(f"{names[draw]} reported as {' or '.join(labels)}")
+            facts.add(f"{names[draw]}{REPORTED_AS}{' or '.join(labels)}")
     return frozenset(facts)
+
+
+def told_to_planner(observation: Label) -> Label:
+    """What of an observation the planner is told, without as what each draw was reported."""
+    return frozenset(fact for fact in observation if REPORTED_AS not in fact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,6 +310,16 @@ class _Walk:
         found = np.where(can[:, :, None], found, found[np.arange(len(nodes)), can.argmax(axis=1)][:, None])
         found[self.ended[state]] = nodes[self.ended[state], None, None]
         return found.reshape(len(nodes), -1)
+
+    def forgets(self, nodes: Ints) -> bool:
+        """Whether a draw of some node is of something else in a state that can follow."""
+        state = np.unique(self.parts(nodes)[0])
+        state = state[~self.ended[state]]
+        led = self.following[state].reshape(len(state), -1, self.branches.channel.outcome_count)
+        led = led[:, self.branches.observation]
+        can = self.branches.possible[self.row[state]][:, :, None]
+        pairs = ((self.who(state, draw)[:, None, None], self.who(led, draw)) for draw in range(self.draws))
+        return any(bool((can & (now > 0) & (then > 0) & (now != then)).any()) for now, then in pairs)
 
     def begun(self, starts: Ints, initial: InitialContext) -> Ints:
         """The nodes of the initial states; several for each where nothing is known."""

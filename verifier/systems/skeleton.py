@@ -67,6 +67,7 @@ class Skeleton:
         entry_observations: (entries - 1, observations) bool, the observations it sums over.
         start_weights: how frequent each initial state is among those that differ in contexts only; None where each of
             them counts for itself.
+        forgets: whether a detector with memory begins again where others stand together, or a place is another.
         table: SHA-256 of what a planner from elsewhere does: where each observation leads in each state.
     """
 
@@ -84,6 +85,7 @@ class Skeleton:
     entry_observations: Mask
     table: str = ""
     start_weights: tuple[Fraction, ...] | None = None
+    forgets: bool = False
 
     @property
     def state_count(self) -> int:
@@ -178,6 +180,7 @@ def build_skeleton(
     channel, row_of_state = scene.channel_at(valuations, ended)
     table = digest_of(scene, valuations, reached.following) if planner.is_foreign else ""
     following, starts, memory, weights = reached.following, reached.starts, reached.memory, None
+    forgets = False
     if matrices.memory is not None:
         if system.model.frames > 1:
             raise UsageError(
@@ -187,7 +190,7 @@ def build_skeleton(
         found = remembering(matrices, reached, channel, row_of_state, ended, scene)
         valuations = {name: value[found.state] for name, value in valuations.items()} | found.valuations
         following, starts, memory, ended = found.following, found.starts, memory[found.state], ended[found.state]
-        channel, row_of_state, weights = found.channel, found.row, found.weights
+        channel, row_of_state, weights, forgets = found.channel, found.row, found.weights, found.forgets
     return Skeleton(
         system,
         environment,
@@ -199,6 +202,7 @@ def build_skeleton(
         *merged_transitions(following, row_of_state, ended),
         table=table,
         start_weights=weights,
+        forgets=forgets,
     )
 
 

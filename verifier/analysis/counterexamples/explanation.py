@@ -44,6 +44,7 @@ from verifier.analysis.settings import ExplainSettings
 from verifier.base.arrays import Floats
 from verifier.checking.requirements import AbstractFormula
 from verifier.perception.confusion.matrices import Label
+from verifier.systems.contexts import told_to_planner
 
 DEFAULT_SETTINGS = ExplainSettings()
 
@@ -239,7 +240,7 @@ def explain(
             max_states=max_states,
         )
     return Explanation(
-        frozenset().union(*objective.skeleton.channel.observations),
+        told_to_planner(frozenset().union(*objective.skeleton.channel.observations)),
         satisfying,
         total,
         error,
@@ -363,5 +364,8 @@ def _seen(
     drawn = zip(channel.columns[row].tolist(), channel.bins[row].tolist(), strict=True)
     there = tuple((channel.labels[column], bin_) for column, bin_ in drawn if column >= 0)
     chance = np.where(told, rows[row], 0).reshape(len(channel.observations), -1).sum(axis=1).tolist()
-    reported = tuple((each, own) for each, own in zip(channel.observations, chance, strict=True) if own > 0)
-    return there, reported, bool(skeleton.depends_on_reports[entry])
+    reported: dict[Label, float] = {}
+    for each, own in zip(map(told_to_planner, channel.observations), chance, strict=True):
+        if own > 0:
+            reported[each] = reported.get(each, 0.0) + own
+    return there, tuple(reported.items()), bool(skeleton.depends_on_reports[entry])

@@ -199,7 +199,9 @@ class ConfusionMatrices:
         first, *rest = np.unravel_index(index, self.shape)
         low, high = self.edges_m[first], self.edges_m[first + 1]
         further = [f"{each.name} {each.bin_text(int(at))}" for each, at in zip(self.variables, rest, strict=False)]
-        further += [] if self.memory is None else [self.memory.contexts.names[int(rest[-1])]]
+        if self.memory is not None:
+            context = self.memory.contexts.names[int(rest[-1])]
+            further.append("at start" if context == "start" else f"after {context}")
         return ", ".join([f"[{low:g}, {high:g}) m" if np.isfinite(high) else f"[{low:g}, inf) m", *further])
 
     def without_empty_columns(self, policy: str = "error") -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

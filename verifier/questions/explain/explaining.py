@@ -109,7 +109,7 @@ def explained(
         raise UsageError("what a probability depends on is not computed for rounded transitions")
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
-    options.refuse_memory("verify explain")
+    _refuse_memory(options, traced)
     if settings.with_map:  # before anything is computed
         map_variables([each.name for each in study.inputs.model.variables], settings.variables)
     if run is None:
@@ -151,6 +151,16 @@ def explained(
         bins=tuple(study.matrices.bin_text(index) for index in range(study.matrices.bin_count)),
         explanations=tuple(told),
     )
+
+
+def _refuse_memory(options: RunOptions, traced: Traced | None) -> None:
+    """Refuse what is not known of detectors with memory; UsageError."""
+    if options.initial_context == "counted":
+        raise UsageError("--initial-context counted: verify explain follows runs from one context: name another")
+    if options.dependence_free or options.persist is not None:
+        options.refuse_memory("verify explain")
+    if options.remembers and traced is not None:
+        raise UsageError("--record names frames by bin, and with --memory causes are by context: leave out one")
 
 
 def _explain_worst(
