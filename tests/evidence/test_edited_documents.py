@@ -52,7 +52,8 @@ FREE = {
     r"|/answers/\*/floor/(checked|rest|semantics|proven|floors/\*)"
     r"|/answers/\*/(measured|at_value|perfect)/(exact|basis|draws.*)|/requirement.*|/engines.*",
     "compare": r"/specs.*|/engines.*|/gate.*",
-    "collision": r"/codes/(reason|trust|area)/.*|/policies/\*/detectors/\*/(intervals/\*.*|trust.*|images_near.*|pairs|images|.*_m)",
+    "collision": r"/codes/(reason|trust|area)/.*"
+    r"|/policies/\*/detectors/\*/(intervals/\*.*|trust.*|images_near.*|pairs|images|.*_m)",
     "robroc": r"/metrics/\*/curves/\*",
     "curves": r"/curves.*",
     "rate": r"/requirement|/event|/condition|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds(/\*)?"
