@@ -377,3 +377,153 @@ def test_a_target_on_the_very_probability_is_met_exactly():
     with StormProcess() as storm:
         found = ruled(storm, settings=EngineSettings(), target=Fraction(1, 3))
     assert (found.lower[0], found.upper[0]) == doubles_around(Fraction(1, 3))
+
+
+def both(*, exact=False, defect=0.0, ask=None, on_product=None, exact_chain=None):
+    """Who holds the engines together, around a chain whose rows have two transitions."""
+    chain = SimpleNamespace(rounding_defect=defect, initial=[0], indptr=np.array([0, 2, 4]))
+    settings = SimpleNamespace(exact=exact, memory_bytes=2**30)
+    return two_engines.TwoEngines(
+        SimpleNamespace(chain=chain, settings=settings, ask=ask, on_product=on_product), exact_chain
+    )
+
+
+def asked_about(second, *, direct=False, product=None, window=None):
+    clock = SimpleNamespace(left_s=None)
+    return SimpleNamespace(
+        batch=second,
+        direct=direct,
+        product=product,
+        task=SimpleNamespace(window=window, formula=FORMULA, clock=clock),
+    )
+
+
+EXACT_HALF = storm_answer(0.5, fractions=(Fraction(1, 2),))
+
+
+@pytest.mark.parametrize(
+    ("answer", "direct", "defect", "expected"),
+    [
+        (storm_answer(0.5), False, 0.0, AGREEMENT),
+        (storm_answer(0.5), True, 0.0, AGREEMENT * 0.5),  # a factorisation has no absolute error
+        (EXACT_HALF, False, 0.0, AGREEMENT * 0.5 + 2.0**-49 + 2.0**-40),
+        (EXACT_HALF, False, 0.5, AGREEMENT),  # the fractions of rounded rows are no true ones
+    ],
+)
+def test_what_the_engines_may_differ_by(answer, direct, defect, expected):
+    found = asked_about(batch(0.25, 0.5, representation=2.0**-40), direct=direct)
+    assert both(defect=defect)._tolerance(found, answer) == [expected]
+
+
+def test_what_rounding_may_lose():
+    found = asked_about(batch(0.25, 0.5, steps=2.0**20))
+    assert both()._lost(found)[0] == 12 * 2.0**-33
+    assert both()._lost(asked_about(found.batch, direct=True))[0] == 12 * 2.0**-33 * two_engines._FACTORISATION_LOSS
+    for held in (both(exact=True), both(defect=0.5), both(exact=True, defect=0.5)):
+        assert held._lost(found)[0] == 0
+
+
+def test_what_is_disputed():
+    found, held = asked_about(batch(0.0, 0.0)), both()
+    assert not held._disputed(found, storm_answer(AGREEMENT))
+    assert held._disputed(found, storm_answer(math.nextafter(AGREEMENT, 1)))
+    assert not held._disputed(found, storm_answer(0.25), lost=0.25)
+    two = asked_about(several(batch(0.0, 0.0), batch(0.25, 0.5)))
+    both_right = CheckedValues(array(0.0, 0.375), None, None, None, "Storm 0")
+    one_wrong = CheckedValues(array(0.0, 0.75), None, None, None, "Storm 0")
+    assert not held._disputed(two, both_right)
+    assert held._disputed(two, one_wrong)
+
+
+def test_storm_contradicts_itself_where_two_numbers_do_not_add_up_to_1():
+    def held(other, defect=0.0):
+        return both(ask=lambda found, text: CheckedValues(other, None, None, None, "Storm 0"), defect=defect)
+
+    found = asked_about(batch(0.25, 0.25))
+    assert not held(array(0.75 + 1e-10))._contradicts_itself(found, storm_answer(0.25))
+    for off in (2e-9, -2e-9):
+        assert held(array(0.75 + off))._contradicts_itself(found, storm_answer(0.25))
+        assert not held(array(0.75 + off), defect=1e-8)._contradicts_itself(found, storm_answer(0.25))
+    answers = CheckedValues(array(0.25, 0.5), None, None, None, "Storm 0")
+    assert held(array(0.75, 0.25))._contradicts_itself(found, answers)
+    assert not held(array(0.5))._contradicts_itself(asked_about(found.batch, window=object()), storm_answer(0.25))
+
+    def overdue(found, text):
+        raise OVERDUE
+
+    assert not both(ask=overdue)._contradicts_itself(found, storm_answer(0.25))
+
+
+def test_bounds_are_asked_for_where_there_are_none_and_a_product():
+    better, plain = storm_answer(0.5, 0.375, 0.625), storm_answer(0.5)
+    held = both(on_product=lambda found: better)
+    assert held._bounds(asked_about(batch(0.25, 0.75), product=object()), plain) is better
+    given = storm_answer(0.5, 0.25, 0.75)
+    assert held._bounds(asked_about(batch(0.25, 0.75), product=object()), given) is given
+    assert held._bounds(asked_about(batch(0.25, 0.75), product=object(), direct=True), plain) is plain
+    assert held._bounds(asked_about(batch(0.25, 0.75)), plain) is plain
+
+
+@pytest.mark.parametrize(
+    ("states", "arguments", "tried"),
+    [
+        (two_engines.EXACT_STATES, {}, True),
+        (two_engines.EXACT_STATES + 1, {}, False),
+        (None, {}, False),
+        (5, {"exact": True}, False),
+        (5, {"defect": 0.5}, False),
+        (5, {"exact_chain": None}, False),
+    ],
+)
+def test_exact_arithmetic_is_tried_where_it_can_help(states, arguments, tried):
+    class TriedError(Exception):
+        pass
+
+    def chain():
+        raise TriedError
+
+    held = both(**{"exact_chain": chain, **arguments})
+    held.asking.limits = lambda task: contextlib.nullcontext()
+    found = asked_about(batch(0.25, 0.5), product=None if states is None else SimpleNamespace(state_count=states))
+    found.task.clock = SimpleNamespace(left_s=1.0, spend=lambda seconds: None)
+    with pytest.MonkeyPatch.context() as patched:
+        clocks = []
+        patched.setattr(two_engines, "Clock", lambda left: clocks.append(left) or SimpleNamespace(spent_s=0.0))
+        patched.setattr(two_engines, "replace", lambda value, **changes: value)
+        if tried:
+            with pytest.raises(TriedError):
+                held._exactly(found)
+            assert clocks == [1.0]  # what is left, and at most EXACT_S
+        else:
+            assert held._exactly(found) is None
+
+
+def test_a_wide_enclosure_of_one_of_several_states_is_settled_exactly():
+    chain, exactly = ring(Fraction(1, 10))
+    started = replace(chain, initial=np.array([0, 2]))
+    third = CheckedValues(array(1 / 3, 1.0), None, None, None, "Storm 0")
+    exact = CheckedValues(array(1 / 3, 1.0), None, None, (Fraction(1, 3), Fraction(1)), "Storm 0 (exact)")
+    storm = Substitute({(False, False): third, (True, False): exact})
+    (found,) = check_formulas(
+        started, [FORMULA], storm, value_error=1e-8, exact_chain=lambda: replace(exactly(), initial=started.initial)
+    )
+    assert (True, False) in storm.asked_for
+    assert (found.lower[0], found.upper[0]) == doubles_around(Fraction(1, 3))
+    assert (found.lower[1], found.upper[1]) == (1.0, 1.0)
+
+
+def test_a_product_that_is_right_does_not_excuse_a_wrong_answer():
+    """Only where Storm contradicts itself does its value on the product of the other engine count."""
+    chain, _ = ring(Fraction(1, 10))
+
+    class RightOnProducts(Opposite):
+        def check(self, asked, texts, **options):
+            right = storm_answer(float(Fraction(1, 3)), 0.333, 0.334)
+            return (
+                [right] * len(texts)
+                if len(asked.indptr) != len(chain.indptr)
+                else super().check(asked, texts, **options)
+            )
+
+    with pytest.raises(EngineError, match=r"Storm 0 says 0\.3334"):
+        ruled(RightOnProducts({(False, False): storm_answer(0.3334, 0.3333, 0.3335)}))

@@ -127,6 +127,31 @@ def test_a_given_result_is_put_in_validated_and_not_vouched_for(built, tmp_path,
     assert not (tmp_path / "c").exists()
 
 
+def test_a_given_rate_is_computed_again_beside_its_run_and_says_so_without(tmp_path, capsys):
+    spec, matrices = map(str, write_inputs(tmp_path))
+    run, rate, forged = (str(tmp_path / f"{name}.json") for name in ("run", "rate", "forged"))
+    assert main(["run", spec, "--cm", matrices, "--draws", "20", "--output", run]) in (0, 1, 3)
+    words = ["--requirement", "stops", "--exposure", "1/h", "--output", rate]
+    assert main(["evidence", "rate", run, *words]) in (0, 1, 3)
+    content = json.loads((tmp_path / "rate.json").read_text())
+    content["terms"][0]["worst_scenario"] += " and another"  # of which nothing else in the document speaks
+    (tmp_path / "forged.json").write_text(json.dumps(summed(content)))
+    build = ["evidence", "build", spec, "--cm", matrices, "--point-only", "--requirement", "stops"]
+    for given, alone in (([forged], True), ([rate, run], False)):
+        bundle = tmp_path / f"b{len(list(tmp_path.iterdir()))}"
+        named = [word for each in given for word in ("--with", each)]
+        assert main([*build, *named, "-o", str(bundle)]) == 0
+        report = check_bundle(bundle)
+        assert report.sound
+        said = [each for each in report.unchecked if "were not computed again" in each]
+        assert len(said) == alone
+        assert all(each.startswith("inputs/given/forged.json: ") for each in said)
+    capsys.readouterr()
+    assert main([*build, "--with", forged, "--with", run, "-o", str(tmp_path / "no")]) == 4
+    assert "/terms/0/worst_scenario: expected" in capsys.readouterr().err
+    assert not (tmp_path / "no").exists()
+
+
 def test_a_faulty_context_is_refused_before_anything_is_computed_or_written(tmp_path, capsys):
     spec, matrices = write_inputs(tmp_path)
     build = ["evidence", "build", str(spec), "--cm", str(matrices), "-o", str(tmp_path / "b")]

@@ -48,9 +48,12 @@ FREE = {
     "run": r"/requirements/\*|/requirements/\*/target.*",
     "sweep": r"/requirements/\*|/requirements/\*/target.*",
     "explain": r"/explanations.*|/engines.*",
-    "require": r"/answers.*|/requirement.*|/engines.*",
+    "require": r"/answers/\*(/(constants|gaps|curve|others|draws).*|/cells/\*(/bin|/label|/measured.*)?)?"
+    r"|/answers/\*/floor/(checked|rest|semantics|proven|floors/\*)"
+    r"|/answers/\*/(measured|at_value|perfect)/(exact|basis|draws.*)|/requirement.*|/engines.*",
     "compare": r"/specs.*|/engines.*|/gate.*",
-    "collision": r"/policies/\*/detectors/\*/(intervals/\*.*|trust.*|images_near.*|pairs|images|.*_m)",
+    "collision": r"/codes/(reason|trust|area)/.*"
+    r"|/policies/\*/detectors/\*/(intervals/\*.*|trust.*|images_near.*|pairs|images|.*_m)",
     "robroc": r"/metrics/\*/curves/\*",
     "curves": r"/curves.*",
     "rate": r"/requirement|/event|/condition|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds(/\*)?"

@@ -30,6 +30,8 @@ from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
 from verifier.evidence.bundle.system import files_named, unpacked_inputs
 from verifier.evidence.bundle.writing import check_target, write_bundle
 from verifier.evidence.consistency import check_document
+from verifier.evidence.following.rates import against_its_run
+from verifier.evidence.measured import refuse_misfits
 from verifier.language.specs import read_spec
 from verifier.study.case import Study
 from verifier.study.options import RunOptions, clock_of
@@ -239,8 +241,10 @@ def _copied(
     files = {path: read_text(file)[1] for path, file in found.items()}
     if spec.sha256 != digest_of(files[request.spec]):
         raise InputError("changed while it was read", Place(str(sources.spec)))
-    for path in given:
-        check_document(document_of(files[path], str(found[path])), str(found[path]))
+    results = [document_of(files[path], str(found[path])) for path in given]
+    for path, each in zip(given, results, strict=True):
+        check_document(each, str(found[path]))
+        refuse_misfits(each, against_its_run(each, results))
     about = input_words(request)
     return request, {REQUEST_FILE: request.json_text().encode(), **files}, about, found
 
