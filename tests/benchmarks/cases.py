@@ -440,7 +440,66 @@ def planner_table() -> Measured:
     return Measured(*times, peak_mib(), f"{len(cases)} rows, {found[0].state_count} states")
 
 
+DECIDING = """
+initial = "x = 0 & y = 0 & hit = 0"
+terminal = "x = 330 | hit = 1"
+[variables]
+x = { range = [0, 330], next = "min(x + go, 330)" }
+y = { range = [0, 310], next = "max(min(y + push, 310), 0)" }
+hit = { range = [0, 1], next = "ite(y > 150 & x > 324 & go = 2, 1, 0)" }
+[world]
+push = { range = [-1, 1], admissible = "push >= 0 | y > 0" }
+[inputs]
+go = { range = [1, 2] }
+[environments]
+ped = [{ class = "ped", distance_m = "ite(y % 2 = 0, 5, 15)" }]
+[planners.p]
+rules = [{ when = "sees(ped)", set = { go = 1 } }, { set = { go = 2 } }]
+"""
+
+
+def deciding_world() -> Measured:
+    """The least probability of an LTL formula on a decision process of 10^5 states, against Storm on the same."""
+    from verifier.analysis.robust.optimum import build_optimum
+    from verifier.base.arrays import ROUNDOFF
+    from verifier.chains.filled import decision_process
+    from verifier.checking.process import StormProcess
+    from verifier.language.expressions import Source, parse_expression
+    from verifier.language.ltl import parse_formula
+    from verifier.systems.decisions import build_decisions
+
+    counts = np.array([[[7, 1], [3, 9]], [[4, 2], [6, 8]]], dtype=np.int64)
+    matrices = ConfusionMatrices("class", (frozenset({"ped"}), frozenset()), np.array([0.0, 10, 20]), counts)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "model.toml").write_text(DECIDING)
+        system = read_model(Path(folder) / "model.toml").instantiate()
+    choices = build_decisions(system, system.planners["p"], "ped", matrices)
+    names = {"high": "y > 100", "low": "y = 0", "hit": "hit = 1"}
+    conditions = {name: parse_expression(text, Source(text)) for name, text in names.items()}
+    formula = parse_formula("(G !hit) & ((F high) -> ((!high) U (low & F high)))")
+    labels = {name: choices.choices.mask_of(node) for name, node in conditions.items()}
+    process = decision_process(choices, counts, labels)
+    error = ROUNDOFF * choices.choices.channel.rounding_steps
+    found: list[float] = []
+
+    def ours() -> None:
+        optimum = build_optimum(choices, formula, conditions, 10**7, False)
+        found.append(float(optimum.bracket(rates(counts), error).value[0]))
+
+    with StormProcess() as storm:
+        storm.storm_version()
+
+        def peer() -> None:
+            found.append(float(storm.check(process, [to_storm(formula)], operator="Pmin=?")[0].value[0]))
+
+        times = alternately(3, ours, peer)
+    if max(found) - min(found) > 1e-6:
+        raise ValueError(f"the engines differ: {min(found)} to {max(found)}")
+    return Measured(*times, peak_mib(), f"{process.state_count} states, Pmin {found[0]:.6g}")
+
+
 CASES: dict[str, Callable[[], Measured]] = {
+    "deciding_world": deciding_world,
     "planner_table": planner_table,
     "whole_process": whole_process,
     "figure": figure,

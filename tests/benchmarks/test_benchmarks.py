@@ -51,6 +51,7 @@ BENCHMARKS = [
     Benchmark("many_matrices_feedback", "(e) 10,000 matrices", "as many Storm calls", ratio=50, speedup=True),
     Benchmark("long_corridor", "batch engine, 90,909 cells", "one check by Storm"),
     Benchmark("random_walk", "batch engine, one component", "one check by Storm", speedup=True),
+    Benchmark("deciding_world", "LTL where the world decides", "Storm", ratio=5),
     Benchmark("planner_table", "a planner of 5,856 rows", "pandas reading and joining them", seconds=2, ratio=30),
     Benchmark("texts", "DRN and PRISM of 10^5 states", "writing the bytes"),
     Benchmark("images_and_a_sort", "image detections to counts", "a lexsort of them", ratio=6, file=DETECTIONS),

@@ -23,6 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from verifier.analysis.objective import Objective, by_observation, product_of
+from verifier.analysis.robust.first_policy import first_policy
 from verifier.analysis.robust.graph import Components, decided_components
 from verifier.analysis.robust.policy import make_nodes
 from verifier.analysis.robust.solve import greatest_reach
@@ -119,7 +120,11 @@ class Optimum(Objective):
             raise NoAnswerError(
                 "whether the world can meet what remains of the formula by staying somewhere is not known"
             )
-        return goal.sure, self.first[:-1]
+        return goal.sure, self._first_policy(goal.sure, values)
+
+    def _first_policy(self, target: Mask, values: Floats) -> Ints:
+        weights = values[self.skeleton.entry[self.product.edge]]
+        return first_policy(self.first, self.behind, self.product.indices, weights, target)
 
     def is_undecided(self, rates: Floats) -> bool:
         """As `Objective.is_undecided`: whether what staying in some end component means is not known."""
@@ -137,12 +142,13 @@ class Optimum(Objective):
         """
         values = self.skeleton.entry_values(rates)
         goal = self._goal(values)
-        policy = self._best(goal.sure, values[None])[0][1]
+        policy = self._best(goal.sure, values[None], self._first_policy(goal.sure, values))[0][1]
         inner = self._solved(goal.sure, policy, values[None], value_error)
         outer = greatest_reach(
             self.fixed_step(values, value_error),
             make_nodes(self.fixed_step(values), goal.components.of),
             goal.possible,
+            guide=inner.value[0],
         ).value[self.product.start]
         start = self.product.start
         value, off = (each[0, start] for each in (inner.value, inner.error + inner.representation))
@@ -158,7 +164,8 @@ class Optimum(Objective):
             return self
         values = self.skeleton.entry_values(rates)
         goal = self._goal(values)
-        return self._keeping(self._taken(goal, self._best(goal.sure, values[None])[0][1], values))
+        policy = self._best(goal.sure, values[None], self._first_policy(goal.sure, values))[0][1]
+        return self._keeping(self._taken(goal, policy, values))
 
     def _taken(self, goal: _Goal, policy: Ints, values: Floats) -> Mask:
         """(r,) the alternatives that the world takes: those of the policy, and where it has won those that stay, as
@@ -216,10 +223,10 @@ class Optimum(Objective):
         inside = found.of >= 0
         return _Goal(found, inside & (won & ~assumed)[found.of], inside & won[found.of])
 
-    def _best(self, target: Mask, values: Floats, policy: Ints | None = None) -> list[tuple[Ints, Ints]]:
+    def _best(self, target: Mask, values: Floats, policy: Ints) -> list[tuple[Ints, Ints]]:
         """Policies that are best for (M, entries) values: for each the rows that it is best for, and the alternative
         that each product state chooses."""
-        pending = [(np.arange(len(values)), self.first[:-1] if policy is None else policy)]
+        pending = [(np.arange(len(values)), policy)]
         found: list[tuple[Ints, Ints]] = []
         for _ in range(MOST_ROUNDS * len(values)):
             if not pending:

@@ -102,9 +102,9 @@ class PolicySearch:
         self._place[self._owners] = np.arange(len(self._owners))
         self._row = self._place[nodes.of[self.open]]
         self._weights = np.where(self._jumps, step.inner_weights(self._rows), 0)
+        self._leaving = np.ones(len(self.open), dtype=bool)
         if guide is not None:
             self._follow(guide)
-        self._leaving = np.ones(len(self.open), dtype=bool)
         self._capped = np.zeros(len(self._owners), dtype=bool)
         self._equations: tuple[csc_array[Any], Floats] | None = None  # of the present policy, once they are made
         self._solver: SuperLU | None = None
@@ -114,9 +114,11 @@ class PolicySearch:
         """Begin with the best choices for other values, where they leave a node that is a single state."""
         at, rows = self.open, self._rows
         gained = np.where(self._jumps, guide[self._behind] - guide[at, None], 0)
-        weights = np.where(self._jumps, self._step.weights(self._step.greatest(gained, rows)[1], rows), 0)
-        taken = (weights.sum(axis=1) > 0) & ~self._nodes.component[at]
+        gain, masses = self._step.greatest(gained, rows)
+        weights = np.where(self._jumps, self._step.weights(masses, rows), 0)
+        taken = np.flatnonzero((weights.sum(axis=1) > 0) & ~self._nodes.component[at])
         self._weights[taken] = weights[taken]
+        self._leave_by(taken[np.argsort(gain[taken], kind="stable")])
 
     def optimum(self, known: Floats, cost: Floats, roughly: bool = False) -> Floats:
         """(p,) the solution of equation (1) of `robust_solve`, nearly.
@@ -267,16 +269,20 @@ class PolicySearch:
         if len(better) == 0:
             return False
         # Of the rows of a node, the one with the greatest gain for each time that the node is left.
-        chosen = better[np.argsort(gain[better] / out[better], kind="stable")]
-        best_of = np.full(len(self._owners), -1, dtype=np.int64)
-        best_of[row[chosen]] = chosen
-        switched = best_of[best_of >= 0]
-        self._leaving[best_of[row] >= 0] = False
-        self._leaving[switched] = True
+        switched = self._leave_by(better[np.argsort(gain[better] / out[better], kind="stable")])
         self._weights[switched] = weights[switched]
         self._switched += len(switched)
         self._equations = None
         return True
+
+    def _leave_by(self, chosen: Ints) -> Ints:
+        """Leave nodes by these rows only, by the last one of a node; which those are."""
+        best_of = np.full(len(self._owners), -1, dtype=np.int64)
+        best_of[self._row[chosen]] = chosen
+        switched = best_of[best_of >= 0]
+        self._leaving[best_of[self._row] >= 0] = False
+        self._leaving[switched] = True
+        return switched
 
 
 def _still_to_do(before: float, excess: float) -> float:
