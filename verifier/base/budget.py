@@ -21,8 +21,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-import numpy as np
-
 try:
     import resource
 except ImportError:  # not on every system
@@ -151,6 +149,7 @@ def _fill_buffers() -> None:
 
     OpenBLAS does not fail where it gets none: it asks again for ever, and no signal reaches Python.
     """
+    import numpy as np
     from scipy.linalg.blas import dgemm, dtrsv
 
     square = np.eye(400)
