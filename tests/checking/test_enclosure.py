@@ -16,11 +16,11 @@ from small_chains import chain_of
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking import enclosure, two_engines
 from verifier.checking.batch import BatchResult
-from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around, intersection, outwards
+from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around, holds, intersection, outwards
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import check_formulas
 from verifier.checking.settings import EngineSettings
-from verifier.checking.values import CheckedValues, NoProbabilityError, TwoEngineValues
+from verifier.checking.values import CheckedValues, NoProbabilityError
 from verifier.language.ltl import parse_formula
 
 FORMULA = parse_formula("F a")
@@ -359,17 +359,15 @@ def test_rows_that_do_not_sum_to_1_have_bounds_around_both_engines():
 
 def test_of_several_initial_states_each_can_be_undecided():
     third, quarter = Fraction(1, 3), 0.25
-    values = TwoEngineValues(
-        array(quarter, 1 / 3), array(quarter, 0.3), array(quarter, 0.4), None, array(quarter, 1 / 3), "Storm 0"
-    )
-    assert two_engines._undecided(values, third)
-    assert not two_engines._undecided(values, None)
+    values = array(quarter, 0.3), array(quarter, 0.4)
+    assert holds(*values, third)
+    assert not holds(*values, None)
     # A point without width is decided even where it is the target itself.
-    assert not two_engines._undecided(values, Fraction(1, 4))
+    assert not holds(*values, Fraction(1, 4))
     for end in (0.3, 0.4):
-        assert two_engines._undecided(values, Fraction(end))
+        assert holds(*values, Fraction(end))
     for beyond in (math.nextafter(0.3, 0), math.nextafter(0.4, 1)):
-        assert not two_engines._undecided(values, Fraction(beyond))
+        assert not holds(*values, Fraction(beyond))
 
 
 def test_a_target_on_the_very_probability_is_met_exactly():

@@ -26,6 +26,7 @@ from small_bundles import MATRICES, MODEL, SPEC, write_inputs
 from small_logs import HAND
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.checksums import with_checksums
 from verifier.base.errors import ExitCode, UsageError
 from verifier.cli import main
 from verifier.closedloop.logfiles import write_logs
@@ -235,7 +236,8 @@ def readers_of_results():
         raw = (report_documents.folder() / f"{name}.json").read_bytes()
         yield f"report {name}", target({"r.json": raw}, "report r.json -o out/r.md")
     yield "report matrices", target({"r.json": json.dumps(MATRICES)}, "report r.json -o out/r.html")
-    result = {"r.json": json.dumps(whole(on_grid(every_verdict()))), "case.toml": CONTEXT}
+    summed = with_checksums(json.dumps(whole(on_grid(every_verdict())), indent=2))
+    result = {"r.json": summed, "case.toml": CONTEXT}
     rate = "evidence rate r.json --requirement stops -o out/rate.json"
     yield "rate", target(result, f"{rate} --exposure 12/h", ["r.json"])
     yield "context", target(result, f"{rate} --context case.toml", ["case.toml"], 2)

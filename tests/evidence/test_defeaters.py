@@ -423,8 +423,6 @@ def test_remarks_are_recognised_as_the_program_writes_them():
     """The words by which remarks are recognised stand in the parts that write them."""
     for words, file in (
         (about_verdicts.LESS_INDEPENDENT, "checking/two_engines.py"),
-        (about_verdicts.ALONE, "checking/two_engines.py"),
-        (about_verdicts.STORM_ALONE, "checking/two_engines.py"),
         (about_verdicts.UNCONFIRMED, "study/provenance.py"),
         (about_settings.NO_ALARMS, "study/provenance.py"),
         (about_settings.ASSUMED, "study/provenance.py"),

@@ -22,7 +22,7 @@ from verifier.checking.enclosure import AGREEMENT, doubles_around
 from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.storm import GAINS
 from verifier.checking.two_engines import EXACT_S, EXACT_STATES, ONE_ENGINE_WIDTH, WIDTH
-from verifier.checking.values import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues
+from verifier.checking.values import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues, alone
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import Node, Operation, children
 from verifier.language.ltl import to_storm
@@ -209,8 +209,7 @@ class _Asking:
         wide = (bracket.upper - bracket.lower)[self._finite]
         if self._exact or np.any(~(wide <= ONE_ENGINE_WIDTH * np.maximum(bracket.value[self._finite], 1))):
             raise failure
-        reason = failure.message if isinstance(failure, NoAnswerError) else str(failure)
-        remark = f"{ONE_ENGINE}: {reason}. Reported are the second engine's value and its proven bounds"
+        remark = alone(failure, "are the second engine's value and its proven bounds")
         value, lower, upper = bracket.value, bracket.lower, bracket.upper
         return TwoEngineValues(value, lower, upper, None, value, "second engine", remark)
 

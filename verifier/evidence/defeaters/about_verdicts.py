@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from verifier.base.words import bounds_text, counted, name_text, probability_text
+from verifier.checking.values import ONE_ENGINE
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.defeaters.values import Claim, Doubt, claimed, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
@@ -12,8 +13,6 @@ from verifier.study.points import Point
 from verifier.telling.grounds import needed_text, reason_text, told_verdict, vacuity_text
 
 LESS_INDEPENDENT = "the two are less independent here"
-ALONE = "Reported are the batch engine's value and its proven bounds"
-STORM_ALONE = "alone answers, within the limits of time and memory"
 UNCONFIRMED = "is Storm's alone, not confirmed"
 """How the remarks of a run end that say so."""
 
@@ -100,7 +99,7 @@ def one_engine(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     for claim, _ in claimed(run, documents):
         for remark in run.result.remarks:
             about = remark.startswith(f"{claim.requirement}: ")
-            if about and remark.endswith((LESS_INDEPENDENT, ALONE, STORM_ALONE, UNCONFIRMED)):
+            if about and (f"{ONE_ENGINE}: " in remark or remark.endswith((LESS_INDEPENDENT, UNCONFIRMED))):
                 yield from doubt(
                     "one_engine",
                     name_text(remark, 600),
