@@ -39,7 +39,6 @@ from verifier.study.collection import (
     with_plans,
 )
 from verifier.study.expecting import answers_of
-from verifier.study.free import free_bounds
 from verifier.study.inputs import read_inputs
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.optima import optima_of
@@ -140,6 +139,8 @@ def checked_study(
     else:
         found = profiles(study, None)
     if study.options.dependence_free:
+        from verifier.study.free import free_bounds  # linear programs take long to load
+
         with clock.running("bounds whatever the dependence: --horizon bounds their size. They"):
             free = tuple(map(free_bounds, progress([each.case for each in cases])))
         cases = tuple(replace(each, free=own) for each, own in zip(cases, free, strict=True))

@@ -168,7 +168,7 @@ def shown_again(content):
 def other_move(rng, content):
     following = content["subject"]["following"]
     row = following[place(rng, following)]
-    row[place(rng, row)] = place(rng, following)
+    row[place(rng, row)] = place(rng, content["subject"]["letters"])
 
 
 def other_letter(rng, content):
@@ -211,7 +211,7 @@ def other_unit(rng, content):
 
 def other_start(rng, content):
     starts = content["subject"]["starts"]
-    starts[place(rng, starts)] = place(rng, content["subject"]["row"])
+    starts[place(rng, starts)] = place(rng, content["subject"]["letters"])
 
 
 MUTATIONS = {

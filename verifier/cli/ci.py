@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from verifier.evidence.junit import junit_xml, suite_name
 from verifier.language.specs import Specification
 from verifier.questions.settings import RunSettings
 from verifier.study.case import Case
@@ -23,17 +22,17 @@ Progress = Callable[[list[Case]], Iterable[Case]]
 
 
 class Stopwatch:
-    """Measures how long each Markov chain takes, by the name of its JUnit suite."""
+    """Measures how long each Markov chain takes, by its planner and what else makes it."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+        self.seconds: dict[tuple[str, str], float] = {}
 
     def around(self, progress: Progress) -> Progress:
         """The progress bar, with the time between two chains taken."""
 
         def timed(cases: list[Case]) -> Iterator[Case]:
             for case in progress(cases):
-                name = suite_name(case.planner.name, block_text(case.environment, case.constants))
+                name = case.planner.name, block_text(case.environment, case.constants)
                 start = time.perf_counter()
                 yield case
                 self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
@@ -52,13 +51,15 @@ def ci_texts(
         return []
     from verifier.evidence.documents import Document
     from verifier.evidence.intoto import statement
+    from verifier.evidence.junit import junit_xml, suite_name
     from verifier.evidence.sarif import requirement_places, sarif_log
 
     digest = hashlib.sha256(document.encode()).hexdigest()
     run = Document(RESULT_FILE, "run", json.loads(document), digest).holding(result)
     found = []
     if arguments.junit is not None:
-        seconds = None if "SOURCE_DATE_EPOCH" in os.environ else watch.seconds
+        taken = {suite_name(*chain): seconds for chain, seconds in watch.seconds.items()}
+        seconds = None if "SOURCE_DATE_EPOCH" in os.environ else taken
         found.append(
             (arguments.junit, junit_xml(run, Path(arguments.spec).name, seconds, arguments.junit_inconclusive))
         )
