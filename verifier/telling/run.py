@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from verifier.base.errors import one_line
 from verifier.base.numbers import exact_or_number, interval_text, level_text
 from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict
-from verifier.questions.explain.explain_result import ExplainResult
 from verifier.study.points import Point, WorldDecisions
 from verifier.study.results import ProfileMean, RequirementResult, RunResult
 from verifier.telling.grounds import told_verdict
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.telling.terminal import aligned
+
+if TYPE_CHECKING:
+    from verifier.questions.explain.explain_result import ExplainResult
 
 COLOURS = {
     Verdict.SATISFIED: "\x1b[32m",
