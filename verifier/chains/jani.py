@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from verifier.base.errors import LimitError
 from verifier.base.files import document_text, write_text
 from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.prism import boxes_of, state_of_rows, state_variables
-from verifier.chains.texts import Model, distinct_names, identifier, labels_to_write
+from verifier.chains.texts import Model, distinct_names, identifier, labels_to_write, refuse_long_fractions
 
 _LOCATION, _AUTOMATON = "here", "world"
-_LARGEST_LITERAL = 2**63 - 1
 _KEYWORDS = frozenset({"true", "false", "init", "deadlock", _LOCATION, _AUTOMATON})
 
 
@@ -34,9 +32,7 @@ def write_jani(model: Model, path: str | Path) -> None:
         InputError: the file cannot be written, or a label is named "init" but does not mark the initial states.
         LimitError: a fraction has a numerator or denominator of more than 63 bits.
     """
-    if model.fractions is not None and any(each.denominator > _LARGEST_LITERAL for each in model.fractions):
-        hint = "the DRN and UMB exports take longer fractions"
-        raise LimitError("a probability is a fraction of more than 63 bits, too long for JANI", hint=hint)
+    refuse_long_fractions(model, "JANI")
     variables, table = state_variables(model, _KEYWORDS)
     names = list(variables.values())
     labels = distinct_names(labels_to_write(model), identifier, reserved=[*_KEYWORDS, *names])

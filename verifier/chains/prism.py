@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import rows_of
-from verifier.base.errors import LimitError
 from verifier.base.files import write_text
 from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.texts import (
@@ -28,12 +27,12 @@ from verifier.chains.texts import (
     identifier,
     labels_to_write,
     probability_texts,
+    refuse_long_fractions,
     renaming_comments,
 )
 
 _MODULE = "chain"
 _LARGEST_VALUE = 2**31 - 1  # PRISM's integers have 32 bits
-_LARGEST_LITERAL = 2**63 - 1  # Storm's parser
 _KEYWORDS_TEXT = """
     A bool clock const ctmc C double dtmc E endinit endinvariant endmodule endobservables endplayer endrewards
     endsystem false formula filter func F global G init invariant I int label log ma max mdp min mod module X
@@ -52,9 +51,7 @@ def write_prism(chain: Model, path: str | Path) -> None:
         InputError: the file cannot be written, or a label is named "init" but does not mark the initial states.
         LimitError: a fraction has a numerator or denominator of more than 63 bits.
     """
-    if chain.fractions is not None and any(fraction.denominator > _LARGEST_LITERAL for fraction in chain.fractions):
-        hint = "the DRN and UMB exports take longer fractions"
-        raise LimitError("a probability is a fraction of more than 63 bits, too long for PRISM", hint=hint)
+    refuse_long_fractions(chain, "PRISM")
     variables, table = state_variables(chain, KEYWORDS | {_MODULE})
     labels = distinct_names(labels_to_write(chain), identifier, reserved=KEYWORDS)
     names = list(variables.values())

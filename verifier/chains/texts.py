@@ -17,6 +17,7 @@ Model: TypeAlias = MarkovChain | DecisionProcess
 
 INITIAL_LABEL = "init"
 """The label that Storm and PRISM give to the initial states of every model."""
+_LARGEST_LITERAL = 2**63 - 1  # Storm's parser
 
 
 def labels_to_write(model: Model, labels: Collection[str] | None = None) -> list[str]:
@@ -36,6 +37,13 @@ def labels_to_write(model: Model, labels: Collection[str] | None = None) -> list
             raise InputError(message, hint="give the label another name")
         names.remove(INITIAL_LABEL)
     return names
+
+
+def refuse_long_fractions(model: Model, form: str) -> None:
+    """LimitError where a fraction is longer than the literals that readers of this format take."""
+    if model.fractions is not None and any(each.denominator > _LARGEST_LITERAL for each in model.fractions):
+        hint = "the DRN and UMB exports take longer fractions"
+        raise LimitError(f"a probability is a fraction of more than 63 bits, too long for {form}", hint=hint)
 
 
 def distinct_names(names: Iterable[str], cleaned: Callable[[str], str], reserved: Collection[str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from verifier.base.errors import UsageError
@@ -141,9 +142,7 @@ def _refuse_what_stands_against(
         )
 
 
-def _exactly(period_s: float) -> Any:
-    from fractions import Fraction
-
+def _exactly(period_s: float) -> Fraction:
     return Fraction(repr(period_s))
 
 
