@@ -12,6 +12,7 @@ import time
 import pytest
 from made_runs import point, requirement, run_content, uncertainty
 
+from verifier.base.checksums import with_checksums
 from verifier.evidence.documents import checked_document
 from verifier.evidence.report import csv_report, html_report, markdown_report
 
@@ -30,7 +31,7 @@ def made_run(requirements: int, scenarios: int) -> bytes:
         )
         for k in range(requirements)
     ]
-    return json.dumps(run_content(found, "violated"), indent=2).encode()
+    return with_checksums(json.dumps(run_content(found, "violated"), indent=2)).encode()
 
 
 @pytest.mark.benchmark
