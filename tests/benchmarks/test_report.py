@@ -25,7 +25,7 @@ def made_run(requirements: int, scenarios: int) -> bytes:
             f"requirement_{k}",
             "violated",
             [
-                point("violated", 0.2 + n / 1e4, uncertainty=sure, initial={"x": n, "v": k % 7})
+                point("violated", 0.2 + n / 1e4, uncertainty=sure, initial={"x": n, "v": n % 7})
                 for n in range(scenarios)
             ],
         )
