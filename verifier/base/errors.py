@@ -4,7 +4,6 @@ An error names the place (file, line, column, or the path inside a document), wh
 expected and what to do. The command line prints exactly `str(error)`; nothing else of the program is shown.
 """
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -100,6 +99,8 @@ class NoAnswerError(LimitError):
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name closest to `name`, or None when nothing is close."""
+    import difflib
+
     matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return matches[0] if matches else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import importlib
 import json
 from collections.abc import Iterable, Mapping
@@ -65,6 +64,8 @@ class Result:
         return f"<{type(self).__name__}: {self.headline}>"
 
     def _repr_html_(self) -> str:
+        import html
+
         return f"<pre>{html.escape(str(self))}</pre>"
 
 

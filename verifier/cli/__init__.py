@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
@@ -81,6 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _complain(str(InputError(f"no file can have this name: {error.strerror}", Place(one_line(name)))))
             return int(ExitCode.BAD_INPUT)
         if os.environ.get("VERIFIER_DEBUG"):
+            import traceback
+
             traceback.print_exc()
         _complain(
             f"internal error: {type(error).__name__}: {error}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, document_text, write_bytes, write_text
@@ -15,26 +16,25 @@ from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.pipeline import export_model, require_one_case, verified
-from verifier.questions.settings import RunSettings
+from verifier.questions.settings import RunSettings, Scale
 from verifier.study.case import Study
 from verifier.study.inputs import Inputs, read_inputs, read_spec_and_model
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
-from verifier.study.parsed import ParsedStudy, parsed_study
-from verifier.study.provenance import input_files, model_files
 from verifier.study.results import RunResult
 from verifier.study.scenarios import make_grid
-from verifier.telling.figures.drawing import figure_bytes
-from verifier.telling.figures.run import run_figure
-from verifier.telling.gates import gate_lines
-from verifier.telling.parsed import parsed_text
 from verifier.telling.run import run_table
+
+if TYPE_CHECKING:  # what most runs do not ask for is imported where it is made
+    from verifier.study.parsed import ParsedStudy
 
 
 def run_command(arguments: RunSettings, command: Command) -> int:
     """Run `verify run` and give its exit code."""
     arguments = replace(arguments, options=arguments.options.by_default())
     if arguments.parse:
+        from verifier.telling.parsed import parsed_text
+
         found = replace(_parsed(arguments), command=command)
         print(document_text(found) if arguments.json else parsed_text(found), end="")
         return 0
@@ -54,9 +54,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         held = gates_of(gates, arguments, result, storm)
         panels = [] if arguments.plot is None else _panels(inputs, options, storm, result)
     # Everything is made before anything is written.
-    picture = (
-        b"" if arguments.plot is None else figure_bytes(run_figure(panels, arguments.plot_scale), arguments.plot)
-    )
+    picture = b"" if arguments.plot is None else _picture(panels, arguments.plot_scale, arguments.plot)
     recorded = replace(result, command=command, gates=held)
     document = recorded.json_text()
     texts = ci_texts(arguments, recorded, document, inputs.spec, watch)
@@ -75,12 +73,17 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     else:
         print(run_table(result, points=arguments.all_scenarios, colour=wants_colour()), end="")
         if held is not None:
+            from verifier.telling.gates import gate_lines
+
             print("".join(f"{one_line(line)}\n" for line in gate_lines(held, result)), end="")
     return int(ExitCode.VIOLATED if held is not None and held.failed else result.verdict.exit_code)
 
 
 def _parsed(arguments: RunSettings) -> ParsedStudy:
     """Spec and model as they are read; where matrices are given, what the chains show of them."""
+    from verifier.study.parsed import parsed_study
+    from verifier.study.provenance import input_files, model_files
+
     options = arguments.options
     spec, model = read_spec_and_model(arguments.spec, options)
     if not (spec.planners or options.selection.planners):
@@ -105,3 +108,10 @@ def _panels(
     except InputError:  # objects of different bins may need a true label that only the sum over bins would have
         return [("by distance", result)]
     return [("canonical", canonical), ("by distance", result)]
+
+
+def _picture(panels: list[tuple[str, RunResult]], scale: Scale, path: str) -> bytes:
+    from verifier.telling.figures.drawing import figure_bytes
+    from verifier.telling.figures.run import run_figure
+
+    return figure_bytes(run_figure(panels, scale), path)

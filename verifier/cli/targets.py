@@ -27,8 +27,9 @@ def check_targets(settings: object, what: str = "run", within: Iterable[str] = (
         UsageError: an output is an input, or another output; InputError: one could not be written.
     """
     chosen = list(chosen_of(settings))
-    outputs = [(each, path) for each, path in _files(chosen) if each.option.role == "output"]
-    sources = [*(path for each, path in _files(chosen) if each.option.role != "output"), *within]
+    named = list(_files(chosen))
+    outputs = [(each, path) for each, path in named if each.option.role == "output"]
+    sources = [*(path for each, path in named if each.option.role != "output"), *within]
     folders = [path for path in sources if apart and Path(path).is_dir()]
     for each, path in outputs:
         if each.name.startswith("plot"):

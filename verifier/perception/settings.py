@@ -30,6 +30,8 @@ Labelling: TypeAlias = Literal["class", "proposition", "group"]
 """What one item of a matrix is: an object, a frame, a group of objects."""
 Leftover: TypeAlias = Literal["drop", "own_bin", "nearest_bin"]
 """Where a detection is counted that matches nothing, or what is matched already."""
+FalsePositiveCounting: TypeAlias = Literal["dropped", "counted"]
+"""What a record of counts says of detections that match nothing."""
 Outside: TypeAlias = Literal["error", "drop"]
 """What becomes of objects that lie in no bin."""
 Absurd: TypeAlias = Literal["no-annotations", "nothing-matched"]

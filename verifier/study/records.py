@@ -11,8 +11,7 @@ from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
 from verifier.analysis.settings import Prior, Semantics
 from verifier.base.documents import Count, Level, Limits, MisfitError, Sha256
 from verifier.checking.verdicts import INDEPENDENT_ITEMS, VerdictRule
-from verifier.perception.confusion.document_types import FalsePositiveCounting
-from verifier.perception.settings import EmptyColumns, EmptyContexts, Labelling
+from verifier.perception.settings import EmptyColumns, EmptyContexts, FalsePositiveCounting, Labelling
 from verifier.study.options import VerdictSource
 from verifier.systems.model_parts import PlannerKind
 from verifier.systems.settings import FalsePositives, InitialContext

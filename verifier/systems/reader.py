@@ -42,9 +42,6 @@ from verifier.systems.model_parts import (
     Variable,
     Variant,
 )
-from verifier.systems.planners.gr1c import controller_of
-from verifier.systems.planners.prism import module_of
-from verifier.systems.planners.table_files import table_of
 
 TABLES = (
     "name", "source", "step_s", "frame_s", "constants", "constraints", "variables", "world", "inputs", "admissible",
@@ -303,13 +300,19 @@ def _from_file(name: str, found: Element) -> dict[str, Any]:
     raw = read_text(path)[1]
     said: dict[str, Any] = {"file": PlannerFile(named, path, hashlib.sha256(raw).hexdigest())}
     if found.value["kind"] == "prism":
+        from verifier.systems.planners.prism import module_of
+
         module = module_of(raw, path, found.given("module", Element.string, None), key)
         places = {f"{key}.commands[{number}]": place for number, place in enumerate(module.places)}
         return {**said, "commands": module.rules, "memory": module.memory, "places": places}
     if found.value["kind"] == "table":
+        from verifier.systems.planners.table_files import table_of
+
         table, columns = table_of(raw, path)
         places = {f"{key}.asks[{k}]": each for k, each in enumerate(columns)}
         return {**said, "decider": table, "places": {**places, f"{key}.sets[0]": replace(columns[0], path=None)}}
+    from verifier.systems.planners.gr1c import controller_of
+
     reads = {variable: (_node(entry), entry) for variable, entry in found.at("reads").entries()}
     controller, node = controller_of(raw, path, reads, dict(found.at("sets").entries()))
     asks = {f"{key}.asks[{k}]": _source(found.at("reads").at(each)) for k, each in enumerate(controller.asks) if k}

@@ -34,6 +34,7 @@ from verifier.language.expressions.syntax import (
     children,
     labels_of,
 )
+from verifier.language.grammars import CONDITIONS, parser_of
 
 LONGEST_TEXT = 200_000
 """Characters of one expression or formula."""
@@ -67,14 +68,7 @@ def parse_expression(text: str, source: Source | None = None, start: Position = 
 
 @cache
 def _parser() -> Lark:
-    return Lark.open(
-        "grammar.lark",
-        rel_to=__file__,
-        parser="lalr",
-        lexer="basic",
-        maybe_placeholders=False,
-        transformer=ExpressionActions(),
-    )
+    return parser_of(CONDITIONS, ExpressionActions())
 
 
 def read(parser: Lark, text: str, source: Source, start: Position, end: str) -> Node:

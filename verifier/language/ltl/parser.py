@@ -13,17 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 
 from lark import Lark, Token, Transformer, v_args
 from lark.visitors import merge_transformers
 
-from verifier.language.expressions import kinds
 from verifier.language.expressions.kinds import misuse, result_kind
 from verifier.language.expressions.parser import ExpressionActions, position_of, problem, read, require_kinds
 from verifier.language.expressions.rewriting import rebuilt
 from verifier.language.expressions.source import Source
 from verifier.language.expressions.syntax import Interval, Node, Position, Seconds, Temporal, fold
+from verifier.language.grammars import FORMULAS, parser_of
 
 _START = Position(1, 1)
 _LARGEST_BOUND = 2**31 - 1
@@ -86,15 +85,7 @@ def read_otherwise_by_prism(text: str) -> bool:
 
 @cache
 def _parser() -> Lark:
-    return Lark.open(
-        "ltl.lark",
-        rel_to=__file__,
-        import_paths=[str(Path(kinds.__file__).parent)],
-        parser="lalr",
-        lexer="basic",
-        maybe_placeholders=False,
-        transformer=_actions(),
-    )
+    return parser_of(FORMULAS, _actions())
 
 
 def _actions() -> Transformer[Token, Node]:

@@ -18,7 +18,7 @@ from verifier.base.documents import Count, Limits, Magnitude, Share
 from verifier.perception.confusion.bins import Scope
 from verifier.perception.confusion.document_dependence import COMBINED
 from verifier.perception.confusion.matrices import LARGEST_COUNT
-from verifier.perception.settings import Gaps, Labelling
+from verifier.perception.settings import FalsePositiveCounting, Gaps, Labelling
 
 ClassName = Annotated[str, Limits(min_length=1)]
 Metres = Annotated[float, Limits(ge=0, le=1e9)]
@@ -28,7 +28,6 @@ Matrix = Annotated[
     tuple[Annotated[tuple[Annotated[int, Limits(ge=0, le=LARGEST_COUNT)], ...], Limits(min_length=1)], ...],
     Limits(min_length=1),
 ]
-FalsePositiveCounting = Literal["dropped", "counted"]
 
 
 @dataclass(frozen=True)

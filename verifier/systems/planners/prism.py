@@ -17,10 +17,11 @@ from lark.visitors import merge_transformers
 
 from verifier.base.errors import InputError, Place, unknown_name
 from verifier.base.files import decoded
-from verifier.language.expressions import Source, kinds, substitute
+from verifier.language.expressions import Source, substitute
 from verifier.language.expressions.parser import ExpressionActions, position_of, problem, read, require_kinds
 from verifier.language.expressions.source import Position
 from verifier.language.expressions.syntax import Call, Name, Node, Number, Operation, names_in
+from verifier.language.grammars import parser_of
 from verifier.systems.model_parts import Memory, Range, Rule
 
 SEES = "sees_"
@@ -123,15 +124,7 @@ def _with_reports(node: Node) -> Node:
 @cache
 def _parser() -> Lark:
     merged = merge_transformers(_Actions(), grammar=_Expressions())  # type: ignore[no-untyped-call]
-    return Lark.open(
-        "prism.lark",
-        rel_to=__file__,
-        import_paths=[str(Path(kinds.__file__).parent)],
-        parser="lalr",
-        lexer="basic",
-        maybe_placeholders=False,
-        transformer=merged,
-    )
+    return parser_of(Path(__file__).with_name("prism.lark"), merged)
 
 
 @v_args(inline=True)
