@@ -131,8 +131,11 @@ class Skeleton:
 
         Where every observation leads to the same state, nothing depends on what is reported.
         """
-        rows = np.unique(self.entry_row[self.depends_on_reports])
-        return self.channel.columns_used(rows)
+        return self._columns_needed
+
+    @cached_property
+    def _columns_needed(self) -> Ints:
+        return self.channel.columns_used(np.unique(self.entry_row[self.depends_on_reports]))
 
     def fill(self, rates: NDArray[Any]) -> NDArray[Any]:
         """(..., nnz) probability of each transition, for (..., bins, predicted, true) rates.
