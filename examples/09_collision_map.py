@@ -18,10 +18,10 @@ from verifier.collision.approach import DriveSettings
 from verifier.collision.bridge import closed_loop
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.estimator import Grid, collision_map
-from verifier.collision.oracle import Penalty
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import Objects, made_pairs
 from verifier.collision.ranking import rank
+from verifier.collision.score import Penalty
 from verifier.collision.stopping import BrakingPolicy, speed_mps
 from verifier.collision.trust import Trust, confidence
 

@@ -214,7 +214,7 @@ def robroc(files: Files = (), **choices: Any) -> TradeOffs:
         choices: as the options of `verify robroc`.
     """
     from verifier.base.keywords import settings_from
-    from verifier.closedloop.robroc_request import robroc_result
+    from verifier.closedloop.request import robroc_result
     from verifier.closedloop.settings import RobrocSettings
 
     return robroc_result(settings_from(RobrocSettings, {"files": files, **choices}))

@@ -13,8 +13,7 @@ from cases import Measured, alternately, peak_mib
 
 from verifier.closedloop.closed_loop_curve import LoopSettings, closed_loops, standard_sensitivities
 from verifier.closedloop.course import Course
-from verifier.closedloop.curves import TradeOffCurve
-from verifier.closedloop.robroc import area, robroc
+from verifier.closedloop.curves import TradeOffCurve, area, robroc
 from verifier.closedloop.simulator import EngineName, simulate
 from verifier.closedloop.vehicle import VehicleSettings
 

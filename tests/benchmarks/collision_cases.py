@@ -16,7 +16,7 @@ from scipy.stats import gaussian_kde
 
 from verifier.collision.bootstrap import bootstrap_intervals
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
-from verifier.collision.exact import exact_interval
+from verifier.collision.intervals import exact_interval
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import Subsampling, subsampling_interval

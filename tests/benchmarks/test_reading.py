@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from verifier.perception.detections.coco import coco
-from verifier.perception.detections.geometry import motion
-from verifier.perception.detections.jsondata import load_json
+from verifier.perception.detections.distances import motion
 from verifier.perception.detections.nuscenes import result_rows
+from verifier.perception.detections.sources import load_json
 
 pytestmark = pytest.mark.benchmark
 OBJECTS = 180_000

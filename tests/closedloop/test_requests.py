@@ -15,8 +15,7 @@ from verifier.cli import main
 from verifier.cli.invocation import with_provenance
 from verifier.closedloop.curvefiles import curves_csv
 from verifier.closedloop.logfiles import write_logs
-from verifier.closedloop.request import ClosedLoopRequest, trade_offs
-from verifier.closedloop.robroc_request import robroc_result
+from verifier.closedloop.request import ClosedLoopRequest, robroc_result, trade_offs
 from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
 from verifier.perception.confusion.document import read_counts, write_confusion
 

@@ -10,8 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from plain_area import rectangle_area, worst_case
 
-from verifier.closedloop.curves import TradeOffCurve
-from verifier.closedloop.robroc import area, areas, robroc, robustness
+from verifier.closedloop.curves import TradeOffCurve, area, areas, robroc, robustness
 
 shares = st.integers(0, 16).map(lambda k: k / 16)
 

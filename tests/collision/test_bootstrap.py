@@ -14,8 +14,8 @@ from verifier.collision import bootstrap
 from verifier.collision.bootstrap import Weighted, bootstrap_intervals, image_draws
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import IntervalKind, end_quantiles
-from verifier.collision.oracle import oracle_map
 from verifier.collision.pairs import Pairs
+from verifier.collision.score import oracle_map
 from verifier.collision.stopping import BrakingPolicy
 
 POLICY = BrakingPolicy(6.86, 0.1)

@@ -12,13 +12,11 @@ from scipy import stats
 
 from verifier.base.errors import UsageError
 from verifier.collision import bootstrap, kernel
-from verifier.collision.combination import combine, trusted
 from verifier.collision.comparison import Area, areas, bootstrap_p_values, compare, p_values
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map, with_common_width
-from verifier.collision.oracle import EVEN, Penalty, oracle_map
 from verifier.collision.pairs import Pairs, split
-from verifier.collision.ranking import Crossing, Ranking, rank
-from verifier.collision.score import Score, Weight, score
+from verifier.collision.ranking import Crossing, Ranking, combine, rank, trusted
+from verifier.collision.score import EVEN, Penalty, Score, Weight, oracle_map, score
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import Subsampling
 

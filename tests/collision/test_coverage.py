@@ -11,8 +11,7 @@ from collision_world import SHARP, WIDE, World
 
 from verifier.collision.comparison import Area, bootstrap_p_values, compare
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
-from verifier.collision.exact import WINDOW_M
-from verifier.collision.intervals import IntervalKind
+from verifier.collision.intervals import WINDOW_M, IntervalKind
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import Subsampling

@@ -15,8 +15,7 @@ from scipy import stats
 from verifier.base.errors import UsageError
 from verifier.base.statistics import clopper_pearson
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
-from verifier.collision.exact import exact_interval, image_minima, window_counts
-from verifier.collision.intervals import IntervalKind
+from verifier.collision.intervals import IntervalKind, exact_interval, image_minima, window_counts
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.trust import Trust, confidence, contradicted

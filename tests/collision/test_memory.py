@@ -12,8 +12,7 @@ from verifier.base.errors import LimitError
 from verifier.collision import bootstrap, kernel
 from verifier.collision.bootstrap import bootstrap_intervals
 from verifier.collision.comparison import compare
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
-from verifier.collision.memory import predicted_bytes
+from verifier.collision.estimator import EstimatorSettings, Grid, collision_map, predicted_bytes
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import subsampling_interval
 
@@ -41,7 +40,7 @@ def grid(distances, speeds):
 def test_estimates_stay_below_the_prediction(images, distances, speeds, monkeypatch):
     monkeypatch.setattr(kernel, "BLOCK_BYTES", 2**18)  # else small cases hide behind the size of a block
     pairs, where = WIDE.draw(images, np.random.default_rng(1)), grid(distances, speeds)
-    monkeypatch.setattr("verifier.collision.memory.BLOCK_BYTES", 2**18)
+    monkeypatch.setattr("verifier.collision.estimator.BLOCK_BYTES", 2**18)
     settings = EstimatorSettings("normal_reference")
     needed = peak(lambda: collision_map(pairs, where, POLICY, settings))
     assert needed <= predicted_bytes(len(pairs), where.shape) + transforms(pairs)

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess
 from verifier.collision.approach import DriveSettings
-from verifier.collision.bridge import closed_loop
+from verifier.collision.bridge import closed_loop, closed_loop_intervals
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import ReadPairs
-from verifier.collision.resampled_loop import closed_loop_intervals
 from verifier.collision.stopping import BrakingPolicy
 
 CHANNEL = ChannelSettings(3.0, empty_bins="neighbour")

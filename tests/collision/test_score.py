@@ -12,9 +12,18 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import UsageError
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
-from verifier.collision.oracle import EVEN, PRINTED, Penalty, oracle_map
 from verifier.collision.pairs import Pairs
-from verifier.collision.score import Score, Weight, common_points, score, weight_on
+from verifier.collision.score import (
+    EVEN,
+    PRINTED,
+    Penalty,
+    Score,
+    Weight,
+    common_points,
+    oracle_map,
+    score,
+    weight_on,
+)
 from verifier.collision.stopping import BrakingPolicy
 
 POLICY = BrakingPolicy(6.86, 0.1)

@@ -16,11 +16,10 @@ from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.cli import main
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle import build as building
-from verifier.evidence.bundle.archive import read_bundle
+from verifier.evidence.bundle.archive import read_bundle, write_bundle, zip_bytes
 from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
 from verifier.evidence.bundle.making import Planned
-from verifier.evidence.bundle.writing import write_bundle, zip_bytes
 from verifier.pipeline import check_case
 from verifier.study.options import RunOptions
 

@@ -17,11 +17,10 @@ from small_bundles import MATRICES, SPEC, write_inputs
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.cli import main
-from verifier.evidence.bundle.archive import read_bundle
+from verifier.evidence.bundle.archive import read_bundle, write_bundle
 from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
 from verifier.evidence.bundle.request import Request, request_of
-from verifier.evidence.bundle.writing import write_bundle
 from verifier.language.expressions import Source, parse_expression
 from verifier.study.options import RunOptions
 from verifier.study.scenarios import Selection

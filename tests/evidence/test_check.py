@@ -13,7 +13,7 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import LimitError, NoAnswerError
 from verifier.cli import main
 from verifier.cli.evidence import check_text
-from verifier.evidence.bundle.archive import ReadingLimits
+from verifier.evidence.bundle.archive import ReadingLimits, write_bundle
 from verifier.evidence.bundle.build import Sources, input_words, make_bundle
 from verifier.evidence.bundle.check import CheckLimits, check_bundle, check_files
 from verifier.evidence.bundle.derived_artefacts import derived_row
@@ -23,7 +23,6 @@ from verifier.evidence.bundle.parts import read_parts
 from verifier.evidence.bundle.recompute import check_recomputed
 from verifier.evidence.bundle.request import Request, request_of
 from verifier.evidence.bundle.system import unpacked_inputs
-from verifier.evidence.bundle.writing import write_bundle
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.language.specs import read_spec
 from verifier.study.case import Study

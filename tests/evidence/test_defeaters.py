@@ -21,7 +21,7 @@ from run_documents import channel as channel_of_ped
 
 from verifier.base.errors import InputError
 from verifier.evidence.context import CaseContext, Detector
-from verifier.evidence.defeaters import about_data, about_settings, about_verdicts
+from verifier.evidence.defeaters import about_data, finding
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import KINDS, Claim, Doubt, claims_on
 from verifier.evidence.documents import Document
@@ -72,17 +72,17 @@ def undecided_run(**more):
 
 def test_bounds_on_both_sides_of_the_target():
     given = undecided_run()
-    found = only(about_verdicts.straddles_target(given))
+    found = only(finding.straddles_target(given))
     assert found.claims == (claim(given, 1), claim(given, 2))
     for part in ("2 scenarios undecided", "obs x=1", "[0.85, 0.95]", "P >= 0.9"):
         assert part in found.message
     assert "about 320 more items" in found.remedy
-    assert list(about_verdicts.straddles_target(satisfied_run())) == []
+    assert list(finding.straddles_target(satisfied_run())) == []
 
 
 def test_what_is_violated_does_not_straddle():
     given = run([requirement("stops", [point(0.2, "violated", (0.1, 0.3))])])
-    assert list(about_verdicts.straddles_target(given)) == []
+    assert list(finding.straddles_target(given)) == []
 
 
 # --- no_bounds
@@ -94,12 +94,12 @@ def test_a_verdict_from_the_point_alone():
         point(0.97, "satisfied", (0.93, 0.99), environment="obs"),  # these confirm it
     ]
     given = run([requirement("stops", points)], verdict_from="point")
-    found = only(about_verdicts.no_bounds(given))
+    found = only(finding.no_bounds(given))
     assert found.claims == (claim(given, 0),)
     assert "P = 0.96 alone was compared with P >= 0.9, and the confidence bounds are [0.85, 0.99]" in found.message
     bare = run([requirement("stops", [point(0.96, "satisfied")])], verdict_from="point", confidence=None)
-    assert "and no bounds were computed" in only(about_verdicts.no_bounds(bare)).message
-    assert list(about_verdicts.no_bounds(run([requirement("stops", points)]))) == []
+    assert "and no bounds were computed" in only(finding.no_bounds(bare)).message
+    assert list(finding.no_bounds(run([requirement("stops", points)]))) == []
 
 
 # --- thin_columns
@@ -221,27 +221,27 @@ def test_only_columns_that_matter_are_too_thin():
 def test_rates_assumed_by_a_policy():
     remark = "no items with true ped in [0, 10) m: rates filled in by policy 'neighbour'"
     given = satisfied_run(remarks=[remark], verdict_from="point", empty_columns="neighbour")
-    assert only(about_settings.assumed_rates(given, [])).message == remark
+    assert only(finding.assumed_rates(given, [])).message == remark
     assert (
-        list(about_settings.assumed_rates(satisfied_run(remarks=[remark]), [])) == []
+        list(finding.assumed_rates(satisfied_run(remarks=[remark]), [])) == []
     )  # the confidence bounds do not lean on it
-    assert list(about_settings.assumed_rates(satisfied_run(verdict_from="point"), [])) == []
+    assert list(finding.assumed_rates(satisfied_run(verdict_from="point"), [])) == []
 
 
 def test_false_positives_left_out():
     remark = "the matrices were made without unmatched detections, so the model contains no false positives"
     given = satisfied_run(remarks=[remark])
-    assert only(about_settings.no_false_positives(given, [])).claims == (claim(given),)
-    assert "by choice" in only(about_settings.no_false_positives(satisfied_run(false_positives="ignore"), [])).message
-    assert list(about_settings.no_false_positives(satisfied_run(), [])) == []
+    assert only(finding.no_false_positives(given, [])).claims == (claim(given),)
+    assert "by choice" in only(finding.no_false_positives(satisfied_run(false_positives="ignore"), [])).message
+    assert list(finding.no_false_positives(satisfied_run(), [])) == []
 
 
 @pytest.mark.parametrize(
     ("look", "setting", "value"),
     [
-        (about_settings.distance_ignored, "canonical", True),
-        (about_settings.rounded, "round_transitions", 4),
-        (about_settings.endless, "endless", True),
+        (finding.distance_ignored, "canonical", True),
+        (finding.rounded, "round_transitions", 4),
+        (finding.endless, "endless", True),
     ],
 )
 def test_settings_that_change_what_is_computed(look, setting, value):
@@ -323,7 +323,7 @@ def test_what_the_test_refuses_does_not_straddle():
     reason = {"kind": "dependence", "label": "ped", "p_value": 0.0001, "model_verdict": "satisfied"}
     points = [point(0.96, "inconclusive", (0.92, 0.99), draws=["ped"], reason=reason)]
     given = run([requirement("stops", points)], channel=channel_of_ped(0.0001))
-    assert list(about_verdicts.straddles_target(given)) == []
+    assert list(finding.straddles_target(given)) == []
     assert only(about_data.dependent_frames(given, [])).claims == (claim(given),)
 
 
@@ -373,16 +373,16 @@ def test_another_policy_gives_another_verdict():
         point(0.88, "violated", (0.8, 0.89), environment="obs"),
     ]
     other = run([requirement("stops", points, worst=1)], false_positives="background")
-    found = only(about_verdicts.policy_sensitive(given, {"false positives from the background": other}))
+    found = only(finding.policy_sensitive(given, {"false positives from the background": other}))
     assert found.claims == (claim(given, 1),)
     for part in (
         "under the policy 'false positives from the background'",
         "obs x=1 violated (P = 0.88), not satisfied (P = 0.97)",
     ):
         assert part in found.message
-    assert list(about_verdicts.policy_sensitive(given, {"the same": satisfied_run(exact=True)})) == []
+    assert list(finding.policy_sensitive(given, {"the same": satisfied_run(exact=True)})) == []
     elsewhere = run([requirement("stops", [point(0.1, "violated", (0, 0.2), environment="sky")])])
-    assert list(about_verdicts.policy_sensitive(given, {"other scenarios": elsewhere})) == []
+    assert list(finding.policy_sensitive(given, {"other scenarios": elsewhere})) == []
 
 
 def test_an_alternative_of_other_inputs_is_refused():
@@ -396,13 +396,13 @@ def test_an_alternative_of_other_inputs_is_refused():
 
 def test_engines_that_lean_on_each_other():
     remarks = [
-        f"stops: storm cannot check the formula: {about_verdicts.LESS_INDEPENDENT}",
-        f"stops: the range over all winning strategies {about_verdicts.UNCONFIRMED}",
+        f"stops: storm cannot check the formula: {finding.LESS_INDEPENDENT}",
+        f"stops: the range over all winning strategies {finding.UNCONFIRMED}",
         "stops: something else",
-        f"others: {about_verdicts.LESS_INDEPENDENT}",
+        f"others: {finding.LESS_INDEPENDENT}",
     ]
     given = satisfied_run(remarks=remarks)
-    assert [each.message for each in about_verdicts.one_engine(given, [])] == remarks[:2]
+    assert [each.message for each in finding.one_engine(given, [])] == remarks[:2]
 
 
 def test_episodes_that_are_over_at_once():
@@ -413,19 +413,19 @@ def test_episodes_that_are_over_at_once():
         point(0.2, "violated", (0.1, 0.3), environment="obs", initial={"x": 2}, vacuity=over),
     ]
     given = run([requirement("stops", points, worst=2)])
-    found = only(about_verdicts.vacuous(given, []))
+    found = only(finding.vacuous(given, []))
     assert found.claims == (claim(given, 1), claim(given, 2))  # a violated scenario is marked as well
     assert found.message == "stops: the episode is over before it begins"
-    assert list(about_verdicts.vacuous(satisfied_run(), [])) == []
+    assert list(finding.vacuous(satisfied_run(), [])) == []
 
 
 def test_remarks_are_recognised_as_the_program_writes_them():
     """The words by which remarks are recognised stand in the parts that write them."""
     for words, file in (
-        (about_verdicts.LESS_INDEPENDENT, "checking/two_engines.py"),
-        (about_verdicts.UNCONFIRMED, "study/provenance.py"),
-        (about_settings.NO_ALARMS, "study/provenance.py"),
-        (about_settings.ASSUMED, "study/provenance.py"),
+        (finding.LESS_INDEPENDENT, "checking/two_engines.py"),
+        (finding.UNCONFIRMED, "study/provenance.py"),
+        (finding.NO_ALARMS, "study/provenance.py"),
+        (finding.ASSUMED, "study/provenance.py"),
     ):
         assert words in (PACKAGE / file).read_text(encoding="utf-8"), words
 

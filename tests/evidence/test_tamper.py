@@ -17,12 +17,12 @@ from small_bundles import MATRICES, write_inputs, write_trap
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.checksums import with_checksums
 from verifier.cli import main
+from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
 from verifier.evidence.bundle.derived_artefacts import derived_row
 from verifier.evidence.bundle.hashes import check_hashes
 from verifier.evidence.bundle.manifest import read_manifest
-from verifier.evidence.bundle.writing import write_bundle
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))

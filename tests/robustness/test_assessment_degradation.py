@@ -9,9 +9,17 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError
 from verifier.checking.verdicts import Verdict
-from verifier.robustness.assessment.breaks import Criterion, break_of, in_order, interpolated, surely_before
 from verifier.robustness.assessment.definition import Assessment
-from verifier.robustness.assessment.degradation import Degradation, Level, SystemModelRun
+from verifier.robustness.assessment.degradation import (
+    Criterion,
+    Degradation,
+    Level,
+    SystemModelRun,
+    break_of,
+    in_order,
+    interpolated,
+    surely_before,
+)
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.assessment.result import degradation_result
 

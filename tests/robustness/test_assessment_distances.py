@@ -10,9 +10,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from verifier.base.errors import InputError
-from verifier.robustness.assessment.cw_ssim import CwSsimSettings, bands, cw_ssim
 from verifier.robustness.assessment.datasets import luma, mse, psnr, ssim
-from verifier.robustness.assessment.feature_distances import cosine, euclidean, frechet, linkage, read_features
+from verifier.robustness.assessment.feature_distances import (
+    CwSsimSettings,
+    bands,
+    cosine,
+    cw_ssim,
+    euclidean,
+    frechet,
+    linkage,
+    read_features,
+)
 
 
 def textured(shape, seed=0):

@@ -16,14 +16,13 @@ from typed_documents import read_back
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.robustness.assessment.circumstances import Circumstance
+from verifier.robustness.assessment.circumstances import Circumstance, Transformation
 from verifier.robustness.assessment.follow_up import make_follow_up
 from verifier.robustness.assessment.level_recipe import LevelRecipe
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.assessment.scenes import moved_truth, open_scenes
-from verifier.robustness.assessment.transformations import Transformation
 from verifier.robustness.detectors import Detections, read_image
 from verifier.robustness.mutators import MUTATORS, Frame, apply, moves_boxes, parse_mutation
 

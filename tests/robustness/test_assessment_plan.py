@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from verifier.base.errors import UsageError
-from verifier.robustness.assessment.circumstances import Circumstance
+from verifier.robustness.assessment.circumstances import Circumstance, Span, Transformation
 from verifier.robustness.assessment.plan import follow_up_plan
-from verifier.robustness.assessment.transformations import Span, Transformation
 
 
 def made(name, frequency, source="0", mutation="jpeg", **parameters):

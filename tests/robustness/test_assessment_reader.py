@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError
 from verifier.base.toml import read_toml
+from verifier.robustness.assessment.circumstances import Span
 from verifier.robustness.assessment.reader import read_assessment
-from verifier.robustness.assessment.transformations import Span
 
 GOOD = """\
 title = "one"

@@ -15,8 +15,8 @@ from scipy.spatial import Delaunay
 
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.perception.detections.depth import depth_map
-from verifier.robustness.mutators import densify as module
-from verifier.robustness.mutators.densify import LONGEST_BRIDGE_PX, METHODS, densify
+from verifier.robustness.mutators import imagefiles as module
+from verifier.robustness.mutators.imagefiles import LONGEST_BRIDGE_PX, METHODS, densify
 
 SPARSE = arrays(
     np.float64,

@@ -14,7 +14,7 @@ from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import class_map
 from verifier.perception.matching import MatchingPolicy, match
 from verifier.robustness.detectors import Detections, Image, StoredDetector, run_detector, with_detections
-from verifier.robustness.detectors.cache import Cache, identity_digest, image_digest
+from verifier.robustness.detectors.run import Cache, identity_digest, image_digest
 
 
 class Lamp:

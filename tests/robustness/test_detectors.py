@@ -24,7 +24,7 @@ from verifier.robustness.detectors import (
     read_image,
     read_images,
 )
-from verifier.robustness.detectors.suppression import suppressed, surest_first
+from verifier.robustness.detectors.protocol import suppressed, surest_first
 
 
 def image(height, width, seed=0, name="image"):

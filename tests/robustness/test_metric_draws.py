@@ -8,10 +8,9 @@ import pytest
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.adr import AdrSettings, adr_study
-from verifier.robustness.adr_intervals import drawn_adr
+from verifier.robustness.adr_intervals import drawn_adr, drawn_coco, drawn_shares, image_weights
 from verifier.robustness.assessment.level_draws import reaching
 from verifier.robustness.detection_metrics import TABLE_6, coco_metrics, count_hits
-from verifier.robustness.metric_draws import drawn_coco, drawn_shares, image_weights
 
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
 

@@ -9,9 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, LimitError
-from verifier.robustness.mutators.defocus import LARGEST_ERROR, camera_constant, defocus, defocus_with_bound, scatter
-from verifier.robustness.mutators.haze import extinction_per_m, haze
-from verifier.robustness.mutators.lens import Lens, exact_sums
+from verifier.robustness.mutators.defocus import (
+    LARGEST_ERROR,
+    Lens,
+    camera_constant,
+    defocus,
+    defocus_with_bound,
+    exact_sums,
+    scatter,
+)
+from verifier.robustness.mutators.photometric import extinction_per_m, haze
 from verifier.robustness.mutators.spread import COORDINATE_PX, _nodes, layers_for
 
 cv2 = pytest.importorskip("cv2", reason="opencv-python-headless is not installed")

@@ -2,7 +2,7 @@
 
 from verifier.closedloop.curves import judged_curve
 from verifier.closedloop.detection_outcomes import judge_pathifier, judge_roboticizer, judge_roc_a, judge_roc_b
-from verifier.closedloop.matched import IOU_HALF
+from verifier.closedloop.logs import IOU_HALF
 
 
 def roc_a(logs, source, standardizer, levels, policy=IOU_HALF, fpr_max=0.1):

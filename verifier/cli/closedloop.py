@@ -13,8 +13,7 @@ from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.closedloop.curvefiles import curves_csv, curves_json
 from verifier.closedloop.logfiles import write_logs
-from verifier.closedloop.request import ClosedLoopRequest
-from verifier.closedloop.robroc_request import matrix_families, robroc_result
+from verifier.closedloop.request import ClosedLoopRequest, matrix_families, robroc_result
 from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
 from verifier.closedloop.trade_offs import TradeOffs
 from verifier.telling.closedloop import trade_off_tables

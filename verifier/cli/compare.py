@@ -8,8 +8,8 @@ from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.baseline import read_baseline
+from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
-from verifier.evidence.bundle.writing import zip_bytes
 from verifier.questions.compare.comparing import compare
 from verifier.questions.compare.request import compare_options
 from verifier.questions.settings import ComparisonSettings

@@ -10,8 +10,7 @@ from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, document_text, write_bytes, write_text
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
-from verifier.cli.ci import Stopwatch, ci_texts
-from verifier.cli.gates import asked_gates, gates_of
+from verifier.cli.gates import Stopwatch, asked_gates, ci_texts, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour

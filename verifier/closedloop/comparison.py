@@ -21,8 +21,7 @@ from verifier.base.documents import Magnitude, Share
 from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.base.statistics import percentile_ends
 from verifier.closedloop.bootstrap import Draws, LogSums
-from verifier.closedloop.curves import TradeOffCurve
-from verifier.closedloop.robroc import area, areas, robroc, robustness, worst_case
+from verifier.closedloop.curves import TradeOffCurve, area, areas, robroc, robustness, worst_case
 
 BASELINE = "baseline"
 EQUAL = 1e-12

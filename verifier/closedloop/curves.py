@@ -11,16 +11,29 @@ Pezzementi et al. 2021, section 8. Both axes lie in [0, 1], and more is better o
 
 The fifth, closed loop, is simulated. A detection takes part at sensitivity tau when its standardized sensitivity is
 at most tau (see `Standardizer`): a greater tau lets more detections through.
+
+The Robustness ROC: the worst case of several trade-off curves, and its area.
+
+Pezzementi et al. 2021, Sec. 8.3, eqs. (13, 14) and Algorithm 1. For every sensitivity that any of the curves has,
+safety is the least of all curves there, and so is efficiency, each for itself. A curve that was not tried at this
+sensitivity counts with the worse of its two neighbours on either side, and with 0 where it has none on one side: no
+performance is invented that nobody measured. It differs from comparing areas, which can rise although the detector
+changed at every threshold.
+
+Nothing here asks what safety and efficiency are: any `TradeOffCurve` will do, also one of probabilities that a model
+checker found. The area is that of the union of the rectangles [0, E] x [0, S] over all points (the hypervolume with
+reference point 0), so a point that another one dominates adds nothing, and between two points nothing is drawn.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Ints
 from verifier.closedloop.detection_outcomes import Judged
 
 FPR_MAX = 0.1
@@ -73,3 +86,115 @@ def judged_curve(judged: Judged, sensitivities: ArrayLike, fpr_max: float = FPR_
         raise ValueError(f"expected a positive rate, got {fpr_max}")
     tau = np.asarray(sensitivities, dtype=np.float64)
     return TradeOffCurve(tau, judged.recall(tau), 1.0 - np.minimum(judged.alarm_rate(tau) / fpr_max, 1.0))
+
+
+def robroc(curves: Sequence[TradeOffCurve]) -> TradeOffCurve:
+    """The worst case of one or more curves; applying it pair by pair gives the same.
+
+    >>> two_trivial_points = TradeOffCurve([0, 1], [0, 1], [1, 0])
+    >>> area(robroc([two_trivial_points, two_trivial_points]))
+    0.0
+
+    Raises:
+        ValueError: there is no curve.
+    """
+    sensitivity, safety, efficiency = worst_case(
+        [each.sensitivity for each in curves], [each.safety for each in curves], [each.efficiency for each in curves]
+    )
+    return TradeOffCurve(sensitivity, safety, efficiency)
+
+
+def worst_case(
+    sensitivities: Sequence[Floats], safety: Sequence[Floats], efficiency: Sequence[Floats]
+) -> tuple[Floats, Floats, Floats]:
+    """Algorithm 1 for many versions of the same curves at once, as a bootstrap has them.
+
+    Args:
+        sensitivities: (k_i,) of each curve, all different.
+        safety, efficiency: (..., k_i) of each curve.
+
+    Returns:
+        (n,) all sensitivities, increasing; (..., n) the worst safety and (..., n) the worst efficiency there.
+
+    Raises:
+        ValueError: there is no curve.
+    """
+    if not sensitivities:
+        raise ValueError("the worst case of no curve")
+    curves = [_increasing(*each) for each in zip(sensitivities, safety, efficiency, strict=True)]
+    union, places = _union([each[0] for each in curves])
+    shape = (*safety[0].shape[:-1], len(union))
+    worst = np.full(shape, np.inf), np.full(shape, np.inf)
+    for place, (_, *own) in zip(places, curves, strict=True):
+        index = _between(place, len(union))
+        for total, values in zip(worst, own, strict=True):
+            np.minimum(total, np.take(_with_gaps(values), index, axis=-1), out=total)
+    return union, *worst
+
+
+def _increasing(sensitivity: Floats, safety: Floats, efficiency: Floats) -> tuple[Floats, Floats, Floats]:
+    """The points in the order of their sensitivities."""
+    if np.all(sensitivity[1:] > sensitivity[:-1]):
+        return sensitivity, safety, efficiency
+    order = np.argsort(sensitivity)
+    return sensitivity[order], safety[..., order], efficiency[..., order]
+
+
+def _union(sensitivities: Sequence[Floats]) -> tuple[Floats, list[Ints]]:
+    """All sensitivities once, increasing, and for each curve where its own stand among them."""
+    joined = np.concatenate(sensitivities)
+    order = np.argsort(joined, kind="stable")  # increasing runs are merged, which takes no more than a walk
+    ordered = joined[order]
+    fresh = np.append(True, ordered[1:] != ordered[:-1])
+    place = np.empty(len(joined), dtype=np.int64)
+    place[order] = np.cumsum(fresh) - 1
+    return ordered[fresh], np.split(place, np.cumsum([len(each) for each in sensitivities])[:-1])
+
+
+def _between(place: Ints, size: int) -> Ints:
+    """(size,) where all sensitivities stand in gap, point, gap, ..., point, gap of a curve with points at `place`."""
+    own = np.zeros(size, dtype=np.int64)
+    own[place] = 1
+    return 2 * np.cumsum(own) - own
+
+
+def _with_gaps(values: Floats) -> Floats:
+    """(..., 2k + 1) the values with the lesser neighbour in every gap, 0 beyond the ends."""
+    found = np.zeros((*values.shape[:-1], 2 * values.shape[-1] + 1))
+    found[..., 1::2] = values
+    np.minimum(values[..., 1:], values[..., :-1], out=found[..., 2:-1:2])
+    return found
+
+
+def area(curve: TradeOffCurve) -> float:
+    """Area of the union of [0, E_i] x [0, S_i], in 0..1."""
+    return float(areas(curve.safety, curve.efficiency))
+
+
+def areas(safety: Floats, efficiency: Floats) -> Floats:
+    """The areas of many curves at once.
+
+    Args:
+        safety, efficiency: (..., k) the points of each curve.
+
+    Returns:
+        (...) areas.
+    """
+    if not np.all(efficiency[..., 1:] <= efficiency[..., :-1]):
+        order = np.argsort(efficiency, axis=-1)[..., ::-1]
+        safety, efficiency = _ordered(safety, order), _ordered(efficiency, order)
+    # From one efficiency down to the next, the union is as high as the greatest safety met so far.
+    height = np.maximum.accumulate(safety, axis=-1)
+    width = efficiency.copy()
+    width[..., :-1] -= efficiency[..., 1:]
+    found: Floats = (height * width).sum(axis=-1)
+    return found
+
+
+def _ordered(values: Floats, order: Ints) -> Floats:
+    return values[order] if values.ndim == 1 else np.take_along_axis(values, order, axis=-1)
+
+
+def robustness(worst: float, baseline: float) -> float | None:
+    """Area of the worst case by that of the baseline, in 0..1; None where the baseline has none."""
+    return worst / baseline if baseline > 0 else None

@@ -14,10 +14,8 @@ from numpy.typing import ArrayLike
 
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError
-from verifier.closedloop.logs import Logs
-from verifier.closedloop.matched import IOU_HALF, PersonMatches, person_matches
-from verifier.closedloop.nearby import near_pairs
-from verifier.closedloop.pathifier import pathified_distance, people_ahead
+from verifier.closedloop.logs import IOU_HALF, Logs, PersonMatches, person_matches
+from verifier.closedloop.pathifier import near_pairs, pathified_distance, people_ahead
 from verifier.closedloop.paths import PathSettings, paths_of
 from verifier.closedloop.roboticizer import Standardizer
 from verifier.closedloop.settings import FirstFrame

@@ -7,19 +7,191 @@ rules of replay (Pezzementi et al. 2021, Sec. 6.3):
 * A stop is recorded when safe speed and speed are both 0. In a positive log it ends the run. In a negative log the
   detections in view are cleared, and the vehicle accelerates again until the next image.
 * Without a stop, a run ends at the finish.
+
+Many runs as tables: every course at every sensitivity, and once more driven by the truth.
+
+Between two images nothing new is seen, so all a run needs of its detections is the nearest positive one per image.
+Sorting detections into levels of sensitivity and taking running minima gives that for all levels at once. Two things
+keep the tables and the number of runs small, and change no number:
+
+* a detection that stays too far away to lower the safe speed while its image is in view is left out, and an image
+  with nothing left is no place of its own;
+* levels at which a course looks the same are simulated once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError
-from verifier.closedloop.batch import Batch
+from verifier.closedloop.course import Course
 from verifier.closedloop.vehicle import VehicleSettings
+
+LARGEST_BATCH = 60_000_000
+BYTES_PER_ENTRY = 30
+"""At the most, while the tables are made."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The tables of C courses at K levels of sensitivity; row K is the run driven by the truth.
+
+    The n *places* of all courses stand one after the other: of each course its first image, the images in which
+    something matters at some level, and its finish.
+
+    Attributes:
+        positive: (C,) bool.
+        first, finish: (C,) int64 first place and finish of each course.
+        place_m: (n,) arc length, never decreasing within a course.
+        view_end_m: (n,) where the next image comes into view. Of images at one position only the last is ever in
+            view, and of a negative log not the last one, where the run ends.
+        seen_m: (K + 1, n) distance from a place to the nearest positive detection in its image; inf without one.
+        next: (K + 1, n) int32 the first place from here on (it included) with a detection, or the finish.
+        run_of: (K + 1, C) which run each level and course is.
+        run_level, run_course: (R,) of each run, R <= (K + 1) C.
+    """
+
+    positive: Mask
+    first: Ints
+    finish: Ints
+    place_m: Floats
+    view_end_m: Floats
+    seen_m: Floats
+    next: NDArray[np.int32]
+    run_of: Ints
+    run_level: Ints
+    run_course: Ints
+
+
+def make_batch(courses: Sequence[Course], sensitivity: Floats, vehicle: VehicleSettings) -> Batch:
+    """Put the detections of every course at its places, for every level.
+
+    Args:
+        courses: at least one.
+        sensitivity: (K,) increasing levels; at tau the detections with a standardized sensitivity <= tau count.
+        vehicle: limits and readings.
+
+    Raises:
+        LimitError: the tables would be too large; only a single very long log can be.
+    """
+    images = _Images.of(courses)
+    reach_m = _reach(images, vehicle)
+    image, distance, strength = images.rows(
+        courses, "detection_image", "detection_distance_m", "detection_sensitivity"
+    )
+    used = (distance < reach_m[image]) & (strength <= sensitivity[-1])
+    person, true_distance = images.rows(courses, "truth_image", "truth_distance_m")
+    there = true_distance < reach_m[person]
+    # Detections at their levels, and people in the last row.
+    image = np.append(image[used], person[there])
+    distance = np.append(distance[used], true_distance[there])
+    level = np.append(
+        np.searchsorted(sensitivity, strength[used]), np.full(np.count_nonzero(there), len(sensitivity))
+    )
+
+    place_of, first, finish = images.places(image)
+    chosen = np.flatnonzero(place_of >= 0)
+    place_m, view_end_m = np.empty(int(finish[-1]) + 1), np.empty(int(finish[-1]) + 1)
+    place_m[place_of[chosen]], view_end_m[place_of[chosen]] = images.position_m[chosen], images.view_end_m[chosen]
+    place_m[finish] = view_end_m[finish] = [each.finish_m for each in courses]
+    seen_m = _nearest(len(sensitivity), len(place_m), level, place_of[image], distance)
+    differs = _differs(seen_m, first)
+    number = np.cumsum(differs.ravel()).reshape(differs.shape) - 1
+    return Batch(
+        np.array([each.positive for each in courses]),
+        first,
+        finish,
+        place_m,
+        view_end_m,
+        seen_m,
+        _next_detections(seen_m, finish),
+        np.maximum.accumulate(np.where(differs, number, -1), axis=0),
+        *np.nonzero(differs),
+    )
+
+
+def _reach(images: _Images, vehicle: VehicleSettings) -> Floats:
+    """(I,) how near a detection in each image must be to lower the safe speed while the image is in view."""
+    seen_over_m = images.view_end_m - images.position_m
+    further_m = 0.0 if vehicle.between_images == "hold" else seen_over_m
+    return np.where(seen_over_m > 0, vehicle.full_speed_distance_m + further_m, 0.0)
+
+
+def _nearest(levels: int, places: int, level: Ints, place: Ints, distance: Floats) -> Floats:
+    """(levels + 1, places) the least distance at each place, over the level's and all lower ones; last row by itself.
+
+    Raises:
+        LimitError: the table would be too large.
+    """
+    if (levels + 1) * places > LARGEST_BATCH:
+        raise LimitError(
+            f"logs with {places} images that matter, at {levels} levels, need about "
+            f"{(levels + 1) * places * BYTES_PER_ENTRY / 2**30:.1f} GiB; at most {LARGEST_BATCH} entries are made",
+            hint="cut long logs into pieces",
+        )
+    table = np.full((levels + 1, places), np.inf)
+    np.minimum.at(table.reshape(-1), level * places + place, distance)
+    for k in range(1, levels):
+        np.minimum(table[k], table[k - 1], out=table[k])
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class _Images:
+    """The images of all courses, one after the other: (C + 1,) their ends, (I,) position and end of view of each."""
+
+    ends: Ints
+    position_m: Floats
+    view_end_m: Floats
+
+    @classmethod
+    def of(cls, courses: Sequence[Course]) -> _Images:
+        ends = np.cumsum([0, *(len(each.image_s_m) for each in courses)])
+        position_m = np.concatenate([each.image_s_m for each in courses])
+        view_end_m = np.append(position_m[1:], 0.0)
+        view_end_m[ends[1:] - 1] = [each.finish_m for each in courses]
+        return cls(ends, position_m, view_end_m)
+
+    def rows(self, courses: Sequence[Course], image: str, *others: str) -> tuple[NDArray[Any], ...]:
+        """Columns of all courses, the first as an index into all images."""
+        index = [getattr(each, image) + start for each, start in zip(courses, self.ends.tolist(), strict=False)]
+        return np.concatenate(index), *(np.concatenate([getattr(each, name) for each in courses]) for name in others)
+
+    def places(self, image: Ints) -> tuple[Ints, Ints, Ints]:
+        """(I,) the place of each image, -1 without one; (C,) first place and finish of each course."""
+        chosen = np.zeros(len(self.position_m), dtype=bool)
+        chosen[image] = True
+        chosen[self.ends[:-1]] = True
+        count = np.cumsum(chosen)
+        courses = np.arange(len(self.ends) - 1)
+        course = np.repeat(courses, np.diff(self.ends))
+        finish = count[self.ends[1:] - 1] + courses
+        return np.where(chosen, count - 1 + course, -1), np.append(0, finish[:-1] + 1), finish
+
+
+def _differs(seen_m: Floats, first: Ints) -> Mask:
+    """(K + 1, C) whether a course looks otherwise than at the level before; so at the first and for the truth."""
+    differs = np.ones((len(seen_m), len(first)), dtype=bool)
+    for level in range(1, len(seen_m) - 1):
+        differs[level] = np.logical_or.reduceat(seen_m[level] != seen_m[level - 1], first)
+    return differs
+
+
+def _next_detections(seen_m: Floats, finish: Ints) -> NDArray[np.int32]:
+    places = seen_m.shape[1]
+    stop = np.isfinite(seen_m)
+    stop[:, finish] = True
+    index = np.where(stop, np.arange(places, dtype=np.int32), np.int32(places))
+    backwards = index[:, ::-1]
+    np.minimum.accumulate(backwards, axis=1, out=backwards)
+    return index
+
 
 MOST_ROUNDS = 1_000_000
 

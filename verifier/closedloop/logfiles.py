@@ -35,7 +35,7 @@ from verifier.base.tables import SUFFIXES, Kind, Table, read_table, table_bytes
 from verifier.closedloop.logs import FARTHEST_M, Detections, Logs
 from verifier.closedloop.plausible import LogLimits, check_plausible
 from verifier.perception.detections.columns import faulty_boxes
-from verifier.perception.detections.reading import Plausible
+from verifier.perception.detections.sources import Plausible
 
 KEY: dict[str, Kind] = {"log": "text", "image": "whole"}
 POSITION: dict[str, Kind] = {"x_m": "number", "y_m": "number"}

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from verifier.base.arrays import Floats
-from verifier.closedloop.logs import Logs
-from verifier.closedloop.matched import IOU_HALF, person_matches
+from verifier.closedloop.logs import IOU_HALF, Logs, person_matches
 from verifier.perception.matching import MatchingPolicy
 
 

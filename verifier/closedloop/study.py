@@ -22,7 +22,7 @@ from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, LogSums, closed_lo
 from verifier.closedloop.closed_loop_curve import ClosedLoop, check_logs, closed_loop
 from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
 from verifier.closedloop.course import Course
-from verifier.closedloop.curves import TradeOffCurve, judged_curve
+from verifier.closedloop.curves import TradeOffCurve, area, judged_curve
 from verifier.closedloop.cutting import selected
 from verifier.closedloop.detection_outcomes import (
     Judged,
@@ -35,7 +35,6 @@ from verifier.closedloop.logs import Detections, Logs
 from verifier.closedloop.pathifier import courses, violation_m
 from verifier.closedloop.paths import PathSettings, paths_of
 from verifier.closedloop.roboticizer import Standardizer, standardizer_of
-from verifier.closedloop.robroc import area
 from verifier.closedloop.settings import EngineName, Metric
 from verifier.closedloop.simulator import simulate
 from verifier.closedloop.study_settings import DRIVEN, StudySettings

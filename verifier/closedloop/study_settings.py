@@ -11,7 +11,7 @@ from verifier.base.errors import UsageError
 from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensitivities
 from verifier.closedloop.curves import FPR_MAX
 from verifier.closedloop.detection_outcomes import PathifierMetric
-from verifier.closedloop.matched import IOU_HALF
+from verifier.closedloop.logs import IOU_HALF
 from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.paths import PathSettings
 from verifier.closedloop.settings import (

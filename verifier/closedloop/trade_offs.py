@@ -22,7 +22,7 @@ from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
 from verifier.base.files import document_text
 from verifier.base.result import Result
 from verifier.closedloop.comparison import Cell, MeanArea, MetricTable, NamedCurve, Row, winners
-from verifier.closedloop.robroc import area
+from verifier.closedloop.curves import area
 from verifier.closedloop.settings import EngineName
 
 

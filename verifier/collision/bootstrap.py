@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
-from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid
+from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid, check_memory
 from verifier.collision.intervals import IntervalKind, IntervalMap, check_level, end_quantiles
-from verifier.collision.memory import check_memory
 from verifier.collision.pairs import Pairs
 from verifier.collision.subsampling import Progress
 

@@ -40,13 +40,14 @@ from verifier.collision.estimator import (
     CollisionMap,
     EstimatorSettings,
     Grid,
+    check_memory,
+    predicted_bytes,
     with_common_width,
 )
 from verifier.collision.joint import JointPairs, joined
 from verifier.collision.kernel import Samples, samples_of
-from verifier.collision.memory import check_memory, predicted_bytes
-from verifier.collision.oracle import EVEN, Penalty, oracle_map
 from verifier.collision.pairs import Pairs
+from verifier.collision.score import EVEN, Penalty, oracle_map
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import RATE, ROOT_N, Progress, Subsampling, subsample_blocks
 

@@ -263,7 +263,7 @@ class RankingRecord:
 
 @dataclass(frozen=True)
 class CombinationRecord:
-    """As `verifier.collision.combination.Combination`."""
+    """As `verifier.collision.ranking.Combination`."""
 
     chosen_on: Count
     scored_on: Count

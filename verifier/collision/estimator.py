@@ -5,10 +5,12 @@
 where D_min is the true and D^_min the reported distance of the nearest object of an image (Xu, Blanchet,
 Gerardo-Castro and Paudel, WSC 2021, eq. (1)). The estimator takes all pairs of all images, so it assumes that pairs
 are drawn independently of each other and of how many there are in an image. It is consistent as the number of pairs
-grows; how far it is off at a given number is what `subsampling`, `bootstrap` and `exact` are for.
+grows; how far it is off at a given number is what `subsampling`, `bootstrap` and `intervals` are for.
 
 Not to be confused with the chance that *the object reported at y* is nearer than S(v): another object of the image,
 reported further away, may be nearer in truth, and counts here.
+
+How much memory an estimate needs, and refusing what needs too much.
 """
 
 from __future__ import annotations
@@ -22,13 +24,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
-from verifier.base.errors import UsageError
-from verifier.collision.bandwidth import CONSTANTS, NORMAL_REFERENCE, WidthRule, cross_validated_constant
-from verifier.collision.kernel import Reason, Samples, estimate, rows_per_block, samples_of
-from verifier.collision.memory import check_memory, predicted_bytes
+from verifier.base.errors import LimitError, UsageError
+from verifier.collision.kernel import (
+    BLOCK_BYTES,
+    CONSTANTS,
+    NORMAL_REFERENCE,
+    Reason,
+    Samples,
+    WidthRule,
+    cross_validated_constant,
+    estimate,
+    rows_per_block,
+    samples_of,
+)
 from verifier.collision.pairs import Pairs
 from verifier.collision.settings import Bandwidth
 from verifier.collision.stopping import BrakingPolicy
+
+MEMORY_LIMIT = 2**30
+"""Bytes; what is predicted to need more is refused."""
+
+
+def predicted_bytes(pair_count: int, shape: tuple[int, int], samples: int = 1) -> int:
+    """Most bytes that the estimates of `samples` subsamples, `pair_count` pairs in all, need at a time, from above.
+
+    Args:
+        pair_count: of the data or of all subsamples together, whichever is more.
+        shape: (Y, V) of the grid.
+        samples: number of subsamples.
+    """
+    distances, speeds = shape
+    return 8 * (16 * pair_count + 8 * distances * speeds + 8 * samples * speeds) + 5 * BLOCK_BYTES
+
+
+def check_memory(needed: int) -> None:
+    """Refuse what is predicted to need more than `MEMORY_LIMIT` bytes.
+
+    Raises:
+        LimitError: naming both numbers.
+    """
+    if needed > MEMORY_LIMIT:
+        raise LimitError(
+            f"this would need about {needed / 2**20:.0f} MiB; the limit is {MEMORY_LIMIT / 2**20:.0f} MiB",
+            hint="take fewer distances, speeds, pairs or resamples",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +113,7 @@ class EstimatorSettings:
 
     Attributes:
         bandwidth: "normal_reference": `constant` min(sd, IQR/1.349) n^(-1/5). "cross_validated": the same with the
-            constant that forecasts best (`bandwidth.cross_validated_constant`). "fixed": `width_m`; subsamples of b
+            constant that forecasts best (`cross_validated_constant`). "fixed": `width_m`; subsamples of b
             pairs then take width_m (n/b)^(1/5).
         constant: c of the normal reference rule.
         width_m: the fixed width in metres.

@@ -25,7 +25,7 @@ from verifier.base.errors import UsageError, unknown_name
 from verifier.collision.pairs_reader import Objects, ReadPairs, made_pairs
 from verifier.perception.detections import DetectionSet, distance
 from verifier.perception.matching import MatchingPolicy, match
-from verifier.perception.matching.affinity import iou_2d, iou_3d
+from verifier.perception.matching.policy import iou_2d, iou_3d
 
 DRIVEN = ("kitti_tracking", "nuscenes", "nuscenes_compact", "mot")
 """Formats whose frames follow each other in drives."""

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import json_values
 from verifier.base.result import Result
-from verifier.collision.combination import Combination
 from verifier.collision.comparison import Area
 from verifier.collision.document import (
     Codes,
@@ -36,7 +35,7 @@ from verifier.collision.document import (
 )
 from verifier.collision.kernel import Reason
 from verifier.collision.pairs_reader import ReadPairs
-from verifier.collision.ranking import Ranking
+from verifier.collision.ranking import Combination, Ranking
 from verifier.collision.score import Score
 from verifier.collision.stopping import SPEED_UNITS
 from verifier.collision.study import Compared, DetectorResult, LoopSettings, PolicyResult, StudySettings

@@ -17,22 +17,18 @@ from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bootstrap import REPLICATES
-from verifier.collision.bridge import closed_loop
-from verifier.collision.combination import Combination, combine
+from verifier.collision.bridge import REPLICATES as LOOP_REPLICATES
+from verifier.collision.bridge import closed_loop, closed_loop_intervals
 from verifier.collision.comparison import THRESHOLD, Comparison, bootstrap_p_values, check_threshold, compare
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.document import ClosedLoop
 from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid, collision_map
-from verifier.collision.exact import WINDOW_M, check_window
-from verifier.collision.intervals import check_level
-from verifier.collision.oracle import EVEN, Penalty, oracle_map
+from verifier.collision.intervals import WINDOW_M, check_level, check_window
 from verifier.collision.pairs import Pairs, check_share
 from verifier.collision.pairs_reader import ReadPairs, on_common_images
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
-from verifier.collision.ranking import Ranking, rank
-from verifier.collision.resampled_loop import REPLICATES as LOOP_REPLICATES
-from verifier.collision.resampled_loop import closed_loop_intervals
-from verifier.collision.score import Score, Weight, score
+from verifier.collision.ranking import Combination, Ranking, combine, rank
+from verifier.collision.score import EVEN, Penalty, Score, Weight, oracle_map, score
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import ROOT_N, Progress, Subsampling
 from verifier.collision.trust import Confidence, confidence

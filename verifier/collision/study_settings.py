@@ -15,15 +15,14 @@ import numpy as np
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
-from verifier.collision.bandwidth import NORMAL_REFERENCE
 from verifier.collision.comparison import THRESHOLD
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.estimator import EstimatorSettings, Grid
-from verifier.collision.exact import WINDOW_M
-from verifier.collision.oracle import Penalty
+from verifier.collision.intervals import WINDOW_M
+from verifier.collision.kernel import NORMAL_REFERENCE
 from verifier.collision.pair_tables import column_names, read_columns
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
-from verifier.collision.score import Weight
+from verifier.collision.score import Penalty, Weight
 from verifier.collision.settings import BOOTSTRAP, DECELERATION_MPS2, CollisionSettings
 from verifier.collision.stopping import SPEED_UNITS, BrakingPolicy, speed_mps
 from verifier.collision.study import LoopSettings, StudySettings

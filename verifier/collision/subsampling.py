@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
-from verifier.collision.estimator import CollisionMap, Grid
+from verifier.collision.estimator import CollisionMap, Grid, check_memory, predicted_bytes
 from verifier.collision.intervals import IntervalKind, IntervalMap, check_level, end_quantiles
 from verifier.collision.kernel import Samples, estimate, rows_per_block, samples_of
-from verifier.collision.memory import check_memory, predicted_bytes
 from verifier.collision.pairs import Pairs
 
 Progress = Callable[[int, int], None]

@@ -32,8 +32,7 @@ from verifier.base.arrays import Floats
 from verifier.base.statistics import clopper_pearson
 from verifier.collision.bootstrap import REPLICATES, bootstrap_intervals
 from verifier.collision.estimator import CollisionMap
-from verifier.collision.exact import WINDOW_M, exact_interval, window_counts
-from verifier.collision.intervals import IntervalKind, IntervalMap
+from verifier.collision.intervals import WINDOW_M, IntervalKind, IntervalMap, exact_interval, window_counts
 from verifier.collision.pairs import Pairs
 from verifier.collision.subsampling import ROOT_N, Progress, Subsampling, subsampling_interval
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, UsageError
-from verifier.closedloop.matched import IOU_HALF
+from verifier.closedloop.logs import IOU_HALF
 from verifier.closedloop.roboticizer import Standardizer
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy

@@ -10,8 +10,8 @@ from verifier.robustness.assessment.result import AssessmentResult
 from verifier.telling import markdown, terminal
 from verifier.telling.assessment import ROBUST, sections
 from verifier.telling.blocks import Listing, Paragraph, Section
+from verifier.telling.grounds import name_text
 from verifier.telling.markdown import escaped
-from verifier.telling.wording import name_text
 
 
 def assess_tables(result: AssessmentResult) -> str:

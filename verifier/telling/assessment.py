@@ -25,8 +25,7 @@ from verifier.robustness.assessment.document import (
     TolerancePiece,
 )
 from verifier.robustness.assessment.level_draws import CONFIDENCE
-from verifier.robustness.assessment.measures import GQM_NUMBERS, WORDS, Tolerance
-from verifier.robustness.assessment.performance import COUNTS, METRICS
+from verifier.robustness.assessment.measures import COUNTS, GQM_NUMBERS, METRICS, WORDS, Tolerance
 from verifier.telling.blocks import Block, Cell, Row, Section, Table, told
 
 QUESTIONS = (

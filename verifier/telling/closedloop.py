@@ -12,9 +12,9 @@ from verifier.closedloop.comparison import Row as AreaRow
 from verifier.closedloop.curvefiles import Curve
 from verifier.closedloop.trade_offs import CurvePoints, TradeOffs, TradeOffsResult, TradeOffTable
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Table
+from verifier.telling.grounds import name_text
 from verifier.telling.pictures import Line, plot
 from verifier.telling.terminal import blocks_lines
-from verifier.telling.wording import name_text
 
 TITLES = {
     "roc_a": "ROC A: recall against false positives per image, all logs",

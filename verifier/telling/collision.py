@@ -26,9 +26,9 @@ from verifier.collision.result import CollisionResult
 from verifier.collision.stopping import SPEED_UNITS
 from verifier.collision.trust import Trust
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
+from verifier.telling.grounds import name_text
 from verifier.telling.pictures import chart
 from verifier.telling.terminal import blocks_lines
-from verifier.telling.wording import name_text
 
 SHOWN_DISTANCES = 8
 """Distances that a table shows beside those next to S(v), evenly spaced."""

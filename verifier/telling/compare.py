@@ -21,12 +21,18 @@ from verifier.questions.compare.tables import (
 from verifier.study.gates import DropGate
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.telling.gates import drop_gate_text, drops_table, gate_verdict, rule_words
-from verifier.telling.grounds import bounds_told, channel_lines
+from verifier.telling.grounds import (
+    bounds_told,
+    chance_text,
+    channel_lines,
+    difference_text,
+    name_text,
+    scenario_text,
+)
 from verifier.telling.pictures import Line, plot
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines
 from verifier.telling.terminal import blocks_lines
-from verifier.telling.wording import chance_text, difference_text, name_text, scenario_text
 
 BEST = "best possible"
 MOST_FLIPS = 6

@@ -20,8 +20,8 @@ from verifier.perception.confusion.sanity import remark_texts
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
 from verifier.questions.audit import Audited
 from verifier.telling.blocks import Cell, Row, Table
+from verifier.telling.grounds import name_text
 from verifier.telling.terminal import aligned, block_lines
-from verifier.telling.wording import name_text
 
 MOST_THIN = 6
 MOST_DIFFERENCES = 12

@@ -11,11 +11,18 @@ from verifier.checking.verdicts import Verdict, WithinBounds
 from verifier.questions.explain.explain_result import Explained, ExplainResult
 from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table
 from verifier.telling.failing import cause_blocks, pattern_blocks
-from verifier.telling.grounds import bounds_told, marked_verdict, reason_text, vacuity_text
+from verifier.telling.grounds import (
+    bounds_told,
+    difference_text,
+    marked_verdict,
+    name_text,
+    reason_text,
+    scenario_text,
+    vacuity_text,
+)
 from verifier.telling.run import bound_text, choices_made, probability_text
 from verifier.telling.run_summary import evidence_line, remark_lines
 from verifier.telling.terminal import blocks_lines, section_lines
-from verifier.telling.wording import difference_text, name_text, scenario_text
 
 
 def explain_table(result: ExplainResult) -> str:

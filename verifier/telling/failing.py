@@ -22,8 +22,8 @@ from verifier.questions.explain.explain_result import (
     StepRecord,
 )
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
+from verifier.telling.grounds import name_text, sentence, state_text
 from verifier.telling.pictures import Line, chart, plot
-from verifier.telling.wording import name_text, sentence, state_text
 
 LARGEST_DENOMINATOR = 10**6
 MOST_FRAMES = 20

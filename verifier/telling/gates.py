@@ -10,7 +10,7 @@ from verifier.base.numbers import decimal_text, number_text
 from verifier.study.gates import Drop, DropGate, Floor, Gates, Held, Regression
 from verifier.study.results import RunResult
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Section, Table
-from verifier.telling.wording import chance_text, name_text
+from verifier.telling.grounds import chance_text, name_text
 
 COUNTED = {"bounds": "confidence bounds", "interval": "ends of intervals", "point": "P itself"}
 """What a floor is held against."""

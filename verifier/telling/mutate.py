@@ -12,8 +12,8 @@ from verifier.robustness.mutators import MUTATORS, AnyMutation
 from verifier.robustness.mutators.batch_result import BatchResult, MutateResult
 from verifier.robustness.mutators.catalogue import Parameter
 from verifier.telling.blocks import Block, Fold, Listing, Paragraph, Table
+from verifier.telling.grounds import name_text
 from verifier.telling.terminal import block_lines
-from verifier.telling.wording import name_text
 
 MOST_FAILURES = 50
 """Lines; a result with more says where the rest is."""

@@ -11,11 +11,10 @@ from verifier.base.words import listed, some_of
 from verifier.questions.require.require_result import Answer, Outcome, RequireResult
 from verifier.study.points import Point
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
-from verifier.telling.grounds import channel_lines
+from verifier.telling.grounds import channel_lines, name_text, scenario_text, sentence
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines
 from verifier.telling.terminal import blocks_lines
-from verifier.telling.wording import name_text, scenario_text, sentence
 
 MOST_LISTED = 10
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from verifier.perception.detections.geometry import camera_boxes, ego_from_camera, motion, rotations
+from verifier.perception.detections.distances import camera_boxes, ego_from_camera, motion, rotations
 
 
 def ego_box(location, hwl, turn):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import Reading, class_map, distance, read_detections, stream_tables
-from verifier.perception.detections.tables import tables
+from verifier.perception.detections.tablefiles import tables
 
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

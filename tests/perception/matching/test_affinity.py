@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifier.perception.matching.affinity import centre_distance, cover_2d, iou_2d, iou_3d, iou_bev
+from verifier.perception.matching.policy import centre_distance, cover_2d, iou_2d, iou_3d, iou_bev
 
 DIRECTIONS = [
     (1, 0),

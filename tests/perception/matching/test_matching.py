@@ -16,7 +16,7 @@ import verifier.perception.matching.matches
 from verifier.base.errors import LimitError, UsageError
 from verifier.perception.detections.columns import Boxes
 from verifier.perception.matching import CONVENTIONS, MatchingPolicy, convention, match
-from verifier.perception.matching.affinity import iou_2d, iou_3d, iou_bev
+from verifier.perception.matching.policy import iou_2d, iou_3d, iou_bev
 
 GREEDY = MatchingPolicy("iou_2d", 0.25)
 

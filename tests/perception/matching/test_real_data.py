@@ -26,7 +26,7 @@ from verifier.perception.detections.distances import distance
 from verifier.perception.detections.filters import keep_attribute, keep_scores
 from verifier.perception.detections.kitti import kitti_object, kitti_tracking
 from verifier.perception.detections.nuscenes_compact import nuscenes_compact
-from verifier.perception.detections.reading import Reading
+from verifier.perception.detections.sources import Reading
 from verifier.perception.matching import MatchingPolicy, match
 
 TWO_METRES = MatchingPolicy("centre_bev", 2.0, class_aware=True)

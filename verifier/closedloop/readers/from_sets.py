@@ -1,7 +1,13 @@
-"""Logs from detection sets, which know the ego frame of each image, and from where that frame was."""
+"""Logs from detection sets, which know the ego frame of each image, and from where that frame was.
+
+Logs from KITTI tracking. Its files have no ego pose, so the path is a straight line driven at an assumed speed.
+
+Logs from a nuScenes scene in one JSON file, with the ego poses recorded there (see `nuscenes_compact`).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +15,16 @@ from pathlib import Path
 import numpy as np
 
 from verifier.base.arrays import Floats
-from verifier.base.errors import InputError, UsageError
+from verifier.base.errors import InputError, Place, UsageError
 from verifier.closedloop.logs import Detections, Logs
+from verifier.closedloop.plausible import LogLimits, check_plausible
 from verifier.perception.detections import class_map
 from verifier.perception.detections.classmap import ClassMap
 from verifier.perception.detections.columns import Boxes, DetectionSet
-from verifier.perception.detections.geometry import Motion
+from verifier.perception.detections.distances import Motion, motion
+from verifier.perception.detections.kitti import kitti_tracking
+from verifier.perception.detections.nuscenes_compact import nuscenes_compact
+from verifier.perception.detections.sources import Elements, Reading, elements, load_json
 
 PERSON = "person"
 
@@ -109,3 +119,111 @@ def _points(boxes: Boxes, drive: Drive) -> Floats:
     world = drive.world_from_ego.take(boxes.frame)
     centre = np.einsum("nij,nj->ni", world.rotation, boxes.box_3d[:, :3]) + world.translation
     return np.asarray(centre[:, :2])
+
+
+KITTI_PEOPLE = ("Pedestrian", "Person", "Person_sitting")
+FRAME_RATE_HZ = 10.0
+
+
+def kitti_tracking_logs(
+    annotations: str | Path,
+    sources: Mapping[str, str | Path],
+    speed_mps: float,
+    frames: str | Path | Mapping[str, int],
+    sequences: Sequence[str] | None = None,
+    people: Sequence[str] = KITTI_PEOPLE,
+    ignore: tuple[str, ...] = (),
+) -> Logs:
+    """One log per sequence: 10 Hz, straight ahead along the camera's axis at `speed_mps`.
+
+    Where a box stands relative to the camera is measured; where the camera is, is assumed. At the speed that was
+    really driven, a person at rest stays where he is on the ground; at another speed he drifts along the path. The
+    path never bends. The remarks of the result say so.
+
+    Args:
+        annotations: as `kitti_tracking`.
+        sources: by name, as the detections of `kitti_tracking`; they need boxes in space.
+        speed_mps: of the vehicle, not negative; 0 is a vehicle at rest.
+        frames: how many frames each sequence has, as `kitti_tracking`.
+        sequences: the sequences to read, None for all.
+        people: names of classes that are people.
+        ignore: kinds of faults to leave out, see `verifier.perception.detections.IGNORABLE`.
+
+    Raises:
+        InputError: a file cannot be read.
+        UsageError: no source, a source without boxes in space, or the speed is negative or not finite.
+    """
+    if not 0 <= speed_mps < math.inf:
+        raise UsageError(f"expected a speed in m/s from 0, got {speed_mps:g}")
+    check_sources(sources)
+    chosen = None if sequences is None else tuple(sequences)
+    reading = Reading(class_map=people_map(people), ignore=ignore, dont_care="drop", sequences=chosen)
+    sets = {name: kitti_tracking(annotations, path, reading, frames=frames) for name, path in sources.items()}
+    drive = _kitti_drive(next(iter(sets.values())).frame_name, speed_mps)
+    remark = f"the vehicle is assumed to drive straight ahead at {speed_mps:g} m/s: KITTI tracking has no ego pose"
+    regions = "detections in KITTI's don't-care regions are judged like any others"
+    return logs_of(sets, drive, (remark, regions))
+
+
+def _kitti_drive(names: Sequence[str], speed_mps: float) -> Drive:
+    """Frames are named "SSSS/FFFFFF" and numbered from 0."""
+    time = np.array([int(name.rpartition("/")[2]) for name in names], dtype=np.float64) / FRAME_RATE_HZ
+    zero = np.zeros_like(time)
+    rotation = np.broadcast_to(np.eye(3), (len(time), 3, 3))
+    return Drive(time, Motion(rotation, np.column_stack([speed_mps * time, zero, zero])), zero)
+
+
+NUSCENES_PEOPLE = ("pedestrian*", "human.pedestrian*")
+
+
+def nuscenes_logs(
+    annotations: str | Path,
+    sources: Mapping[str, str | Path],
+    people: Sequence[str] = NUSCENES_PEOPLE,
+    ignore: tuple[str, ...] = (),
+    limits: LogLimits | None = None,
+) -> Logs:
+    """One log: the key frames (2 Hz) of the scene, its people, and the people that each detector reports.
+
+    Positions are those of the ego frame (`ego2global` at the LiDAR's key frame) in the map's x and y, with the first
+    one subtracted. Points are the centres of boxes. nuScenes has no rectangles of annotations in this form, so that
+    matching is by distance on the ground.
+
+    Args:
+        annotations: the scene's file.
+        sources: by name, a folder or result file as `nuscenes_compact` reads it.
+        people: names of classes that are people.
+        ignore: kinds of faults to leave out, see `verifier.perception.detections.IGNORABLE`.
+        limits: of gaps and jumps between frames.
+
+    Raises:
+        InputError: a file cannot be read, frames are not in the order of time, there is a gap or jump.
+        UsageError: no source, or `ignore` names an unknown fault.
+    """
+    check_sources(sources)
+    reading = Reading(class_map=people_map(people), ignore=ignore)
+    sets = {name: nuscenes_compact(annotations, path, reading) for name, path in sources.items()}
+    logs = logs_of(sets, _nuscenes_drive(str(annotations), next(iter(sets.values())).frame_name), ())
+    check_plausible(logs, limits, str(annotations))
+    return logs
+
+
+def _nuscenes_drive(file: str, names: Sequence[str]) -> Drive:
+    """The poses of the frames of these names."""
+    every = elements(load_json(file)[0], file, "frames")
+    row_of = {token: row for row, token in enumerate(every.texts("sample_token"))}
+    rows = [row_of[name] for name in names]
+    frames = Elements([every.items[row] for row in rows], file, "frames", lambda row: f"/{rows[row]}")
+    time = frames.whole("timestamp_us")
+    late = np.diff(time) <= 0
+    if late.any():
+        row = int(late.argmax()) + 1
+        raise frames.fail(
+            row, "timestamp_us", f"{time[row]} is not later than the {time[row - 1]} of the frame before"
+        )
+    translation, rotation = frames.vectors("ego2global_translation", 3), frames.vectors("ego2global_rotation_wxyz", 4)
+    if not (np.isfinite(translation).all() and np.isfinite(rotation).all() and rotation.any(axis=1).all()):
+        raise InputError("a pose is not finite, or its quaternion is zero", Place(file))
+    world_from_ego = motion(translation - translation[0], rotation)
+    forward = world_from_ego.rotation[:, :, 0]
+    return Drive((time - time[0]) / 1e6, world_from_ego, np.arctan2(forward[:, 1], forward[:, 0]))

@@ -20,15 +20,14 @@ from verifier.base.errors import InputError, LimitError, Place, UsageError
 from verifier.base.files import read_text
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
-from verifier.evidence.bundle.declared_artefacts import OMITTED_RATES, check_context
+from verifier.evidence.bundle.archive import check_target, write_bundle
 from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived_texts
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import Progress, make_results, planned, read_omitted
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
-from verifier.evidence.bundle.parts import document_of, read_parts
+from verifier.evidence.bundle.parts import OMITTED_RATES, check_context, document_of, read_parts
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
 from verifier.evidence.bundle.system import files_named, unpacked_inputs
-from verifier.evidence.bundle.writing import check_target, write_bundle
 from verifier.evidence.consistency import check_document
 from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.measured import refuse_misfits

@@ -2,11 +2,14 @@
 
 A certificate proves something about the arrays that it holds. That these arrays are the bundled system's is checked
 here: everything that a certificate is about is rebuilt from spec, model and matrices, and must be equal.
+
+The chains behind an answer about required recall: those whose probabilities have certificates.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 from verifier.analysis import kernel
 from verifier.analysis.confidence import bounds_of_chain
 from verifier.analysis.objective import Objective
+from verifier.analysis.recall.cells import RecallCells, counts_with_recall
 from verifier.analysis.robust.certificate import digest_of, document
 from verifier.analysis.robust.point_certificate import point_certificates
 from verifier.analysis.robust.provable import LARGEST_CERTIFIED
@@ -27,9 +31,12 @@ from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError
 from verifier.base.files import json_of
 from verifier.chains.filled import filled_counts
-from verifier.evidence.bundle.layout import certificate_file
+from verifier.evidence.bundle.layout import certificate_file, point_of_recall
 from verifier.evidence.differences import MOST, differing
 from verifier.evidence.findings import Finding, Kind
+from verifier.perception.confusion import EMPTY
+from verifier.perception.confusion.matrices import label_text
+from verifier.questions.require.answers import perfect_counts
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions, clock_of
@@ -231,3 +238,80 @@ def _about_something_else(path: str, content: Any, raw: bytes, about: Mapping[st
         ]
     said = {key: content.get(key) for key in about}
     return differing(path, said, about, ", as the inputs give it")[:MOST]
+
+
+class CertifiedRecall(NamedTuple):
+    """A point of an answer with the chain that it is about.
+
+    Attributes:
+        source: the chain; its certificates are those of the run for the point with the measured matrices.
+        point: as in the document; pointer: where it stands there.
+        initial: number of its initial state in the block.
+    """
+
+    source: Certified
+    point: Mapping[str, Any]
+    pointer: str
+    initial: int
+
+
+def certified_recalls(rebuilt: Study, number: int, content: Mapping[str, Any]) -> Iterator[CertifiedRecall]:
+    """The points of a document about required recall: with the measured matrices, with perfect perception, and with
+    the required recalls where there are some.
+
+    Args:
+        rebuilt: the system.
+        number: of the requirement in the spec, from 1.
+        content: the document, validated.
+    """
+    names = [each.name for each in rebuilt.grid.requirements]
+    requirement = names.index(content["requirement"]["name"])
+    for k, answer in enumerate(content["answers"]):
+        for kind in ("measured", "at_value", "perfect"):
+            point = answer[kind]
+            place = None if point is None else _place(rebuilt, answer["planner"], point)
+            if place is None:
+                continue
+            block, initial = place
+            objective = rebuilt.cases[block].objective(requirement)
+            counts = rebuilt.cases[block].counts
+            of, changed = "" if kind == "measured" else point_of_recall(number, k, kind), None
+            if kind == "at_value":
+                changed = _required(rebuilt, counts, answer["cells"])
+            else:
+                changed = counts if kind == "measured" else perfect_counts(counts)
+            if changed is not None:
+                source = Certified(of, block, requirement, objective, changed)
+                yield CertifiedRecall(source, point, f"/answers/{k}/{kind}", initial)
+
+
+def _place(rebuilt: Study, planner: str, point: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Number of a point's block, and of its initial state there; None where the grid has no such point."""
+    for number, case in enumerate(rebuilt.cases):
+        constants = case.constants
+        same = (case.planner.name, case.environment, constants) == (
+            planner,
+            point["environment"],
+            point["constants"],
+        )
+        if same and point["initial"] in case.initial_states:
+            return number, case.initial_states.index(point["initial"])
+    return None
+
+
+def _required(rebuilt: Study, counts: NDArray[np.int64], cells: Any) -> NDArray[np.int64] | None:
+    """Counts with the recalls that are required; None where none are."""
+    matrices = rebuilt.matrices
+    places = {
+        (matrices.bin_text(index), label_text(label)): (index, column)
+        for index in range(matrices.bin_count)
+        for column, label in enumerate(matrices.labels)
+    }
+    found = [(places.get((cell["bin"], cell["label"])), cell["required"]) for cell in cells]
+    if not found or any(place is None or recall is None for place, recall in found):
+        return None
+    recalls = [Fraction(recall) for _, recall in found]
+    whole = math.lcm(*(recall.denominator for recall in recalls))
+    bins, columns = np.array([place for place, _ in found]).T
+    parts = [int(recall * whole) for recall in recalls]
+    return counts_with_recall(counts, RecallCells(bins, columns, matrices.column_of(EMPTY)), parts, whole)

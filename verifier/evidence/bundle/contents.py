@@ -8,14 +8,12 @@ from typing import Any
 
 from verifier.base.documents import read_document
 from verifier.checking.enclosure import AGREEMENT
-from verifier.evidence.bundle.certificates import Proven, check_point
-from verifier.evidence.bundle.frames import SAME_AS_THE_RUN, check_frame, check_same_frame
+from verifier.evidence.bundle.certificates import Proven, certified_recalls, check_point
 from verifier.evidence.bundle.layout import EXPLAIN_FILE, place_of_certificate, require_file
 from verifier.evidence.bundle.numbers import NUMBERS_OF_POINT, check_head, is_proven, wrong_beside_proof
 from verifier.evidence.bundle.parts import Parts
-from verifier.evidence.bundle.recalls import certified_recalls
 from verifier.evidence.bundle.replays import check_explanations
-from verifier.evidence.bundle.runs import check_runs
+from verifier.evidence.bundle.runs import SAME_AS_THE_RUN, check_frame, check_runs, check_same_frame
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.language.expressions import to_text

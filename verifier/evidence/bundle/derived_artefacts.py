@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from verifier.base.errors import one_line
-from verifier.evidence.bundle.declared_artefacts import OMITTED_RATES, RATES, made_rates, rate_paths
-from verifier.evidence.bundle.fingerprints import FINGERPRINTS_FILE, fingerprints_text
+from verifier.evidence.bundle.hashes import FINGERPRINTS_FILE, fingerprints_text
 from verifier.evidence.bundle.making import read_omitted
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Entry, digest_of, manifest_of
-from verifier.evidence.bundle.parts import Parts, document_of
+from verifier.evidence.bundle.parts import OMITTED_RATES, RATES, Parts, document_of, made_rates, rate_paths
 from verifier.evidence.bundle.trace import NOT_RUN, Traced, counts_text, trace_rows, trace_section, trace_text
 from verifier.evidence.case import Case, build_case, gsn_svg, gsn_yaml
 from verifier.evidence.defeaters.finding import find_defeaters

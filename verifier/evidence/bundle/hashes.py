@@ -1,14 +1,96 @@
-"""The files of a bundle compared with its manifest: what is altered, missing, added, moved or exchanged."""
+"""The files of a bundle compared with its manifest: what is altered, missing, added, moved or exchanged.
+
+Short fingerprints of every value and every line of the inputs and results, so that damage can be located.
+
+They prove nothing: that is for the hashes. They say *where* a file no longer is what it was, such as which count of a
+matrix. A value's fingerprint is taken together with its place. A number in which a single digit was changed, added or
+left out can be told as well: it is the only one so near that has the fingerprint.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from verifier.base.errors import InputError
+from verifier.base.errors import InputError, shown
 from verifier.base.files import json_of
-from verifier.evidence.bundle.fingerprints import FINGERPRINTS_FILE, located
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, digest_of
+from verifier.evidence.differences import LONGEST_SHOWN, MOST, parts_of
 from verifier.evidence.findings import Finding
+
+SCHEMA_NAME = "verifier.fingerprints"
+FINGERPRINTS_FILE = "fingerprints.json"
+DIGITS = 8
+MOST_PARTS = 20_000
+"""Values or lines of a file; larger files get no fingerprints."""
+LONGEST_NUMBER = 30
+"""Characters of a number that is looked for in the neighbourhood of another."""
+
+
+def fingerprints_text(files: Mapping[str, bytes]) -> str:
+    """The document of fingerprints of some files."""
+    found = {path: marks for path, raw in sorted(files.items()) if (marks := _marks(raw, path)) is not None}
+    return json.dumps({"schema": SCHEMA_NAME, "version": 1, "digits": DIGITS, "files": found}, indent=2) + "\n"
+
+
+def located(raw: bytes, path: str, fingerprints: Any) -> list[Finding]:
+    """The values or lines of an altered file that are not what they were; empty where that cannot be said.
+
+    Args:
+        raw: its bytes as they are.
+        path: its name in the bundle.
+        fingerprints: the decoded document.
+    """
+    marks = _known(fingerprints, path)
+    parts = parts_of(raw, path)
+    if marks is None or parts is None or len(parts) > MOST_PARTS:
+        return []
+    if len(parts) != len(marks):
+        return [Finding(path, "", f"{len(parts)} values or lines", str(len(marks)))]
+    altered = [
+        Finding(path, where, shown(value, LONGEST_SHOWN)[1:-1], _was(where, value, mark))
+        for (where, value), mark in zip(parts, marks, strict=True)
+        if _mark(where, value) != mark
+    ]
+    rest = [Finding(path, "", f"{len(altered) - MOST} more such places", "none")] if len(altered) > MOST else []
+    return altered[:MOST] + rest
+
+
+def _was(where: str, value: str, mark: str) -> str:
+    """What stood there, as far as the fingerprint tells."""
+    if len(value) <= LONGEST_NUMBER and re.fullmatch(r"-?[0-9][0-9.eE+-]*", value):
+        for candidate in _a_digit_away(value):
+            if _mark(where, candidate) == mark:
+                return candidate
+    return f"what has the fingerprint {mark}"
+
+
+def _a_digit_away(number: str) -> Iterator[str]:
+    for k in range(len(number) + 1):
+        for digit in "0123456789":
+            yield number[:k] + digit + number[k + 1 :]
+            yield number[:k] + digit + number[k:]
+        yield number[:k] + number[k + 1 :]
+
+
+def _known(fingerprints: Any, path: str) -> list[str] | None:
+    files = fingerprints.get("files") if isinstance(fingerprints, dict) else None
+    text = files.get(path) if isinstance(files, dict) else None
+    return [text[k : k + DIGITS] for k in range(0, len(text), DIGITS)] if isinstance(text, str) else None
+
+
+def _marks(raw: bytes, path: str) -> str | None:
+    parts = parts_of(raw, path)
+    if parts is None or len(parts) > MOST_PARTS:
+        return None
+    return "".join(_mark(where, value) for where, value in parts)
+
+
+def _mark(where: str, value: str) -> str:
+    return hashlib.sha256(f"{where}={value}".encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 
 def check_hashes(files: Mapping[str, bytes], manifest: Manifest) -> list[Finding]:

@@ -15,7 +15,7 @@ from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, one_line
 from verifier.base.files import document_text, json_of
 from verifier.checking.process import StormProcess
-from verifier.evidence.bundle.certificates import certificates_of, certified, why_none
+from verifier.evidence.bundle.certificates import certificates_of, certified, certified_recalls, why_none
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
     OMITTED_FILE,
@@ -26,7 +26,6 @@ from verifier.evidence.bundle.layout import (
     require_file,
 )
 from verifier.evidence.bundle.policies import alternatives, is_alike
-from verifier.evidence.bundle.recalls import certified_recalls
 from verifier.evidence.bundle.system import without_folder
 from verifier.pipeline import CheckedStudy, checked_study, result_of
 from verifier.questions.explain.explaining import explained

@@ -2,8 +2,7 @@
 
 from verifier.evidence.case.building import build_case
 from verifier.evidence.case.elements import Case, Element, Kind, Status
-from verifier.evidence.case.svg import gsn_svg
-from verifier.evidence.case.yaml import gsn_yaml
+from verifier.evidence.case.svg import gsn_svg, gsn_yaml
 from verifier.evidence.context import CaseContext, read_context
 
 __all__ = ["Case", "CaseContext", "Element", "Kind", "Status", "build_case", "gsn_svg", "gsn_yaml", "read_context"]

@@ -18,7 +18,7 @@ from verifier.base.words import bounds_text, counted, name_text, probability_tex
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind, Status, worst_status
-from verifier.evidence.defeaters.matrices import same_sources
+from verifier.evidence.defeaters.about_data import same_sources
 from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult

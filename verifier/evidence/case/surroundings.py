@@ -13,8 +13,8 @@ from verifier.base.words import counted, name_text, probability_text, some_of
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Element, Kind, Status
 from verifier.evidence.context import DUTIES, CaseContext
-from verifier.evidence.defeaters.about_verdicts import UNCONFIRMED
-from verifier.evidence.defeaters.matrices import matrices_behind, shared_sequences
+from verifier.evidence.defeaters.about_data import matrices_behind, shared_sequences
+from verifier.evidence.defeaters.finding import UNCONFIRMED
 from verifier.evidence.defeaters.values import Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.hazard import EVERY

@@ -1,9 +1,14 @@
-"""Doubts about the data behind a verdict. Each function looks at one thing and yields what it finds."""
+"""Doubts about the data behind a verdict. Each function looks at one thing and yields what it finds.
+
+What a result was made from, and what the matrices among that say of themselves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from fractions import Fraction
+from typing import get_args
 
 import numpy as np
 
@@ -14,7 +19,6 @@ from verifier.base.numbers import rounded
 from verifier.base.words import counted, name_text, some_of
 from verifier.checking.verdicts import Test, Verdict
 from verifier.evidence.context import CaseContext
-from verifier.evidence.defeaters.matrices import matrices_behind, same_sources, shared_sequences
 from verifier.evidence.defeaters.values import (
     Claim,
     Doubt,
@@ -27,8 +31,37 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import encounters_needed
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
-from verifier.study.results import RequirementResult, RunResult, Target
+from verifier.study.results import InputRole, RequirementResult, RunResult, Target
 from verifier.telling.grounds import channel_lines, needed_text
+
+
+def sources_of(document: Document) -> dict[str, str]:
+    """Role -> SHA-256 of the spec, model and matrices that a result was made from; other results name none.
+
+    Of the files of planners there may be several; they have their names behind the role.
+    """
+    inputs = [each for each in document.content.get("inputs", ()) if each.get("role") in get_args(InputRole)]
+    named = {True: "planner {name}", False: "{role}"}
+    return {named[each["role"] == "planner"].format(**each): each["sha256"] for each in inputs}
+
+
+def same_sources(document: Document, run: Document) -> bool:
+    """Whether a result was made from all that a run was made from."""
+    return sources_of(run).items() <= sources_of(document).items()
+
+
+def matrices_behind(run: Document, documents: Sequence[Document]) -> Document | None:
+    """The confusion document that a run was made with, by its hash; None where it is not among the documents."""
+    wanted = {file.sha256 for file in run.result.inputs if file.role == "confusion"}
+    return next((each for each in documents if each.kind == "confusion" and each.sha256 in wanted), None)
+
+
+def shared_sequences(matrices: Document, trained_on: Sequence[str]) -> list[str]:
+    """Names of the tested sequences that match one of the patterns of trained ones."""
+    names = [each["name"] for each in matrices.content.get("sequences", ())]
+    plain = [pattern.replace("[", "[[]") for pattern in trained_on]  # only * and ? stand for others
+    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in plain)]
+
 
 CONFIDENCE = Fraction(19, 20)
 """At which a column must be able to show the target, if all its items were right."""

@@ -1,15 +1,231 @@
-"""All defeaters of all runs of a case."""
+"""All defeaters of all runs of a case.
+
+Doubts that follow from how a run was made: its settings, and what it remarks itself.
+
+Doubts about a verdict itself. Each function looks at one thing and yields what it finds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from verifier.base.errors import InputError, Place
+from verifier.base.words import bounds_text, counted, name_text, probability_text, some_of
+from verifier.checking.values import ONE_ENGINE
+from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext
-from verifier.evidence.defeaters import about_data, about_settings, about_verdicts
-from verifier.evidence.defeaters.matrices import sources_of
-from verifier.evidence.defeaters.values import Defeater, Doubt, claimed
+from verifier.evidence.defeaters import about_data
+from verifier.evidence.defeaters.about_data import sources_of
+from verifier.evidence.defeaters.values import (
+    Claim,
+    Defeater,
+    Doubt,
+    claimed,
+    claims_on,
+    confirmed,
+    doubt,
+    requirements_with_targets,
+)
 from verifier.evidence.documents import Document
+from verifier.study.points import Point
+from verifier.telling.grounds import needed_text, reason_text, told_verdict, vacuity_text
+
+ASSUMED = "rates filled in by policy"
+NO_ALARMS = "so the model contains no false positives"
+"""What the remarks of a run hold, and how they end, that say so."""
+
+
+def no_false_positives(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Matrices, or a choice, by which the detector never reports what is not there."""
+    reason = next((each for each in run.result.remarks if each.endswith(NO_ALARMS)), None)
+    if run.result.settings.false_positives == "ignore":
+        reason = f"false positives were ignored by choice, {NO_ALARMS}"
+    if reason is not None:
+        yield from doubt(
+            "no_false_positives",
+            name_text(reason, 600),
+            claims_on(run, documents),
+            "matrices that count unmatched detections",
+        )
+
+
+def distance_ignored(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """One matrix for all distances."""
+    if run.result.settings.canonical:
+        yield from doubt(
+            "distance_ignored",
+            "the matrices of all distances were added up: the detector is assumed to be equally good at every "
+            "distance",
+            claims_on(run, documents, perceived=True),
+            "a run without --canonical",
+        )
+
+
+def assumed_rates(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Rates that a policy made up for columns without items; intervals and confidence bounds do not lean on them."""
+    if run.result.settings.verdict_from != "point":
+        return
+    for remark in run.result.remarks:
+        if ASSUMED in remark:
+            yield from doubt(
+                "assumed_rates",
+                name_text(remark, 600),
+                claims_on(run, documents, perceived=True),
+                "items in these columns, or a verdict from the confidence bounds",
+            )
+
+
+def rounded(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Transition probabilities that were rounded, as the archive of the published numbers did."""
+    decimals = run.result.settings.round_transitions
+    if decimals is not None:
+        yield from doubt(
+            "rounded",
+            f"transition probabilities were rounded to {decimals} decimals: rows need not sum to 1, and the values "
+            "are no probabilities of the system",
+            claims_on(run, documents),
+            "a run without --round-transitions",
+        )
+
+
+def endless(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Terminal states left out."""
+    if run.result.settings.endless:
+        yield from doubt(
+            "endless",
+            "the model's terminal states were left out: the probabilities are of runs that never end, not of "
+            "encounters",
+            claims_on(run, documents),
+            "a run without --endless",
+        )
+
+
+def left_out(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Environments that the spec asks for and the command left out."""
+    names = run.result.settings.environments_left_out
+    if names:
+        yield from doubt(
+            "scenarios_left_out",
+            f"{name_text(run.name)} leaves out what the spec asks for: environment "
+            f"{some_of([name_text(each) for each in names], 8)}",
+            claims_on(run, documents),
+            "a run without --env",
+        )
+
+
+LESS_INDEPENDENT = "the two are less independent here"
+UNCONFIRMED = "is Storm's alone, not confirmed"
+"""How the remarks of a run end that say so."""
+
+
+def straddles_target(run: Document) -> Iterator[Doubt]:
+    """Bounds on both sides of the target."""
+    source = run.result.settings.verdict_from
+    for claim, each in requirements_with_targets(run):
+        points = [
+            k
+            for k, point in enumerate(each.points)
+            if point.verdict is Verdict.INCONCLUSIVE and not reason_text(point.reason)
+        ]
+        if points:
+            point = each.points[each.worst if each.worst in points else points[0]]
+            needed = each.additional_data
+            yield from doubt(
+                "straddles_target",
+                f"{name_text(claim.requirement)}: {counted(len(points), 'scenario')} undecided; in "
+                f"{name_text(point.scenario)} P lies in {bounds_text(*point.bounds(source))}, which "
+                f"straddles {each.asked_text}",
+                tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k in points),
+                "more data" if needed is None else f"about {needed_text(needed)}, as verify run says",
+            )
+
+
+def no_bounds(run: Document) -> Iterator[Doubt]:
+    """Verdicts from the probability alone, or satisfied ones that the confidence bounds do not confirm."""
+    if run.result.settings.verdict_from != "point":
+        return
+    for claim, each in requirements_with_targets(run):
+        for k, point in enumerate(each.points):
+            if point.verdict is not Verdict.SATISFIED or confirmed(point, each.target):
+                continue
+            how = "and no bounds were computed"
+            if point.uncertainty is not None:
+                how = f"and the confidence bounds are {bounds_text(*point.bounds('bounds'))}"
+            yield from doubt(
+                "no_bounds",
+                f"{name_text(claim.requirement)}, {name_text(point.scenario)}: P = "
+                f"{probability_text(point.probability)} alone was compared with {each.asked_text}, {how}",
+                (Claim(claim.run, claim.requirement, claim.planner, k),),
+                "a verdict from the confidence bounds (--verdict-from bounds)",
+            )
+
+
+def policy_sensitive(run: Document, alternatives: Mapping[str, Document]) -> Iterator[Doubt]:
+    """Scenarios with another verdict under another policy.
+
+    Args:
+        run: the document of a run.
+        alternatives: policy in words -> the document of a run of the same inputs under it.
+    """
+    for policy, other in alternatives.items():
+        theirs = {(each.name, each.planner): each for each in other.result.requirements}
+        for claim, each in requirements_with_targets(run):
+            found = theirs.get((claim.requirement, claim.planner))
+            if found is None:
+                continue
+            verdicts = {point.place: point for point in found.points}
+            changed = [
+                (k, point, verdicts[point.place])
+                for k, point in enumerate(each.points)
+                if point.place in verdicts and verdicts[point.place].verdict is not point.verdict
+            ]
+            if changed:
+                _, mine, yours = changed[0]
+                yield from doubt(
+                    "policy_sensitive",
+                    f"{name_text(claim.requirement)}: under the policy '{name_text(policy)}' "
+                    f"{counted(len(changed), 'scenario')} would be judged otherwise: in "
+                    f"{name_text(mine.scenario)} {_judged(yours)}, not {_judged(mine)}",
+                    tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k, _, _ in changed),
+                    "a reason for the policy, or data for which it makes no difference",
+                )
+
+
+def _judged(point: Point) -> str:
+    return f"{told_verdict(point)} (P = {probability_text(point.probability)})"
+
+
+def one_engine(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Requirements for which Storm and the second engine did not work independently of each other."""
+    for claim, _ in claimed(run, documents):
+        for remark in run.result.remarks:
+            about = remark.startswith(f"{claim.requirement}: ")
+            if about and (f"{ONE_ENGINE}: " in remark or remark.endswith((LESS_INDEPENDENT, UNCONFIRMED))):
+                yield from doubt(
+                    "one_engine",
+                    name_text(remark, 600),
+                    (claim,),
+                    "a formula or a model for which both engines answer on their own",
+                )
+
+
+def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Scenarios in which the check of a requirement says nothing about the system."""
+    told: dict[tuple[str, str], list[Claim]] = {}
+    for claim, each in claimed(run, documents):
+        for k, point in enumerate(each.points):
+            text = vacuity_text(point)
+            if text:
+                told.setdefault((claim.requirement, text), []).append(
+                    Claim(claim.run, claim.requirement, claim.planner, k)
+                )
+    for (name, text), claims in told.items():
+        yield from doubt(
+            "vacuous",
+            f"{name_text(name)}: {name_text(text, 600)}",
+            tuple(claims),
+            "scenarios from which the requirement can be violated and met, or another requirement",
+        )
 
 
 def find_defeaters(
@@ -51,15 +267,15 @@ def _doubts(
     yield from about_data.dependent_frames(run, documents)
     yield from about_data.untested_channel(run, documents)
     yield from about_data.few_drives(run, documents)
-    yield from about_settings.no_false_positives(run, documents)
-    yield from about_settings.distance_ignored(run, documents)
-    yield from about_settings.assumed_rates(run, documents)
-    yield from about_settings.rounded(run, documents)
-    yield from about_settings.endless(run, documents)
-    yield from about_settings.left_out(run, documents)
-    yield from about_verdicts.vacuous(run, documents)
-    yield from about_verdicts.one_engine(run, documents)
-    yield from about_verdicts.straddles_target(run)
+    yield from no_false_positives(run, documents)
+    yield from distance_ignored(run, documents)
+    yield from assumed_rates(run, documents)
+    yield from rounded(run, documents)
+    yield from endless(run, documents)
+    yield from left_out(run, documents)
+    yield from vacuous(run, documents)
+    yield from one_engine(run, documents)
+    yield from straddles_target(run)
     yield from about_data.thin_columns(run, documents)
-    yield from about_verdicts.no_bounds(run)
-    yield from about_verdicts.policy_sensitive(run, mine)
+    yield from no_bounds(run)
+    yield from policy_sensitive(run, mine)

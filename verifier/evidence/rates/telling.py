@@ -11,9 +11,8 @@ from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.evidence.rates.document import RateBounds, RateExposure, RateResult
 from verifier.evidence.rates.exposure import number
 from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table
-from verifier.telling.grounds import reason_text, told_verdict
+from verifier.telling.grounds import name_text, reason_text, told_verdict
 from verifier.telling.terminal import blocks_lines
-from verifier.telling.wording import name_text
 
 CRITERION = {
     Verdict.SATISFIED: "met",

@@ -9,13 +9,19 @@ from verifier.base.documents import Content, read_document
 from verifier.base.numbers import level_text, rounded
 from verifier.base.words import counted, some_of
 from verifier.evidence.documents import Document
-from verifier.evidence.report.matrices import plain
-from verifier.evidence.report.subjects import confusion_inputs, matrices_of
+from verifier.evidence.report.subjects import confusion_inputs, matrices_of, plain
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.records import ConfidenceRecord, SettingsRecord
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
-from verifier.telling.grounds import channel_lines, looks_text, vacuity_text
-from verifier.telling.wording import difference_text, name_text, scenario_text, sentence
+from verifier.telling.grounds import (
+    channel_lines,
+    difference_text,
+    looks_text,
+    name_text,
+    scenario_text,
+    sentence,
+    vacuity_text,
+)
 
 Assumption = tuple[str, str, str]
 """What is assumed, its status in a word or two, and why."""

@@ -20,10 +20,14 @@ from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Sectio
 from verifier.telling.explain import improving_blocks, improving_sentence
 from verifier.telling.failing import cause_lines, failing_blocks
 from verifier.telling.grounds import (
+    asked_text,
     free_text,
     marked_verdict,
+    name_text,
     needed_text,
     reason_text,
+    scenario_text,
+    sentence,
     tipping_sentences,
     vacuity_text,
     why,
@@ -32,7 +36,6 @@ from verifier.telling.pictures import Line, plot, ruler
 from verifier.telling.require import answer_blocks, answer_text
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import farthest
-from verifier.telling.wording import asked_text, name_text, scenario_text, sentence
 
 MOST_OPEN = 20
 """Scenarios up to which their table is open."""

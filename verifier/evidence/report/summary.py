@@ -17,9 +17,8 @@ from verifier.evidence.report.requirements import (
 )
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
-from verifier.telling.grounds import bounds_told
+from verifier.telling.grounds import bounds_told, name_text, scenario_text
 from verifier.telling.run import probability_text
-from verifier.telling.wording import name_text, scenario_text
 
 MOST_TOLD = 12
 """Requirements that are told in sentences; the table has all of them."""

@@ -4,11 +4,10 @@ from verifier.perception.detections.arrays import from_arrays, from_maite, from_
 from verifier.perception.detections.classmap import ClassMap, class_map, read_class_map
 from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
 from verifier.perception.detections.depth import with_depth
-from verifier.perception.detections.distances import MEASURES, distance
+from verifier.perception.detections.distances import MEASURES, distance, with_distances
 from verifier.perception.detections.filters import keep_attribute, keep_field_of_view, keep_range, keep_scores
 from verifier.perception.detections.formats import FORMATS, read_detections
-from verifier.perception.detections.reading import IGNORABLE, Plausible, Reading
-from verifier.perception.detections.stated_distances import with_distances
+from verifier.perception.detections.sources import IGNORABLE, Plausible, Reading
 from verifier.perception.detections.stream import Chunk, stream_tables
 
 __all__ = [

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, shown
 from verifier.perception.detections.assembly import assemble
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
-from verifier.perception.detections.reading import Reading
 from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
+from verifier.perception.detections.sources import Reading
 
 FILES = ("<annotations>", "<detections>")
 KNOWN = ("frame", "class", "score", "box_2d", "box_3d", "distance_m", "region")

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, shown
 from verifier.perception.detections.assembly import assemble
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
-from verifier.perception.detections.jsondata import Elements, elements, load_json
-from verifier.perception.detections.reading import Reading
 from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
-from verifier.perception.detections.sources import digest_record
+from verifier.perception.detections.sources import Elements, Reading, digest_record, elements, load_json
 
 
 def coco(

@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
-from verifier.perception.detections.checks import ignore_hint
+from verifier.perception.detections.assembly import ignore_hint
 from verifier.perception.detections.columns import Boxes, DetectionSet, joined
-from verifier.perception.detections.reading import Reading
-from verifier.perception.detections.stated_distances import LARGEST_M
+from verifier.perception.detections.distances import LARGEST_M
+from verifier.perception.detections.sources import Reading
 from verifier.perception.settings import IMAGE_SUFFIXES
 
 UNITS_PER_M = 256.0

@@ -6,17 +6,30 @@
 | `ground_plane` | sqrt(x² + y²): the nuScenes detection benchmark (Caesar et al. 2020, section 3.1) |
 | `forward` | x: the distance along the road; negative behind the ego |
 | `given` | what the data set itself says |
+
+Distances from a file of their own, for annotations whose format has none (COCO, MOTChallenge).
+
+Rigid motions between coordinate frames, and headings, for whole columns of boxes.
+
+The ego frame is x forward, y left, z up. KITTI's camera frame is x right, y down, z forward (Geiger, Lenz, Stiller
+and Urtasun 2013, "Vision meets robotics: the KITTI dataset", figure 3). nuScenes gives poses as a translation and
+a quaternion w, x, y, z that take a point *from* the named frame *into* its parent (Caesar et al. 2020).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import UsageError, unknown_name
-from verifier.perception.detections.columns import Boxes
+from verifier.base.arrays import Floats
+from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.perception.detections.columns import Boxes, DetectionSet
+from verifier.perception.detections.sources import digest_record
+from verifier.perception.detections.tablefiles import frame_keys, read_named
 from verifier.perception.settings import Measure
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
@@ -40,3 +53,135 @@ def distance(boxes: Boxes, measure: str) -> NDArray[np.float64]:
         return source[:, 0]
     axes = 2 if measure == "ground_plane" else 3
     return np.asarray(np.linalg.norm(source[:, :axes], axis=1))
+
+
+LARGEST_M = 1e5
+
+
+def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionSet:
+    """The set with the distance of each annotation taken from a CSV or Parquet file.
+
+    The file has the columns `frame` (the frame's name), the attribute `key` of the annotations (`id` of COCO, `track`
+    of MOTChallenge), which with the frame names one annotation, and `distance_m`. Annotations that the file does
+    not name keep what they had, or have an unknown distance; how many is recorded in `origin["distances"]`.
+
+    Raises:
+        InputError: the file cannot be read, names something that is not there, or one annotation twice.
+        UsageError: the annotations have no such attribute.
+    """
+    boxes = data.annotations
+    if key not in boxes.attributes:
+        message, hint = unknown_name("attribute of the annotations", key, boxes.attributes)
+        raise UsageError(f"{message}\n  hint: {hint}")
+    named, raw = read_named(path, {}, ("frame", key, "distance_m"))
+    codes, keys = frame_keys(named)
+    index = {name: number for number, name in enumerate(data.frame_name)}
+    names = [f"{sequence}/{frame}" if sequence else frame for sequence, frame in keys]
+    frames = np.array([index.get(name, -1) for name in names], dtype=np.int64)
+    frame = frames[codes] if len(frames) else codes
+    objects = named.numbers(key)[0]
+    distance = named.numbers("distance_m")[0]
+
+    def fail(bad: np.ndarray, text: str) -> None:
+        if bad.any():
+            row = int(bad.argmax())
+            what = f"{key} {objects[row]:g} in frame {shown(names[int(codes[row])])}"
+            raise InputError(text.format(what, distance[row]), Place(str(path), int(named.line[row])))
+
+    fail(~((distance >= 0) & (distance <= LARGEST_M)), "{}: expected a distance in metres, got {:g}")
+    ids, inverse = np.unique(np.concatenate([boxes.attributes[key], objects]), return_inverse=True)
+    place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse
+    mine, theirs = place[: len(boxes)], place[len(boxes) :]
+    order = np.argsort(theirs, kind="stable")
+    again = np.zeros(len(theirs), dtype=bool)
+    again[order[1:]] = theirs[order[1:]] == theirs[order[:-1]]
+    fail(again, "{} occurs twice")
+    fail((frame < 0) | ~np.isin(theirs, mine), "no annotation with {}")
+    result = np.full(len(boxes), np.nan) if boxes.distance_m is None else boxes.distance_m.copy()
+    if len(theirs):
+        found = np.minimum(np.searchsorted(theirs[order], mine), len(theirs) - 1)
+        hit = theirs[order][found] == mine
+        result[hit] = distance[order][found][hit]
+    record = {**digest_record("distances", path, raw), "key": key, "unknown": int(np.isnan(result).sum())}
+    origin = {**data.origin, "distances": record}
+    return data.change(annotations=replace(boxes, distance_m=result), origin=origin)
+
+
+EGO_FROM_CAMERA = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
+"""Turns camera axes (right, down, forward) into ego axes (forward, left, up)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """n rigid motions: a point p of the source frame is R p + t in the target frame.
+
+    `rotation` (n, 3, 3) and `translation` (n, 3) in metres. Names read `target_from_source`.
+    """
+
+    rotation: Floats
+    translation: Floats
+
+    def take(self, rows: NDArray[np.int64]) -> Motion:
+        """The motions at `rows`, one per box."""
+        return Motion(self.rotation[rows], self.translation[rows])
+
+    def after(self, first: Motion) -> Motion:
+        """The motion that applies `first` and then this one."""
+        return Motion(self.rotation @ first.rotation, self._moved(first.translation))
+
+    def inverse(self) -> Motion:
+        """The motion back."""
+        back = np.swapaxes(self.rotation, 1, 2)
+        return Motion(back, -np.einsum("nij,nj->ni", back, self.translation))
+
+    def _moved(self, points: Floats) -> Floats:
+        moved: Floats = np.einsum("nij,nj->ni", self.rotation, points) + self.translation
+        return moved
+
+    def boxes(self, centre: Floats, size_lwh: Floats, heading: Floats) -> Floats:
+        """(n, 7) boxes in the target frame, from their centre (n, 3), length, width and height (n, 3) and the
+        direction of their length (n, 3) in the source frame. The yaw is that of the heading's projection on the
+        target's ground plane: a small roll or pitch between the frames tilts a box, which seven numbers cannot say.
+        """
+        turned = np.einsum("nij,nj->ni", self.rotation, heading)
+        yaw = np.arctan2(turned[:, 1], turned[:, 0])
+        return np.column_stack([self._moved(centre), size_lwh, yaw])
+
+
+def motion(translation: Floats, quaternion_wxyz: Floats) -> Motion:
+    """Motions from translations (n, 3) and quaternions (n, 4); quaternions are normalised here."""
+    return Motion(rotations(quaternion_wxyz), np.asarray(translation, dtype=np.float64))
+
+
+def rotations(quaternion_wxyz: Floats) -> Floats:
+    """(n, 3, 3) rotation matrices of quaternions w, x, y, z (n, 4), which need not be of length 1; NaN for zero."""
+    q = np.asarray(quaternion_wxyz, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        w, x, y, z = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
+    return np.stack(
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], axis=-1),
+            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], axis=-1),
+            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], axis=-1),
+        ],
+        axis=-2,
+    )
+
+
+def camera_boxes(bottom_centre: Floats, size_hwl: Floats, rotation_y: Floats) -> tuple[Floats, Floats, Floats]:
+    """Centre, length-width-height and heading, all still in the camera frame, of boxes in KITTI's convention.
+
+    `bottom_centre` (n, 3) is the middle of the bottom face, `size_hwl` (n, 3) height, width and length, and
+    `rotation_y` (n,) the turn about the downward axis: 0 points right, -pi/2 forward (readme of KITTI's object
+    development kit).
+    """
+    height, width, length = size_hwl.T
+    centre = bottom_centre - np.column_stack([np.zeros_like(height), height / 2, np.zeros_like(height)])
+    heading = np.column_stack([np.cos(rotation_y), np.zeros_like(rotation_y), -np.sin(rotation_y)])
+    return centre, np.column_stack([length, width, height]), heading
+
+
+def ego_from_camera(count: int) -> Motion:
+    """The change of axes from the camera to an ego frame whose origin is the camera, `count` times."""
+    rotation = np.broadcast_to(EGO_FROM_CAMERA, (count, 3, 3))
+    return Motion(rotation, np.zeros((count, 3)))

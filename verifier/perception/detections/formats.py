@@ -16,8 +16,8 @@ from verifier.perception.detections.kitti import kitti_object, kitti_tracking
 from verifier.perception.detections.mot import mot
 from verifier.perception.detections.nuscenes import nuscenes
 from verifier.perception.detections.nuscenes_compact import nuscenes_compact
-from verifier.perception.detections.reading import Reading
-from verifier.perception.detections.tables import tables
+from verifier.perception.detections.sources import Reading
+from verifier.perception.detections.tablefiles import tables
 
 
 @dataclass(frozen=True)

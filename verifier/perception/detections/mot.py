@@ -21,9 +21,8 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_text
 from verifier.perception.detections.assembly import assemble
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.reading import Reading
 from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows, numbered_frames
-from verifier.perception.detections.sources import Member, Source, read_source
+from verifier.perception.detections.sources import Member, Reading, Source, read_source
 from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
 
 CLASSES = {

@@ -23,13 +23,19 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, shown
 from verifier.perception.detections.assembly import assemble
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.geometry import Motion, motion
-from verifier.perception.detections.jsondata import Elements, codes, elements, load_json
+from verifier.perception.detections.distances import Motion, motion
 from verifier.perception.detections.kitti import AB3DMOT, image_boxes, space_boxes
 from verifier.perception.detections.nuscenes import EGO, result_rows
-from verifier.perception.detections.reading import Reading
 from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
-from verifier.perception.detections.sources import digest_record, read_source
+from verifier.perception.detections.sources import (
+    Elements,
+    Reading,
+    codes,
+    digest_record,
+    elements,
+    load_json,
+    read_source,
+)
 from verifier.perception.detections.texttables import Layout, read_tables
 
 

@@ -2,20 +2,39 @@
 
 An archive is read in memory, never unpacked to disk. Its size is limited by what its directory declares, and
 reading stops at the declared size, so that an archive that unfolds without end is refused before it is read.
+
+How to read: the settings that every reader shares, and what of them is written down.
+
+A fault in the input is an error that names file and line. A fault of a kind that `ignore` names is left out
+instead, and the number left out is recorded in `origin["ignored"]`.
+
+Large JSON files into columns: decoded by orjson, then one column at a time, without a Python object per box.
+
+When something does not fit, the elements are looked at one by one, to name the first faulty one.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import zipfile
 import zlib
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, get_args
 
-from verifier.base.errors import InputError, Place, shown
-from verifier.base.files import LARGEST_SOURCE, read_bytes
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.files import LARGEST_SOURCE, decoded, json_value, read_bytes
+from verifier.base.libraries import library
+from verifier.perception.detections.classmap import ClassMap
+from verifier.perception.settings import DontCare
 
 MOST_FILES = 500_000
 """Files of one folder or archive; more is refused."""
@@ -115,3 +134,179 @@ def _check_archive(entries: list[zipfile.ZipInfo], shown_as: str) -> None:
         if name in seen:
             raise InputError(f"the file {shown(name)} is in the archive twice", place)
         seen.add(name)
+
+
+IGNORABLE = {
+    "unknown_frames": "objects in frames that the ground truth does not list",
+    "missing_frames": "frames of the ground truth for which the detector's output has no entry",
+    "unknown_classes": "objects whose class no rule of the class map fits, or that the format does not know",
+    "faulty_boxes": "boxes that are partly NaN, infinite or of negative size; scores that are not finite",
+    "implausible_boxes": "boxes too large or too far away to be in the stated units; scores too large to be any",
+    "unknown_depth": "annotations in whose rectangle the depth map knows no depth; they become regions not judged",
+}
+"""What `Reading.ignore` may name, and what is then left out."""
+
+
+@dataclass(frozen=True)
+class Plausible:
+    """Limits beyond which a box cannot be in the stated units.
+
+    `reach_m` distance of a centre from the ego; `size_m` length, width or height (the longest road vehicles
+    measure 54 m); `pixels` an image coordinate; `turn_rad` a yaw (degrees are larger); `score` the size of a score
+    (probabilities, per cent, margins and logits are far below; beyond it differences of scores are rounded away).
+    """
+
+    reach_m: float = 1000.0
+    size_m: float = 60.0
+    pixels: float = 100_000.0
+    turn_rad: float = 10.0
+    score: float = 1e9
+
+    def __post_init__(self) -> None:
+        if not all(limit > 0 and not math.isnan(limit) for limit in vars(self).values()):
+            raise ValueError("limits must be positive")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Settings shared by all readers.
+
+    `class_map` None keeps the names of the data set. `ignore` names kinds of `IGNORABLE` that are left out and
+    counted instead of refused. `dont_care` "keep" makes regions out of the annotations that a data set marks as
+    not to be judged, "drop" leaves them out. `sequences` restricts to the drives or scenes named.
+
+    Raises:
+        UsageError: `ignore` or `dont_care` names something that does not exist.
+    """
+
+    class_map: ClassMap | None = None
+    ignore: tuple[str, ...] = ()
+    dont_care: DontCare = "keep"
+    sequences: tuple[str, ...] | None = None
+    plausible: Plausible = Plausible()
+
+    def __post_init__(self) -> None:
+        for name in self.ignore:
+            if name not in IGNORABLE:
+                message, hint = unknown_name("kind of fault to ignore", name, IGNORABLE)
+                raise UsageError(f"{message}\n  hint: {hint}")
+        if self.dont_care not in get_args(DontCare):
+            raise UsageError(f"dont_care must be 'keep' or 'drop', got {self.dont_care!r}")
+
+    def record(self) -> Mapping[str, Any]:
+        """The settings as JSON values, for `origin`."""
+        rules = None if self.class_map is None else [list(rule) for rule in self.class_map.rules]
+        chosen = None if self.sequences is None else list(self.sequences)
+        return {"class_map": rules, "dont_care": self.dont_care, "sequences": chosen}
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Objects of one file, in its order: `what` they are, and the JSON pointer of each, for messages."""
+
+    items: Sequence[dict[str, Any]]
+    file: str
+    what: str
+    pointer: Callable[[int], str]
+
+    def __post_init__(self) -> None:
+        if not set(map(type, self.items)) <= {dict}:
+            row = next(row for row, item in enumerate(self.items) if type(item) is not dict)
+            raise self.fail(row, "", f"expected an object, got {shown(self.items[row])}")
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def fail(self, row: int, key: str, message: str) -> InputError:
+        """The error for the value under `key` of element `row`."""
+        return InputError(message, Place(self.file, path=self.pointer(row) + (f"/{key}" if key else "")))
+
+    def values(self, key: str, default: Any = None) -> list[Any]:
+        """The values under `key`; an element without it is an error unless there is a default."""
+        try:
+            return list(map(itemgetter(key), self.items))
+        except KeyError:
+            if default is not None:
+                return [item.get(key, default) for item in self.items]
+            row = next(row for row, item in enumerate(self.items) if key not in item)
+            raise self.fail(row, "", f"missing key '{key}'") from None
+
+    def texts(self, key: str, default: str | None = None) -> list[str]:
+        """(n) strings."""
+        found = self.values(key, default)
+        return self._of_type(key, found, (str,), "a string")
+
+    def numbers(self, key: str, default: float | None = None) -> NDArray[np.float64]:
+        """(n,) numbers; NaN only where the file says NaN."""
+        found = self._of_type(key, self.values(key, default), (float, int), "a number")
+        return self._array(key, found)
+
+    def whole(self, key: str, default: int | None = None) -> NDArray[np.int64]:
+        """(n,) whole numbers of at most 64 bits."""
+        found = self._of_type(key, self.values(key, default), (int,), "a whole number")
+        try:
+            return np.frombuffer(array("q", found), dtype=np.int64)
+        except OverflowError:
+            row = next(row for row, value in enumerate(found) if not -(2**63) <= value < 2**63)
+            raise self.fail(row, key, "a whole number of more than 64 bits") from None
+
+    def vectors(self, key: str, width: int) -> NDArray[np.float64]:
+        """(n, width) numbers."""
+        found = self._of_type(key, self.values(key), (list,), f"a list of {width} numbers")
+        if not set(map(len, found)) <= {width}:
+            row = next(row for row, value in enumerate(found) if len(value) != width)
+            raise self.fail(row, key, f"expected a list of {width} numbers, got {shown(found[row])}")
+        flat = list(chain.from_iterable(found))
+        if not set(map(type, flat)) <= {float, int}:
+            row = next(row for row, each in enumerate(flat) if type(each) not in (float, int)) // width
+            raise self.fail(row, key, f"expected a list of {width} numbers, got {shown(found[row])}")
+        return self._array(key, flat).reshape(-1, width)
+
+    def _of_type(self, key: str, found: list[Any], types: tuple[type, ...], wanted: str) -> list[Any]:
+        if set(map(type, found)) <= set(types):
+            return found
+        row = next(row for row, value in enumerate(found) if type(value) not in types)
+        raise self.fail(row, key, f"expected {wanted}, got {shown(found[row])}")
+
+    def _array(self, key: str, found: list[Any]) -> NDArray[np.float64]:
+        try:
+            return np.frombuffer(array("d", found), dtype=np.float64)
+        except OverflowError:
+            raise InputError(f"{key}: a number too large to be one", Place(self.file)) from None
+
+
+def codes(values: Iterable[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """(n,) the code of each value, and the values by code, in the order they first occur."""
+    found = list(values)
+    index = {value: code for code, value in enumerate(dict.fromkeys(found))}
+    return np.fromiter(map(index.__getitem__, found), np.int64, len(found)), tuple(index)
+
+
+def load_json(path: Any) -> tuple[Any, bytes]:
+    """A decoded JSON file and its bytes. NaN and infinities, which are not JSON, are read as Python writes them.
+
+    Raises:
+        InputError: with file, line and column.
+    """
+    raw = read_bytes(path)
+    orjson = library("orjson")
+    try:
+        return orjson.loads(raw), raw
+    except orjson.JSONDecodeError:
+        text = decoded(raw, Place(str(path)))
+    if not text.strip():
+        raise InputError("the file is empty", Place(str(path)))
+    return json_value(text, Place(str(path))), raw
+
+
+def elements(document: Any, file: str, what: str, key: str = "") -> Elements:
+    """The objects of a list: the document itself, or what it holds under `key`."""
+    found = document
+    if key:
+        if not isinstance(document, dict) or key not in document:
+            raise InputError(f"expected an object with the key '{key}'", Place(file))
+        found = document[key]
+    prefix = f"/{key}" if key else ""
+    if not isinstance(found, list):
+        raise InputError(f"expected a list of {what}, got {shown(found)}", Place(file, path=prefix or None))
+    return Elements(found, file, what, lambda row: f"{prefix}/{row}")

@@ -18,17 +18,19 @@ from verifier.base.errors import InputError, Place, UsageError, first_line, show
 from verifier.base.libraries import library
 from verifier.perception.detections.assembly import assemble
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.reading import Reading
 from verifier.perception.detections.rows import Material
+from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.tablefiles import (
+    REQUIRED,
+    REQUIRED_SCORED,
     NamedTable,
+    check_columns,
     frame_keys,
     frames_of,
     looked_up,
     renamed,
     rows_of,
 )
-from verifier.perception.detections.tables import REQUIRED, REQUIRED_SCORED, check_columns
 
 Key: TypeAlias = tuple[Any, Any]
 

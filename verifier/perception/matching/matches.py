@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError, UsageError
 from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
-from verifier.perception.matching.affinity import centre_distance, cover_2d, iou_2d, iou_3d, iou_bev
 from verifier.perception.matching.candidates import (
     BLOCK,
     Candidates,
@@ -35,7 +34,7 @@ from verifier.perception.matching.candidates import (
     parts,
     reach,
 )
-from verifier.perception.matching.policy import MatchingPolicy
+from verifier.perception.matching.policy import MatchingPolicy, centre_distance, cover_2d, iou_2d, iou_3d, iou_bev
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curvefiles import CurveFile, read_curves
-from verifier.closedloop.robroc import area, robroc
+from verifier.closedloop.curves import area, robroc
 from verifier.collision.bootstrap import bootstrap_intervals
 from verifier.collision.estimator import CollisionMap, Grid, collision_map
 from verifier.collision.pairs import Pairs
@@ -27,10 +27,10 @@ from verifier.collision.pairs_reader import read_pairs
 from verifier.collision.stopping import BrakingPolicy
 from verifier.language.specs import read_spec
 from verifier.pipeline import verified
-from verifier.robustness.assessment.breaks import Criterion
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.degradation import (
     CollisionLimit,
+    Criterion,
     Degradation,
     Level,
     SystemModelRun,

@@ -36,9 +36,16 @@ from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes, read_text
 from verifier.perception.settings import IMAGE_SUFFIXES
-from verifier.robustness.assessment.cw_ssim import CwSsimSettings, cw_ssim
 from verifier.robustness.assessment.definition import Assessment
-from verifier.robustness.assessment.feature_distances import cosine, euclidean, frechet, linkage, read_features
+from verifier.robustness.assessment.feature_distances import (
+    CwSsimSettings,
+    cosine,
+    cw_ssim,
+    euclidean,
+    frechet,
+    linkage,
+    read_features,
+)
 from verifier.robustness.assessment.measures import (
     FEATURE_MEASURES,
     IMAGE_MEASURES,

@@ -10,8 +10,7 @@ from verifier.base.numbers import exact_text
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.degradation import Degradation
 from verifier.robustness.assessment.detector_choice import DetectorChoice
-from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
-from verifier.robustness.assessment.performance import Performance
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Performance
 from verifier.robustness.assessment.plan import Occurrence, Proportions
 from verifier.robustness.mutators.imagefiles import DepthSource
 

@@ -12,7 +12,7 @@ from verifier.perception.detections import Reading, read_class_map, read_detecti
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import CONVENTIONS, MatchingPolicy
 from verifier.robustness.assessment.definition import Assessment, DataSet
-from verifier.robustness.assessment.performance import COUNTS, Performance
+from verifier.robustness.assessment.measures import COUNTS, Performance
 from verifier.robustness.detection_metrics import TABLE_6, coco_metrics, count_hits
 
 

@@ -9,14 +9,12 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
-from verifier.robustness.assessment.breaks import Break, Criterion, Kind
 from verifier.robustness.assessment.circumstances import Circumstance, priorities
 from verifier.robustness.assessment.definition import DataSet, Sweep
-from verifier.robustness.assessment.degradation import Scale
+from verifier.robustness.assessment.degradation import Break, Criterion, Kind, Scale
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import Occurrence, PlanSummary
-from verifier.robustness.assessment.relation import Outcome
-from verifier.robustness.assessment.result import AssessmentResult, SystemResult, TargetResult
+from verifier.robustness.assessment.result import AssessmentResult, Outcome, SystemResult, TargetResult
 
 T = TypeVar("T")
 Told: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|no target)$")]
@@ -85,7 +83,7 @@ class DistanceRecord:
 
 @dataclass(frozen=True)
 class OutcomeRecord:
-    """As `verifier.robustness.assessment.relation.Outcome`."""
+    """As `verifier.robustness.assessment.result.Outcome`."""
 
     metric: str
     distance_name: str
@@ -132,7 +130,7 @@ class MadeRecord:
 
 @dataclass(frozen=True)
 class BreakRecord:
-    """As `verifier.robustness.assessment.breaks.Break`."""
+    """As `verifier.robustness.assessment.degradation.Break`."""
 
     holds_at: Level
     fails_at: Level
@@ -144,7 +142,7 @@ class BreakRecord:
 
 @dataclass(frozen=True)
 class CriterionRecord:
-    """As `verifier.robustness.assessment.breaks.Criterion`, one entry per level; below a margin of 0 it fails."""
+    """As `robustness.assessment.degradation.Criterion`, one entry per level; below a margin of 0 it fails."""
 
     kind: Kind
     name: str

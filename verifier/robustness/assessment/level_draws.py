@@ -18,13 +18,12 @@ import numpy as np
 from verifier.base.arrays import Floats, Ints
 from verifier.base.statistics import percentile_ends
 from verifier.closedloop.bootstrap import judged_sums
+from verifier.closedloop.curves import areas, worst_case
 from verifier.closedloop.detection_outcomes import Judged
-from verifier.closedloop.robroc import areas, worst_case
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.adr import AdrSettings
-from verifier.robustness.adr_intervals import drawn_adr
-from verifier.robustness.metric_draws import drawn_coco, drawn_shares, image_weights
+from verifier.robustness.adr_intervals import drawn_adr, drawn_coco, drawn_shares, image_weights
 
 ADR = "ADR"
 """What the average detection rate is called among the metrics."""

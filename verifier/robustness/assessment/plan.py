@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from verifier.base.documents import Count, Limits, json_values
 from verifier.base.documents import Share as Probability
 from verifier.base.errors import UsageError
-from verifier.robustness.assessment.circumstances import Circumstance
-from verifier.robustness.assessment.transformations import Transformation
+from verifier.robustness.assessment.circumstances import Circumstance, Transformation
 from verifier.robustness.mutators.catalogue import Plain
 
 Occurrence: TypeAlias = Literal["independent", "exclusive"]

@@ -25,7 +25,7 @@
     performance = { AP = 0.246, precision = 0.498, recall = 0.384 }
     distances = { cw_ssim = 0.154 }                # or similarities = { cw_ssim = 0.846 }
 
-A detector that is run here (`detector_reader`), on source images with annotations and depth, and follow-up images
+A detector that is run here (`data_reader`), on source images with annotations and depth, and follow-up images
 that are made (`verify assess --make`), stand in place of numbers:
 
     [systems.mds.source]
@@ -47,13 +47,11 @@ from typing import TypeVar
 
 from verifier.base.toml import Element, read_toml
 from verifier.robustness.assessment.circumstances import Circumstance, Risk
-from verifier.robustness.assessment.data_reader import read_source, read_sweep, read_target
+from verifier.robustness.assessment.data_reader import read_detector, read_source, read_sweep, read_target
 from verifier.robustness.assessment.definition import Assessment, DataSet, FollowUp
-from verifier.robustness.assessment.degradation_reader import read_degradation
-from verifier.robustness.assessment.detector_reader import read_detector
+from verifier.robustness.assessment.degradation_reader import read_degradation, read_transformation
 from verifier.robustness.assessment.measures import MEASURES, DistanceRule, Piece, Tolerance
 from verifier.robustness.assessment.plan import MOST_IMAGES, OCCURRENCES, PROPORTIONS
-from verifier.robustness.assessment.transformation_reader import read_transformation
 
 Made = TypeVar("Made")
 

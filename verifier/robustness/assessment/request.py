@@ -26,13 +26,14 @@ from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.measures import DatasetDistance
 from verifier.robustness.assessment.plan import Plan, follow_up_plan
 from verifier.robustness.assessment.reader import AssessmentFile, read_assessment
-from verifier.robustness.assessment.relation import least_scale, outcomes
 from verifier.robustness.assessment.result import (
     AssessmentResult,
     DegradationResult,
     MadeHere,
     SystemResult,
     TargetResult,
+    least_scale,
+    outcomes,
 )
 from verifier.robustness.assessment.scenes import Scenes
 from verifier.robustness.settings import AssessSettings

@@ -24,8 +24,7 @@ from verifier.robustness.assessment.datasets import image_files
 from verifier.robustness.assessment.definition import AnnotationFiles, Assessment
 from verifier.robustness.detectors import read_image
 from verifier.robustness.mutators import AnyMutation, Composition, Frame, apply, moves_boxes
-from verifier.robustness.mutators.densify import densify
-from verifier.robustness.mutators.imagefiles import DepthSource
+from verifier.robustness.mutators.imagefiles import DepthSource, densify
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from verifier.robustness.detectors.maite import MaiteDetector
 from verifier.robustness.detectors.onnx_file import OnnxDetector, open_onnx
 from verifier.robustness.detectors.onnx_layout import OnnxInput, OnnxLayout, OnnxOutput
 from verifier.robustness.detectors.opencv import CascadePeople, CascadeSettings, HogPeople, HogSettings
-from verifier.robustness.detectors.protocol import Detections, Detector, Image
+from verifier.robustness.detectors.protocol import Detections, Detector, Image, StoredDetector
 from verifier.robustness.detectors.run import DetectorRun, run_detector, with_detections
-from verifier.robustness.detectors.stored import StoredDetector
 
 __all__ = [
     "CascadePeople",

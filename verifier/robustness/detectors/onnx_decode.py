@@ -13,8 +13,7 @@ from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.robustness.detectors.onnx_layout import OnnxInput, OnnxOutput
-from verifier.robustness.detectors.protocol import Detections, Image
-from verifier.robustness.detectors.suppression import suppressed, surest_first
+from verifier.robustness.detectors.protocol import Detections, Image, suppressed, surest_first
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ from verifier.base.errors import InputError, LimitError, Place, UsageError, show
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.robustness.detectors.images import MOST_PIXELS
-from verifier.robustness.detectors.protocol import NOTHING, Detections, Image
-from verifier.robustness.detectors.suppression import suppressed, surest_first
+from verifier.robustness.detectors.protocol import NOTHING, Detections, Image, suppressed, surest_first
 
 HOG_WINDOW = (64, 128)
 """Width and height of the window of OpenCV's people detector, in pixels."""
@@ -43,7 +42,7 @@ class HogSettings:
         stride_px: step of the window in both directions, a multiple of 8.
         pyramid_step: ratio of successive scales, from `FINEST_STEP`.
         lowest_score: of a window; detections below are not reported. 0 is the separating plane.
-        suppression_iou: of windows that overlap by more, only the surest stays (`suppression`).
+        suppression_iou: of windows that overlap by more, only the surest stays (`protocol.suppressed`).
         margin: part of the window's width and height, on each side, that is cut off to get the rectangle of the
             person: the training windows have 16 pixels of margin on all four sides (Dalal and Triggs, section 4).
 

@@ -12,8 +12,7 @@ from verifier.robustness.mutators.mutation import (
     mutation_of,
     needs_depth,
 )
-from verifier.robustness.mutators.published import PUBLISHED, published
-from verifier.robustness.mutators.sweeps import parse_mutation, parse_sweep
+from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation, parse_sweep, published
 
 __all__ = [
     "MUTATORS",

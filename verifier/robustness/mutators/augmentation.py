@@ -15,7 +15,7 @@ from typing import Any, Self, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.perception.detections.stated_distances import LARGEST_M
+from verifier.perception.detections.distances import LARGEST_M
 from verifier.robustness.mutators.frames import Frame
 from verifier.robustness.mutators.mutation import (
     AnyMutation,

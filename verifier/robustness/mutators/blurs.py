@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from verifier.base.libraries import library
 from verifier.robustness.mutators.frames import Pixels, check_pixels
-from verifier.robustness.mutators.sampling import scaling_maps
+from verifier.robustness.mutators.geometric import scaling_maps
 
 REACH = 4.0
 """Standard deviations at which a Gaussian kernel ends; what is left out could change a level by 0.03 at most."""

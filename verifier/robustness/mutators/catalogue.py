@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
-from verifier.perception.detections.stated_distances import LARGEST_M
+from verifier.perception.detections.distances import LARGEST_M
 from verifier.robustness.mutators.blurs import (
     LONGEST_PATH_PX,
     WIDEST_SIGMA_PX,
@@ -26,7 +26,6 @@ from verifier.robustness.mutators.blurs import (
 from verifier.robustness.mutators.defocus import defocus
 from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame, Metres, Pixels
 from verifier.robustness.mutators.geometric import Canvas, rotate_frame, truncate_frame
-from verifier.robustness.mutators.haze import extinction_per_m, haze
 from verifier.robustness.mutators.photometric import (
     CHANNELS,
     HAZE_COLOUR,
@@ -35,6 +34,8 @@ from verifier.robustness.mutators.photometric import (
     brightness,
     channel_dropout,
     contrast,
+    extinction_per_m,
+    haze,
     jpeg,
     salt_and_pepper,
     shifted_lines,

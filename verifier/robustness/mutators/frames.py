@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError
 from verifier.perception.detections.columns import faulty_boxes
-from verifier.perception.detections.stated_distances import LARGEST_M
+from verifier.perception.detections.distances import LARGEST_M
 
 Pixels: TypeAlias = NDArray[np.uint8]
 Metres: TypeAlias = NDArray[np.float64]

@@ -3,26 +3,158 @@
 An image is called by its path below the folder that was named, or by its file name, without suffix and with `/`
 between folders: that is its frame name, where its depth map and annotations are looked for, and where its mutated
 image is put.
+
+Dense depth from sparse: every pixel of unknown depth gets one, by a named method.
+
+Projected LiDAR knows the depth of one pixel in twenty, and of none above its top beam. What stands between is a
+guess, and haze and defocus look like it; the method is part of the result. Interpolation is done in the inverse of
+the depth: on a plane, and so on a road or a wall, 1 / D is a linear function of the pixel, which D is not.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, get_args
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import distance_transform_edt
+from scipy.spatial import Delaunay
 
 from verifier.base.documents import Limits
-from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, LimitError, Place, UsageError, shown
 from verifier.perception.detections.depth import UNITS_PER_M, depth_map
+from verifier.perception.detections.distances import LARGEST_M
 from verifier.perception.settings import IMAGE_SUFFIXES
-from verifier.robustness.mutators.densify import densify
 from verifier.robustness.mutators.frames import Metres
 from verifier.robustness.settings import Densifying
+
+METHODS: tuple[Densifying, ...] = get_args(Densifying)
+LONGEST_BRIDGE_PX = 50.0
+"""Along the edge of what a LiDAR sees, longer triangles would join things that have nothing to do with each other."""
+MOST_CORNERS = 1_000_000
+"""Of triangles; so many take about half a minute and a gigabyte."""
+
+
+def densify(depth_m: Metres, method: Densifying) -> Metres:
+    """A depth map (H, W) in which every pixel has a depth; 0 in the argument means unknown. Known depths stay.
+
+    * `nearest`: that of the nearest known pixel (Euclidean distance in the image). Above the top beam of a LiDAR it
+      carries what is highest in each column on upwards, which the others do worse.
+    * `linear`: 1 / D linear on each triangle of the Delaunay triangulation of the known pixels with no side longer
+      than `LONGEST_BRIDGE_PX`; elsewhere that of the nearest. Where four known pixels lie on a circle, either way to
+      cut it in two triangles is one.
+    * `pyramid`: 1 / D averaged over blocks of 2 x 2 known pixels, again and again, and interpolated back from the
+      finest level that knows something ("pull-push", Gortler et al. 1996, section 3.4); smooth.
+
+    Raises:
+        InputError: no depth is known, or one is negative or not finite.
+        LimitError: `linear` and more than `MOST_CORNERS` known pixels beside unknown ones.
+        UsageError: another method.
+    """
+    if method not in METHODS:
+        raise UsageError(f"densify: expected {', '.join(METHODS)}, got {method}")
+    depth = np.asarray(depth_m, np.float64)
+    if depth.ndim != 2 or not ((depth >= 0) & (depth <= LARGEST_M)).all():
+        raise InputError(f"expected depths from 0 to {LARGEST_M:g} m (height, width), 0 where unknown")
+    known = depth > 0
+    if not known.any():
+        raise InputError("no pixel of the depth map has a known depth")
+    if known.all():
+        return depth
+    filled = {"nearest": _nearest, "linear": _linear, "pyramid": _pyramid}[method](depth, known)
+    return np.where(known, depth, filled)
+
+
+def _nearest(depth: Metres, known: NDArray[np.bool_]) -> Metres:
+    places = distance_transform_edt(~known, return_distances=False, return_indices=True)
+    assert isinstance(places, np.ndarray)  # asked for alone
+    return np.asarray(depth[tuple(places)])
+
+
+def _linear(depth: Metres, known: NDArray[np.bool_]) -> Metres:
+    filled = _nearest(depth, known)
+    useful = known & ~_amid(known)
+    if (count := np.count_nonzero(useful)) > MOST_CORNERS:
+        raise LimitError(
+            f"{count} known pixels lie beside unknown ones; at most {MOST_CORNERS} are joined to triangles",
+            hint="the methods nearest and pyramid have no such limit",
+        )
+    corners = np.column_stack(np.nonzero(useful)).astype(np.float64)
+    if len(corners) < 3 or np.linalg.matrix_rank(corners - corners[0]) < 2:
+        return filled  # no triangle
+    triangles = Delaunay(corners)
+    sides = corners[triangles.simplices] - corners[np.roll(triangles.simplices, 1, axis=1)]
+    short = (np.linalg.norm(sides, axis=2) <= LONGEST_BRIDGE_PX).all(axis=1)
+    places = np.column_stack(np.nonzero(~known)).astype(np.float64)
+    found = triangles.find_simplex(places)
+    inside = (found >= 0) & short[found]
+    row, column = places[inside].astype(int).T
+    inverse = (1 / depth[useful])[triangles.simplices[found[inside]]]
+    filled[row, column] = 1 / (inverse * _weights(triangles, found[inside], places[inside])).sum(axis=1)
+    return filled
+
+
+def _amid(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(H, W) known pixels whose four neighbours are known, too: no triangle with such a corner holds another pixel.
+
+    A circle through it with none of the four inside has its centre within half a pixel in row and in column, so a
+    Delaunay triangle at it is half a pixel square. Without such corners all triangles that hold unknown pixels stay,
+    and a dense map with a few holes takes a fraction of a second and not a minute.
+    """
+    amid = np.zeros_like(known)
+    sides = known[:-2, 1:-1] & known[2:, 1:-1] & known[1:-1, :-2] & known[1:-1, 2:]
+    amid[1:-1, 1:-1] = known[1:-1, 1:-1] & sides
+    return amid
+
+
+def _weights(triangles: Delaunay, which: NDArray[np.int64], places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, 3) the barycentric coordinates of each place in its triangle, not negative and of sum 1."""
+    into = triangles.transform[which]
+    two = np.einsum("nij,nj->ni", into[:, :2], places - into[:, 2])
+    weights = np.clip(np.column_stack([two, 1 - two.sum(axis=1)]), 0, None)  # on an edge, rounding gives -1e-16
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _pyramid(depth: Metres, known: NDArray[np.bool_]) -> Metres:
+    inverse = np.where(known, 1 / np.where(known, depth, 1), 0.0)
+    levels = [(inverse, known.astype(np.float64))]
+    while not (levels[-1][1] > 0).all():
+        levels.append(_halved(*levels[-1]))
+    value = levels.pop()[0]
+    while levels:
+        finer, weight = levels.pop()
+        value = np.where(weight > 0, finer, _doubled(value, finer.shape))
+    return 1 / value
+
+
+def _halved(value: Metres, weight: NDArray[np.float64]) -> tuple[Metres, NDArray[np.float64]]:
+    """Means over the known of each 2 x 2 pixels, and how many were known, one at most."""
+    even = [(0, side % 2) for side in value.shape]
+    sums, counts = (
+        np.pad(each, even)
+        .reshape(math.ceil(value.shape[0] / 2), 2, math.ceil(value.shape[1] / 2), 2)
+        .sum(axis=(1, 3))
+        for each in (value * weight, weight)
+    )
+    return np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0), np.minimum(counts, 1)
+
+
+def _doubled(value: Metres, shape: tuple[int, ...]) -> Metres:
+    """Bilinear interpolation between the centres of 2 x 2 pixels."""
+    for axis, side in enumerate(shape):
+        place = np.clip((np.arange(side) - 0.5) / 2, 0, value.shape[axis] - 1)
+        low = place.astype(int)
+        high = np.minimum(low + 1, value.shape[axis] - 1)
+        share = (place - low).reshape((-1, 1) if axis == 0 else (1, -1))
+        value = np.take(value, low, axis) * (1 - share) + np.take(value, high, axis) * share
+    return value
+
 
 MOST_IMAGES = 1_000_000
 

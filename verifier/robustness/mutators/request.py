@@ -17,17 +17,15 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, UsageError, one_line, shown, unknown_name
 from verifier.base.libraries import library
 from verifier.perception.detections.depth import UNITS_PER_M
-from verifier.perception.detections.stated_distances import LARGEST_M
+from verifier.perception.detections.distances import LARGEST_M
 from verifier.robustness.detectors.images import read_image
 from verifier.robustness.mutators.annotations import read_annotations
-from verifier.robustness.mutators.batch import Progress, mutate_files
+from verifier.robustness.mutators.batch import Progress, mutate_files, png_bytes
 from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings, ImageResult, folder_name
 from verifier.robustness.mutators.frames import Pixels
 from verifier.robustness.mutators.imagefiles import DepthSource, ImageFile, image_files
 from verifier.robustness.mutators.mutation import AnyMutation
-from verifier.robustness.mutators.outputs import png_bytes
-from verifier.robustness.mutators.published import GROUPS, PUBLISHED, published
-from verifier.robustness.mutators.sweeps import parse_mutation, parse_sweep
+from verifier.robustness.mutators.sweeps import GROUPS, PUBLISHED, parse_mutation, parse_sweep, published
 from verifier.robustness.settings import MutateSettings
 from verifier.study.provenance import installed_versions, program_versions
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, one_line, unknown_name
 from verifier.closedloop.comparison import MetricTable, Row
-from verifier.closedloop.curves import TradeOffCurve
-from verifier.closedloop.robroc import area
+from verifier.closedloop.curves import TradeOffCurve, area
 from verifier.closedloop.trade_offs import TradeOffs
 from verifier.telling.figures.drawing import subplots
 
