@@ -5,14 +5,22 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import MISSING, fields
+from enum import Enum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
 
 from verifier.base.documents import json_values
 from verifier.base.files import document_text
 from verifier.base.libraries import library
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from matplotlib.figure import Figure
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
 class Result:
@@ -72,3 +80,29 @@ class Result:
 def _called(place: str, result: Result, **how: Any) -> Any:
     module, _, function = place.partition(":")
     return getattr(importlib.import_module(module), function)(result, **how)
+
+
+def recorded(kind: type[Record], /, *sources: object, **others: Any) -> Record:
+    """A record of a document: each of its fields is one of `others`, or what the first source that has one of this
+    name says there, as `plain` has it. So a record is spelled once, as its type."""
+    chosen = dict(others)
+    for each in fields(kind):
+        source = next((source for source in sources if hasattr(source, each.name)), None)
+        if each.name not in others and (source is not None or each.default is MISSING):
+            chosen[each.name] = plain(getattr(source, each.name))
+    return kind(**chosen)
+
+
+def plain(value: Any) -> Any:
+    """A number or an array as documents have it: fractions as doubles, arrays as tuples, None for NaN; a member of an
+    enumeration as its value. All else is left as it is."""
+    if isinstance(value, np.ndarray):
+        return _nested(value.tolist())
+    if isinstance(value, Enum):
+        return value.value
+    number = value.item() if isinstance(value, np.generic) else value
+    return float(number) if isinstance(number, Fraction) else None if number != number else number
+
+
+def _nested(values: Any) -> Any:
+    return tuple(map(_nested, values)) if isinstance(values, list) else plain(values)

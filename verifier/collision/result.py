@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import json_values
-from verifier.base.result import Result
+from verifier.base.result import Result, plain, recorded
 from verifier.collision.comparison import Area
 from verifier.collision.document import (
-    Codes,
     CodeTexts,
     CollisionSettings,
     CollisionStudy,
@@ -29,9 +28,7 @@ from verifier.collision.document import (
     PolicyRecord,
     RankingRecord,
     RatioRecord,
-    Row,
     ScoreRecord,
-    Table,
 )
 from verifier.collision.kernel import Reason
 from verifier.collision.pairs_reader import ReadPairs
@@ -87,7 +84,7 @@ class CollisionResult(Result):
             settings=_settings(self.settings),
             versions=self.versions,
             remarks=self.remarks,
-            grid=GridRecord(tuple(grid.distances_m.tolist()), tuple(grid.speeds_mps.tolist())),
+            grid=recorded(GridRecord, grid),
             codes=CodeTexts(
                 reason={str(each.value): each.text for each in Reason},
                 trust={str(each.value): f"{each.kind.value}: {each.text}" for each in Trust},
@@ -131,56 +128,25 @@ def _cell(value: float) -> float | str:
 
 
 def _settings(settings: StudySettings) -> CollisionSettings:
-    estimator, penalty = settings.estimator, settings.penalty
-    return CollisionSettings(
-        speed_unit=settings.speed_unit,
-        shown_mps=settings.shown_mps,
-        bandwidth=estimator.bandwidth,
-        constant=estimator.constant,
-        width_m=estimator.width_m,
-        two_bandwidths=estimator.two_bandwidths,
-        reach=estimator.reach,
-        level=settings.level,
-        window_m=settings.window_m,
+    return recorded(
+        CollisionSettings,
+        *(settings, settings.estimator, settings.penalty),
         subsamples=settings.subsampling.count,
         subsample_size=settings.subsampling.size,
-        bootstrap=settings.bootstrap,
-        ranking=settings.ranking,
-        seed=settings.seed,
-        alpha=penalty.alpha,
-        beta=penalty.beta,
-        heavy=penalty.heavy,
-        threshold=settings.threshold,
         weight="uniform" if settings.weight is None else settings.weight.name,
-        held_out=settings.held_out,
         closed_loop=None if settings.loop is None else _loop_settings(settings.loop),
     )
 
 
 def _loop_settings(loop: LoopSettings) -> LoopRecord:
-    drive, channel = loop.drive, loop.channel
-    return LoopRecord(
-        first_report_m=loop.first_report_m,
-        period_s=drive.period_s,
-        near_m=drive.near_m,
-        margin_m=drive.margin_m,
-        margin_s=drive.margin_s,
-        braking=drive.braking,
-        refinement=drive.refinement,
-        bin_m=channel.bin_m,
-        drawn=channel.drawn,
-        empty_bins=channel.empty_bins,
-        misses=channel.misses,
-        replicates=loop.replicates,
-        exact=loop.engines.exact,
-    )
+    return recorded(LoopRecord, loop, loop.drive, loop.channel, loop.engines)
 
 
 def _policy(found: PolicyResult, settings: StudySettings) -> PolicyRecord:
-    return PolicyRecord(
-        deceleration_mps2=found.policy.deceleration_mps2,
-        reaction_s=found.policy.reaction_s,
-        stopping_m=tuple(found.detectors[0].map.stopping_m.tolist()),
+    return recorded(
+        PolicyRecord,
+        found.policy,
+        stopping_m=plain(found.detectors[0].map.stopping_m),
         detectors=tuple(map(_detector, found.detectors)),
         comparisons=tuple(map(_comparison, found.comparisons)),
         ranking=None if found.ranking is None else _ranking(found.ranking, settings),
@@ -189,88 +155,50 @@ def _policy(found: PolicyResult, settings: StudySettings) -> PolicyRecord:
 
 
 def _detector(found: DetectorResult) -> DetectorRecord:
-    chart, sure = found.map, found.confidence
-    return DetectorRecord(
-        title=chart.title,
-        pairs=chart.pair_count,
-        images=chart.image_count,
-        width_m=_number(chart.width_m),
-        cross_validated_m=_number(chart.cross_validated_m),
-        oversmooths=bool(chart.oversmooths),
+    return recorded(
+        DetectorRecord,
+        *(found.map, found.confidence),
+        pairs=found.map.pair_count,
+        images=found.map.image_count,
         score=_score(found.score),
-        probability=_table(chart.probability),
-        reason=_codes(chart.reason),
-        oracle=_table(found.oracle.probability),
-        trust=_codes(sure.trust),
-        images_near=tuple(sure.images.tolist()),
+        oracle=plain(found.oracle.probability),
+        images_near=plain(found.confidence.images),
         intervals=tuple(
-            IntervalRecord(
-                kind=each.kind.value,
-                covers=each.kind.covers,
-                assumes=each.kind.assumes,
-                resamples=each.resamples,
-                lower=_table(each.lower),
-                upper=_table(each.upper),
-            )
-            for each in sure.intervals.values()
+            recorded(IntervalRecord, each, each.kind, kind=each.kind.value)
+            for each in found.confidence.intervals.values()
         ),
         closed_loop=found.loop,
     )
 
 
 def _comparison(each: Compared) -> ComparisonRecord:
-    found = each.found
-    return ComparisonRecord(
-        first=each.first,
-        second=each.second,
-        threshold=found.threshold,
-        objects=found.objects,
-        common_objects=found.common_objects,
-        subsamples=found.subsamples,
-        subsample_size=found.subsample_size,
-        area=_codes(found.area),
-        p_value=_table(found.p_value),
-        bootstrap_p_value=None if each.bootstrap_p is None else _table(each.bootstrap_p),
-        width_m=_number(found.maps[0].width_m),
-    )
+    width = plain(each.found.maps[0].width_m)
+    return recorded(ComparisonRecord, each, each.found, bootstrap_p_value=plain(each.bootstrap_p), width_m=width)
 
 
 def _ranking(found: Ranking, settings: StudySettings) -> RankingRecord:
     asked = settings.penalty.beta / settings.penalty.alpha if settings.penalty.alpha else None
     ratios = sorted({*RATIOS, *([asked] if asked else [])})
-    lines = []
-    for ratio in ratios:
-        lower, upper = found.interval(ratio)
-        best = found.best_share(ratio)
-        losses = found.losses(ratio)
-        lines.append(
-            RatioRecord(ratio, tuple(found.order(ratio)), _row(losses), _row(lower), _row(upper), _row(best))
-        )
-    return RankingRecord(
-        weight=found.weight,
-        heavy=found.heavy,
+    return recorded(
+        RankingRecord,
+        found,
         scores=tuple(map(_score, found.scores)),
-        ratios=tuple(lines),
+        ratios=tuple(_at_ratio(found, ratio) for ratio in ratios),
         crossings=tuple(
-            CrossingRecord(each.ratio, each.better_below, each.better_above, _share(found.crossing_replicates(each)))
+            recorded(CrossingRecord, each, share=_share(found.crossing_replicates(each)))
             for each in found.crossings()
         ),
     )
 
 
+def _at_ratio(found: Ranking, ratio: float) -> RatioRecord:
+    columns = (found.losses(ratio), *found.interval(ratio), found.best_share(ratio))
+    return RatioRecord(ratio, tuple(found.order(ratio)), *map(plain, columns))
+
+
 def _combination(found: Combination) -> CombinationRecord:
-    return CombinationRecord(
-        chosen_on=found.chosen_on,
-        scored_on=found.scored_on,
-        choice=_codes(found.choice),
-        single=tuple(map(_score, found.single)),
-        combined=_score(found.combined),
-        probability=_table(found.probability),
-    )
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+    scores = {"single": tuple(map(_score, found.single)), "combined": _score(found.combined)}
+    return recorded(CombinationRecord, found, **scores)
 
 
 def _share(replicates: NDArray[np.float64]) -> float | None:
@@ -278,20 +206,8 @@ def _share(replicates: NDArray[np.float64]) -> float | None:
     return float(np.isfinite(replicates).mean()) if len(replicates) else None
 
 
-def _row(values: Iterable[float]) -> Row:
-    return tuple(map(_number, values))
-
-
-def _table(values: NDArray[np.float64]) -> Table:
-    return tuple(map(_row, values.tolist()))
-
-
-def _codes(values: NDArray[Any]) -> Codes:
-    return tuple(map(tuple, values.tolist()))
-
-
 def _score(each: Score) -> ScoreRecord:
-    return ScoreRecord(_number(each.above), _number(each.below), each.covered)
+    return recorded(ScoreRecord, each)
 
 
 def _text(value: Any, depth: int) -> str:

@@ -1,7 +1,7 @@
 """Reading a bundle, a folder or a zip archive, as bytes in memory. Whatever it holds, nothing is written or followed.
 
 An archive says about itself what it likes. So its directory is checked before anything is unpacked, names as in
-`names`, and what comes out is counted while it comes out: never more than was declared. Nothing in it is compressed,
+`layout`, and what comes out is counted while it comes out: never more than was declared. Nothing in it is compressed,
 so nothing can swell. In the end it must be, to the byte, the archive that is made of these files: there is no
 room beside them for anything that is not looked at.
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
+from verifier.base.result import recorded
 from verifier.robustness.assessment.circumstances import Circumstance, priorities
 from verifier.robustness.assessment.definition import DataSet, Sweep
 from verifier.robustness.assessment.degradation import Break, Criterion, Kind, Scale
-from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
+from verifier.robustness.assessment.measures import DistanceRule
 from verifier.robustness.assessment.plan import Occurrence, PlanSummary
-from verifier.robustness.assessment.result import AssessmentResult, Outcome, SystemResult, TargetResult
+from verifier.robustness.assessment.result import AssessmentResult, SystemResult, TargetResult
 
 T = TypeVar("T")
 Told: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|no target)$")]
@@ -249,19 +249,12 @@ def assess_document(result: AssessmentResult) -> AssessResult:
 
 def _system(found: SystemResult) -> SystemRecord:
     given, made = found.assessment, found.made
-    return SystemRecord(
-        key=given.key,
-        title=given.title,
-        citation=given.citation,
-        verdict=found.verdict.value,
-        remarks=found.remarks,
-        viewpoint=given.viewpoint,
-        perspectives=given.perspectives,
-        occurrence=given.occurrence,
+    return recorded(
+        SystemRecord,
+        *(found, given),
         circumstances=tuple(map(_circumstance, given.circumstances)),
         priorities=tuple(each.name for each in priorities(given.circumstances)),
-        metrics=given.metrics,
-        rules=tuple(RuleRecord(each.name, each.measure, _tolerance(each)) for each in given.rules.values()),
+        rules=tuple(recorded(RuleRecord, each, tolerance=_tolerance(each)) for each in given.rules.values()),
         source=SourceRecord(_performance(given.source)),
         targets=tuple(map(_target, found.targets)),
         sweeps=tuple(map(_sweep, given.sweeps)),
@@ -272,28 +265,18 @@ def _system(found: SystemResult) -> SystemRecord:
 
 
 def _circumstance(each: Circumstance) -> CircumstanceRecord:
-    return CircumstanceRecord(
-        name=each.name,
-        description=each.description,
-        measure=each.measure,
-        frequency=_number(each.frequency),
-        source_frequency=_number(each.source_frequency),
-        missing=_number(each.missing),
-        exposure=None if each.risk is None else each.risk.exposure,
-        likelihood=None if each.risk is None else each.risk.likelihood,
-        severity=None if each.risk is None else each.risk.severity,
-        significance=each.significance,
-        tolerance_scale=float(each.tolerance_scale),
+    return recorded(
+        CircumstanceRecord,
+        each,
+        **{name: getattr(each.risk, name, None) for name in ("exposure", "likelihood", "severity")},
         transformation=None if each.transformation is None else str(each.transformation),
-        part_of=each.part_of,
     )
 
 
 def _tolerance(rule: DistanceRule) -> tuple[TolerancePiece, ...] | None:
     if rule.tolerance is None:
         return None
-    pieces = rule.tolerance.pieces
-    return tuple(TolerancePiece(float(each.slope), float(each.constant), _number(each.up_to)) for each in pieces)
+    return tuple(recorded(TolerancePiece, each) for each in rule.tolerance.pieces)
 
 
 def _performance(data: DataSet) -> Performance | None:
@@ -306,37 +289,17 @@ def _performance(data: DataSet) -> Performance | None:
 
 
 def _sweep(sweep: Sweep) -> SweepRecord:
-    targets = tuple(target.name for target in sweep.targets)
-    return SweepRecord(sweep.name, sweep.parameter, tuple(map(float, sweep.settings)), targets)
+    names = tuple(target.name for target in sweep.targets)
+    return recorded(SweepRecord, sweep, settings=tuple(map(float, sweep.settings)), targets=names)
 
 
 def _target(found: TargetResult) -> TargetRecord:
-    return TargetRecord(
-        name=found.target.name,
-        circumstances=found.target.circumstances,
-        verdict=found.verdict.value,
+    return recorded(
+        TargetRecord,
+        *(found, found.target),
         performance=_performance(found.target),
-        distances={name: _distance(each) for name, each in found.distances.items()},
-        unchecked=found.unchecked,
-        outcomes=tuple(map(_outcome, found.outcomes)),
-    )
-
-
-def _distance(each: DatasetDistance) -> DistanceRecord:
-    return DistanceRecord(_number(each.distance), _number(each.similarity), each.given, each.pairs, each.deviation)
-
-
-def _outcome(each: Outcome) -> OutcomeRecord:
-    return OutcomeRecord(
-        metric=each.metric,
-        distance_name=each.distance_name,
-        source=float(each.source),
-        target=float(each.target),
-        change=float(each.change),
-        distance=float(each.distance),
-        scale=float(each.scale),
-        tolerance=float(each.tolerance),
-        verdict=each.verdict.value,
+        distances={name: recorded(DistanceRecord, each) for name, each in found.distances.items()},
+        outcomes=tuple(recorded(OutcomeRecord, each) for each in found.outcomes),
     )
 
 
@@ -344,14 +307,11 @@ def _degradation(found: SystemResult) -> DegradationRecord:
     given, result = found.assessment.degradation, found.degradation
     if given is None or result is None:
         raise ValueError("a degradation result without a degradation")
-    return DegradationRecord(
-        parameter=given.parameter,
-        unit=given.unit,
-        scale=given.scale,
+    return recorded(
+        DegradationRecord,
+        *(result, given),
         levels=tuple(map(_level, result.levels)),
         inputs=tuple(InputFile(**each) for each in result.inputs),
-        settings=result.settings,
-        remarks=result.remarks,
         criteria=tuple(map(criterion_record, result.criteria, result.breaks)),
         seen=tuple(tuple(map(name_record, group)) for group in result.seen),
         surely_before=order_records(result.surely_before),
@@ -361,14 +321,8 @@ def _degradation(found: SystemResult) -> DegradationRecord:
 def criterion_record(each: Criterion, one: Break) -> CriterionRecord:
     """A criterion and where it breaks."""
     verdicts = (None if verdict is None else verdict.value for verdict in _all(each, each.verdicts))
-    place = BreakRecord(
-        _level(one.holds_at),
-        _level(one.fails_at),
-        _level(one.place),
-        one.recovers,
-        one.undefined,
-        _level(one.sure_at),
-    )
+    levels = {name: _level(getattr(one, name)) for name in ("holds_at", "fails_at", "sure_at")}
+    place = recorded(BreakRecord, one, interpolated=_level(one.place), **levels)
     intervals = tuple(_all(each, each.intervals))
     return CriterionRecord(
         each.kind, each.name, each.limit, each.values, each.margins, tuple(verdicts), intervals, place
@@ -388,10 +342,6 @@ def name_record(each: Criterion | Break) -> CriterionName:
 def order_records(orders: Sequence[tuple[Criterion, Criterion]]) -> tuple[SureOrder, ...]:
     """Of pairs: the earlier one and the later one."""
     return tuple(SureOrder(name_record(one), name_record(other)) for one, other in orders)
-
-
-def _number(value: Fraction | None) -> float | None:
-    return None if value is None else float(value)
 
 
 def _level(value: float | None) -> Level:
