@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from small_logs import made_logs, plain_distance, plain_path
 
-from verifier.closedloop.pathifier import pathified_distance
-from verifier.closedloop.paths import paths_of
+from verifier.closedloop.pathifier import pathified_distance, paths_of
 
 LOGS, IMAGES, EACH = 200, 300, 5
 

@@ -15,7 +15,7 @@ from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.detection_outcomes import PathifierMetric, RoboticizerMetric
 from verifier.closedloop.logs import Detections
-from verifier.closedloop.paths import PathSettings
+from verifier.closedloop.pathifier import PathSettings
 from verifier.closedloop.roboticizer import Standardizer
 from verifier.perception.matching import MatchingPolicy
 

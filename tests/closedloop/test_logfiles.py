@@ -9,8 +9,7 @@ from small_logs import HAND, made_detections, made_logs, random_logs, straight
 
 from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.logfiles import read_logs, write_logs
-from verifier.closedloop.logs import Detections
-from verifier.closedloop.plausible import LogLimits
+from verifier.closedloop.logs import Detections, LogLimits
 
 ANY = LogLimits(math.inf, math.inf)
 

@@ -11,8 +11,7 @@ from small_logs import HAND, made_detections, made_logs, random_logs, straight
 
 from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.cutting import in_view, positive_by_path, selected, windows
-from verifier.closedloop.logs import Detections, Logs
-from verifier.closedloop.plausible import LogLimits, check_plausible
+from verifier.closedloop.logs import Detections, LogLimits, Logs, check_plausible
 
 
 def test_what_logs_hold():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from small_logs import made_logs, straight
 
 from verifier.base.errors import InputError
-from verifier.closedloop.paths import PathSettings, paths_of
+from verifier.closedloop.pathifier import PathSettings, paths_of
 
 
 def direction(drive, settings=None, **more):

@@ -10,7 +10,7 @@ import pytest
 
 from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.logfiles import read_logs, write_logs
-from verifier.closedloop.plausible import LogLimits
+from verifier.closedloop.logs import LogLimits
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.readers.fieldsafe import _utm
 

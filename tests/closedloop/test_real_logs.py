@@ -13,8 +13,7 @@ from plain_curves import Plain
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.detection_outcomes import PathifierMetric, RoboticizerMetric
 from verifier.closedloop.logs import person_matches
-from verifier.closedloop.pathifier import courses
-from verifier.closedloop.paths import PathSettings
+from verifier.closedloop.pathifier import PathSettings, courses
 from verifier.closedloop.readers import fieldsafe_logs, nuscenes_logs
 from verifier.closedloop.roboticizer import standardizer_of
 from verifier.closedloop.simulated_detections import Drawing, drawn_detections

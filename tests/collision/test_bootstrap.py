@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import LimitError, UsageError
-from verifier.collision import bootstrap
-from verifier.collision.bootstrap import Weighted, bootstrap_intervals, image_draws
+from verifier.collision import resampling
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import IntervalKind, end_quantiles
 from verifier.collision.pairs import Pairs
+from verifier.collision.resampling import Weighted, bootstrap_intervals, image_draws
 from verifier.collision.score import oracle_map
 from verifier.collision.stopping import BrakingPolicy
 
@@ -64,7 +64,7 @@ def test_intervals_are_quantiles_of_the_replicates(monkeypatch):
     draws = image_draws(pairs.image_count, 50, np.random.default_rng(2))
     assert (draws.sum(axis=1) == 200).all()
     low, high = end_quantiles(Weighted.of(pairs, of).estimates(GRID.distances_m, draws), 0.8)
-    monkeypatch.setattr(bootstrap, "BLOCK_BYTES", 8 * 3 * (50 * 2 + len(pairs)))
+    monkeypatch.setattr(resampling, "BLOCK_BYTES", 8 * 3 * (50 * 2 + len(pairs)))
     seen = []
     percentile, basic = bootstrap_intervals(
         pairs,

@@ -11,14 +11,14 @@ from collision_world import WIDE, World
 from scipy import stats
 
 from verifier.base.errors import UsageError
-from verifier.collision import bootstrap, kernel
+from verifier.collision import kernel, resampling
 from verifier.collision.comparison import Area, areas, bootstrap_p_values, compare, p_values
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map, with_common_width
 from verifier.collision.pairs import Pairs, split
 from verifier.collision.ranking import Crossing, Ranking, combine, rank, trusted
+from verifier.collision.resampling import Subsampling
 from verifier.collision.score import EVEN, Penalty, Score, Weight, oracle_map, score
 from verifier.collision.stopping import BrakingPolicy
-from verifier.collision.subsampling import Subsampling
 
 POLICY = BrakingPolicy(6.86, 0.1)
 GRID = Grid(np.arange(8.0, 32, 4), np.array([20, 25, 33]) * 0.44704)
@@ -302,7 +302,7 @@ def test_ranking_of_a_bad_and_a_good_detector():
 def test_replicates_do_not_depend_on_blocks(monkeypatch):
     bad, good = both(100)
     whole = rank((bad, good), GRID, POLICY, rng=np.random.default_rng(3), replicates=10)
-    monkeypatch.setattr(bootstrap, "BLOCK_BYTES", 8 * 3 * (4 * 10 * 3 + len(bad)))
+    monkeypatch.setattr(resampling, "BLOCK_BYTES", 8 * 3 * (4 * 10 * 3 + len(bad)))
     pieces = rank((bad, good), GRID, POLICY, rng=np.random.default_rng(3), replicates=10)
     np.testing.assert_allclose(whole.above, pieces.above)
     np.testing.assert_allclose(whole.below, pieces.below)

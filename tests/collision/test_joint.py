@@ -10,8 +10,7 @@ from collision_strategies import some_pairs
 from hypothesis import given
 
 from verifier.base.errors import UsageError
-from verifier.collision.joint import joined
-from verifier.collision.pairs import Pairs
+from verifier.collision.pairs import Pairs, joined
 
 
 def pairs_of(*rows, images, names=()):

@@ -9,12 +9,11 @@ import pytest
 from collision_world import WIDE
 
 from verifier.base.errors import LimitError
-from verifier.collision import bootstrap, kernel
-from verifier.collision.bootstrap import bootstrap_intervals
+from verifier.collision import kernel, resampling
 from verifier.collision.comparison import compare
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map, predicted_bytes
+from verifier.collision.resampling import bootstrap_intervals, subsampling_interval
 from verifier.collision.stopping import BrakingPolicy
-from verifier.collision.subsampling import subsampling_interval
 
 POLICY = BrakingPolicy(6.86, 0.1)
 
@@ -57,7 +56,7 @@ def transforms(pairs):
 
 
 def test_bootstrap_does_not_grow_with_the_grid(monkeypatch):
-    monkeypatch.setattr(bootstrap, "BLOCK_BYTES", 2**22)
+    monkeypatch.setattr(resampling, "BLOCK_BYTES", 2**22)
     pairs = WIDE.draw(1500, np.random.default_rng(1))
     needed = []
     for distances in (20, 80):

@@ -10,8 +10,7 @@ from typed_documents import read_back
 from verifier.base.errors import UsageError
 from verifier.cli import main
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
-from verifier.collision.joint import joined
-from verifier.collision.pairs import Pairs
+from verifier.collision.pairs import Pairs, joined
 from verifier.collision.pairs_of_detections import pairs_of_detections
 from verifier.collision.pairs_reader import ReadPairs, read_pairs
 from verifier.collision.request import study_remarks

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import LimitError, UsageError
-from verifier.collision import kernel, subsampling
+from verifier.collision import kernel, resampling
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import IntervalKind, end_quantiles, order_ranks
 from verifier.collision.pairs import Pairs
+from verifier.collision.resampling import Subsampling, subsampling_ends, subsampling_interval
 from verifier.collision.stopping import BrakingPolicy
-from verifier.collision.subsampling import Subsampling, subsampling_ends, subsampling_interval
 
 POLICY = BrakingPolicy(6.86, 0.1)
 GRID = Grid(np.array([10.0, 14.0, 20.0]), np.array([25, 33]) * 0.44704)
@@ -68,7 +68,7 @@ def test_coverage_in_a_wide_world():
 
 
 def test_coverage_sees_swapped_quantiles(monkeypatch):
-    monkeypatch.setattr(subsampling, "subsampling_ends", swapped_quantiles)
+    monkeypatch.setattr(resampling, "subsampling_ends", swapped_quantiles)
     assert coverage(5) < 0.1
 
 

@@ -21,8 +21,7 @@ from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
 from verifier.evidence.bundle.derived_artefacts import derived_row
-from verifier.evidence.bundle.hashes import check_hashes
-from verifier.evidence.bundle.manifest import read_manifest
+from verifier.evidence.bundle.manifest import check_hashes, read_manifest
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))

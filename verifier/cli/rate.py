@@ -12,8 +12,7 @@ from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import rate_document
-from verifier.evidence.rates.encounter_probabilities import requirement_of, unwanted
-from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
+from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, requirement_of, unwanted
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
 from verifier.evidence.rates.telling import rate_table
 from verifier.evidence.settings import RateSettings, per_hour, rate_ends

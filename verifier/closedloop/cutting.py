@@ -10,8 +10,7 @@ import numpy as np
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError, UsageError, shown
 from verifier.closedloop.logs import Detections, Logs
-from verifier.closedloop.pathifier import pathified_distance
-from verifier.closedloop.paths import PathSettings, paths_of
+from verifier.closedloop.pathifier import PathSettings, pathified_distance, paths_of
 
 
 def windows(logs: Logs, length_s: float) -> Logs:

@@ -32,8 +32,7 @@ from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_text, write_bytes, write_text
 from verifier.base.tables import SUFFIXES, Kind, Table, read_table, table_bytes
-from verifier.closedloop.logs import FARTHEST_M, Detections, Logs
-from verifier.closedloop.plausible import LogLimits, check_plausible
+from verifier.closedloop.logs import FARTHEST_M, Detections, LogLimits, Logs, check_plausible
 from verifier.perception.detections.columns import faulty_boxes
 from verifier.perception.detections.sources import Plausible
 

@@ -23,8 +23,7 @@ from verifier.closedloop.comparison import compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.logfiles import read_logs
-from verifier.closedloop.logs import Logs
-from verifier.closedloop.plausible import LogLimits
+from verifier.closedloop.logs import LogLimits, Logs
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings, RobrocSettings, checked_severities
 from verifier.closedloop.simulated_detections import Drawing, drawn_detections

@@ -32,8 +32,7 @@ from verifier.closedloop.detection_outcomes import (
     judge_roc_b,
 )
 from verifier.closedloop.logs import Detections, Logs
-from verifier.closedloop.pathifier import courses, violation_m
-from verifier.closedloop.paths import PathSettings, paths_of
+from verifier.closedloop.pathifier import PathSettings, courses, paths_of, violation_m
 from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.settings import EngineName, Metric
 from verifier.closedloop.simulator import simulate

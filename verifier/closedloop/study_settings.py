@@ -12,8 +12,7 @@ from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensiti
 from verifier.closedloop.curves import FPR_MAX
 from verifier.closedloop.detection_outcomes import PathifierMetric
 from verifier.closedloop.logs import IOU_HALF
-from verifier.closedloop.pathifier import Radii
-from verifier.closedloop.paths import PathSettings
+from verifier.closedloop.pathifier import PathSettings, Radii
 from verifier.closedloop.settings import (
     USUAL_METRICS,
     ClosedLoopSettings,

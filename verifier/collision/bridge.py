@@ -48,12 +48,11 @@ from verifier.checking.process import StormProcess
 from verifier.checking.requirements import check_formulas
 from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import CLOSER, Approach, DriveSettings, approach, approach_chain
-from verifier.collision.bootstrap import image_draws
 from verifier.collision.distance_channel import ChannelSettings, DistanceChannel, distance_channel
 from verifier.collision.document import ClosedLoop, ClosedLoopPoint
 from verifier.collision.intervals import check_level, end_quantiles
 from verifier.collision.pairs_reader import ReadPairs
-from verifier.collision.subsampling import Progress
+from verifier.collision.resampling import Progress, image_draws
 from verifier.language.expressions.syntax import Name, Operation, Temporal
 
 KERNEL_REACH = 6.0

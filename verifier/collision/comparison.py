@@ -28,13 +28,6 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
-from verifier.collision.bootstrap import (
-    REPLICATES,
-    Weighted,
-    check_bootstrap,
-    image_draws,
-    replicate_blocks,
-)
 from verifier.collision.estimator import (
     DEFAULT,
     CollisionMap,
@@ -44,12 +37,22 @@ from verifier.collision.estimator import (
     predicted_bytes,
     with_common_width,
 )
-from verifier.collision.joint import JointPairs, joined
 from verifier.collision.kernel import Samples, samples_of
-from verifier.collision.pairs import Pairs
+from verifier.collision.pairs import JointPairs, Pairs, joined
+from verifier.collision.resampling import (
+    RATE,
+    REPLICATES,
+    ROOT_N,
+    Progress,
+    Subsampling,
+    Weighted,
+    check_bootstrap,
+    image_draws,
+    replicate_blocks,
+    subsample_blocks,
+)
 from verifier.collision.score import EVEN, Penalty, oracle_map
 from verifier.collision.stopping import BrakingPolicy
-from verifier.collision.subsampling import RATE, ROOT_N, Progress, Subsampling, subsample_blocks
 
 THRESHOLD = 0.05
 """A loss below this is good (Fig. 5)."""
@@ -133,7 +136,7 @@ def compare(
     Subsamples are of objects: of all that either detector has a pair for, b = s = floor(sqrt(n)).
 
     Raises:
-        UsageError: images that cannot be recognised (`joint.joined`), no pair, or a threshold that is negative or
+        UsageError: images that cannot be recognised (`pairs.joined`), no pair, or a threshold that is negative or
             not finite.
         LimitError: it would need more memory than the limit.
     """

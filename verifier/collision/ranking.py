@@ -32,11 +32,10 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
-from verifier.collision.bootstrap import Weighted, check_bootstrap, image_draws, replicate_blocks
 from verifier.collision.estimator import DEFAULT, CollisionMap, EstimatorSettings, Grid, with_common_width
 from verifier.collision.intervals import check_level, end_quantiles
-from verifier.collision.joint import joined
-from verifier.collision.pairs import Pairs, split
+from verifier.collision.pairs import Pairs, joined, split
+from verifier.collision.resampling import Progress, Weighted, check_bootstrap, image_draws, replicate_blocks
 from verifier.collision.score import (
     EVEN,
     PRINTED,
@@ -49,7 +48,6 @@ from verifier.collision.score import (
     weight_on,
 )
 from verifier.collision.stopping import BrakingPolicy
-from verifier.collision.subsampling import Progress
 
 REPLICATES = 200
 
@@ -164,7 +162,7 @@ def rank(
     Of the penalty only the heavy side matters here.
 
     Raises:
-        UsageError: images that cannot be recognised (`joint.joined`), two bandwidths, a detector without spread in
+        UsageError: images that cannot be recognised (`pairs.joined`), two bandwidths, a detector without spread in
             its reported distances, no replicate, or a level outside (0, 1).
         LimitError: it would need more memory than the limit.
     """
@@ -248,7 +246,7 @@ def combine(
     Scores are over the points where the choice and every detector are defined.
 
     Raises:
-        UsageError: images that cannot be recognised (`joint.joined`), or too few to divide.
+        UsageError: images that cannot be recognised (`pairs.joined`), or too few to divide.
         LimitError: it would need more memory than the limit.
     """
     joint = joined(detectors)

@@ -16,7 +16,6 @@ from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
-from verifier.collision.bootstrap import REPLICATES
 from verifier.collision.bridge import REPLICATES as LOOP_REPLICATES
 from verifier.collision.bridge import closed_loop, closed_loop_intervals
 from verifier.collision.comparison import THRESHOLD, Comparison, bootstrap_p_values, check_threshold, compare
@@ -28,9 +27,9 @@ from verifier.collision.pairs import Pairs, check_share
 from verifier.collision.pairs_reader import ReadPairs, on_common_images
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.ranking import Combination, Ranking, combine, rank
+from verifier.collision.resampling import REPLICATES, ROOT_N, Progress, Subsampling
 from verifier.collision.score import EVEN, Penalty, Score, Weight, oracle_map, score
 from verifier.collision.stopping import BrakingPolicy
-from verifier.collision.subsampling import ROOT_N, Progress, Subsampling
 from verifier.collision.trust import Confidence, confidence
 
 Stages = Callable[[str], Progress]

@@ -22,11 +22,11 @@ from verifier.collision.intervals import WINDOW_M
 from verifier.collision.kernel import NORMAL_REFERENCE
 from verifier.collision.pair_tables import column_names, read_columns
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
+from verifier.collision.resampling import Subsampling
 from verifier.collision.score import Penalty, Weight
 from verifier.collision.settings import BOOTSTRAP, DECELERATION_MPS2, CollisionSettings
 from verifier.collision.stopping import SPEED_UNITS, BrakingPolicy, speed_mps
 from verifier.collision.study import LoopSettings, StudySettings
-from verifier.collision.subsampling import Subsampling
 
 USUAL_SHOWN_MPH = (25, 40)
 MOST_POINTS = 1_000_000

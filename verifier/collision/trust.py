@@ -30,11 +30,17 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.statistics import clopper_pearson
-from verifier.collision.bootstrap import REPLICATES, bootstrap_intervals
 from verifier.collision.estimator import CollisionMap
 from verifier.collision.intervals import WINDOW_M, IntervalKind, IntervalMap, exact_interval, window_counts
 from verifier.collision.pairs import Pairs
-from verifier.collision.subsampling import ROOT_N, Progress, Subsampling, subsampling_interval
+from verifier.collision.resampling import (
+    REPLICATES,
+    ROOT_N,
+    Progress,
+    Subsampling,
+    bootstrap_intervals,
+    subsampling_interval,
+)
 
 Counts = NDArray[np.int64]
 

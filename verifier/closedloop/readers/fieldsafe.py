@@ -17,8 +17,7 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import read_text
 from verifier.base.tables import Kind, Table, read_table
-from verifier.closedloop.logs import Logs
-from verifier.closedloop.plausible import LogLimits, check_plausible
+from verifier.closedloop.logs import LogLimits, Logs, check_plausible
 from verifier.perception.detections.sources import read_source
 
 PEOPLE: dict[str, Kind] = {"x": "number", "y": "number", "frame": "whole", "timestamp": "number", "lost": "flag"}

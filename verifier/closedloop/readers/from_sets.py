@@ -16,8 +16,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, UsageError
-from verifier.closedloop.logs import Detections, Logs
-from verifier.closedloop.plausible import LogLimits, check_plausible
+from verifier.closedloop.logs import Detections, LogLimits, Logs, check_plausible
 from verifier.perception.detections import class_map
 from verifier.perception.detections.classmap import ClassMap
 from verifier.perception.detections.columns import Boxes, DetectionSet

@@ -11,9 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from verifier.base.errors import one_line
-from verifier.evidence.bundle.hashes import FINGERPRINTS_FILE, fingerprints_text
 from verifier.evidence.bundle.making import read_omitted
-from verifier.evidence.bundle.manifest import MANIFEST_FILE, Entry, digest_of, manifest_of
+from verifier.evidence.bundle.manifest import (
+    FINGERPRINTS_FILE,
+    MANIFEST_FILE,
+    Entry,
+    digest_of,
+    fingerprints_text,
+    manifest_of,
+)
 from verifier.evidence.bundle.parts import OMITTED_RATES, RATES, Parts, document_of, made_rates, rate_paths
 from verifier.evidence.bundle.trace import NOT_RUN, Traced, counts_text, trace_rows, trace_section, trace_text
 from verifier.evidence.case import Case, build_case, gsn_svg, gsn_yaml

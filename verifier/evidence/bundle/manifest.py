@@ -1,20 +1,31 @@
 """The manifest of a bundle: every other file with its role, size and SHA-256. Its own SHA-256 is the bundle's digest.
 
 The manifest holds a hash of its own list, so that damage to it is told apart from damage to the files it lists.
+
+The files of a bundle compared with its manifest: what is altered, missing, added, moved or exchanged.
+
+Short fingerprints of every value and every line of the inputs and results, so that damage can be located.
+
+They prove nothing: that is for the hashes. They say *where* a file no longer is what it was, such as which count of a
+matrix. A value's fingerprint is taken together with its place. A number in which a single digit was changed, added or
+left out can be told as well: it is the only one so near that has the fingerprint.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from verifier.base.documents import Count, Limits, Sha256, json_values, read_document
-from verifier.base.errors import InputError, Place
+from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import document_text, json_of
 from verifier.base.version import __version__
+from verifier.evidence.differences import LONGEST_SHOWN, MOST, parts_of
+from verifier.evidence.findings import Finding
 
 MANIFEST_FILE = "manifest.json"
 Role: TypeAlias = Literal["input", "result", "derived"]
@@ -99,3 +110,119 @@ def _content_digest(manifest: Manifest) -> str:
     content = json_values(manifest)
     del content["content_sha256"]
     return digest_of(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+
+
+SCHEMA_NAME = "verifier.fingerprints"
+FINGERPRINTS_FILE = "fingerprints.json"
+DIGITS = 8
+MOST_PARTS = 20_000
+"""Values or lines of a file; larger files get no fingerprints."""
+LONGEST_NUMBER = 30
+"""Characters of a number that is looked for in the neighbourhood of another."""
+
+
+def fingerprints_text(files: Mapping[str, bytes]) -> str:
+    """The document of fingerprints of some files."""
+    found = {path: marks for path, raw in sorted(files.items()) if (marks := _marks(raw, path)) is not None}
+    return json.dumps({"schema": SCHEMA_NAME, "version": 1, "digits": DIGITS, "files": found}, indent=2) + "\n"
+
+
+def located(raw: bytes, path: str, fingerprints: Any) -> list[Finding]:
+    """The values or lines of an altered file that are not what they were; empty where that cannot be said.
+
+    Args:
+        raw: its bytes as they are.
+        path: its name in the bundle.
+        fingerprints: the decoded document.
+    """
+    marks = _known(fingerprints, path)
+    parts = parts_of(raw, path)
+    if marks is None or parts is None or len(parts) > MOST_PARTS:
+        return []
+    if len(parts) != len(marks):
+        return [Finding(path, "", f"{len(parts)} values or lines", str(len(marks)))]
+    altered = [
+        Finding(path, where, shown(value, LONGEST_SHOWN)[1:-1], _was(where, value, mark))
+        for (where, value), mark in zip(parts, marks, strict=True)
+        if _mark(where, value) != mark
+    ]
+    rest = [Finding(path, "", f"{len(altered) - MOST} more such places", "none")] if len(altered) > MOST else []
+    return altered[:MOST] + rest
+
+
+def _was(where: str, value: str, mark: str) -> str:
+    """What stood there, as far as the fingerprint tells."""
+    if len(value) <= LONGEST_NUMBER and re.fullmatch(r"-?[0-9][0-9.eE+-]*", value):
+        for candidate in _a_digit_away(value):
+            if _mark(where, candidate) == mark:
+                return candidate
+    return f"what has the fingerprint {mark}"
+
+
+def _a_digit_away(number: str) -> Iterator[str]:
+    for k in range(len(number) + 1):
+        for digit in "0123456789":
+            yield number[:k] + digit + number[k + 1 :]
+            yield number[:k] + digit + number[k:]
+        yield number[:k] + number[k + 1 :]
+
+
+def _known(fingerprints: Any, path: str) -> list[str] | None:
+    files = fingerprints.get("files") if isinstance(fingerprints, dict) else None
+    text = files.get(path) if isinstance(files, dict) else None
+    return [text[k : k + DIGITS] for k in range(0, len(text), DIGITS)] if isinstance(text, str) else None
+
+
+def _marks(raw: bytes, path: str) -> str | None:
+    parts = parts_of(raw, path)
+    if parts is None or len(parts) > MOST_PARTS:
+        return None
+    return "".join(_mark(where, value) for where, value in parts)
+
+
+def _mark(where: str, value: str) -> str:
+    return hashlib.sha256(f"{where}={value}".encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+
+
+def check_hashes(files: Mapping[str, bytes], manifest: Manifest) -> list[Finding]:
+    """Every file that is not what the manifest says.
+
+    Where an input or a result was altered, its fingerprints say which value.
+
+    Args:
+        files: of the bundle, path -> bytes.
+        manifest: sound in itself.
+    """
+    listed = {each.path: each for each in manifest.files}
+    by_hash = {each.sha256: each.path for each in manifest.files}
+    findings = []
+    for path, entry in listed.items():
+        if path not in files:
+            findings.append(Finding(path, "", "nothing", f"{entry.about}, {entry.size} bytes"))
+            continue
+        found = digest_of(files[path])
+        if found == entry.sha256 and len(files[path]) == entry.size:
+            continue
+        if found in by_hash:
+            findings.append(Finding(path, "", f"the content of {by_hash[found]}", entry.about))
+            continue
+        findings.append(Finding(path, "", f"SHA-256 {found}", entry.sha256))
+        findings += _where(files, path)
+    for path in files:
+        if path not in listed and path != MANIFEST_FILE:
+            same = by_hash.get(digest_of(files[path]))
+            said = "a file" if same is None else f"a file with the content of {same}"
+            findings.append(Finding(path, "", said, "nothing: the manifest does not list it"))
+    return findings
+
+
+def _where(files: Mapping[str, bytes], path: str) -> list[Finding]:
+    """The places of an altered file that differ, as far as the fingerprints tell."""
+    raw = files.get(FINGERPRINTS_FILE)
+    if raw is None or path == FINGERPRINTS_FILE:
+        return []
+    try:
+        known = json_of(raw, FINGERPRINTS_FILE)
+    except InputError:
+        return []
+    return located(files[path], path, known)

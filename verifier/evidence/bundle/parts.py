@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from verifier.base.errors import InputError, LimitError, Place, UsageError, unknown_name
 from verifier.base.files import document_text, json_of
 from verifier.evidence.bundle.layout import INPUTS, OMITTED_FILE, RUN_FILE, alternative_file, numbered_file
-from verifier.evidence.bundle.making import omission, omitted_text, planned, read_omitted
+from verifier.evidence.bundle.making import alternatives, omission, omitted_text, planned, read_omitted
 from verifier.evidence.bundle.manifest import Entry, digest_of
-from verifier.evidence.bundle.policies import alternatives
 from verifier.evidence.bundle.request import Request
 from verifier.evidence.bundle.system import Unpacked
 from verifier.evidence.context import CaseContext

@@ -27,6 +27,7 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     place_of_certificate,
 )
+from verifier.evidence.bundle.making import alternatives, is_alike
 from verifier.evidence.bundle.numbers import (
     NUMBERS_OF_POINT,
     Again,
@@ -37,7 +38,6 @@ from verifier.evidence.bundle.numbers import (
     places_of,
 )
 from verifier.evidence.bundle.parts import Parts
-from verifier.evidence.bundle.policies import alternatives, is_alike
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.resting import conclusions_apart

@@ -22,7 +22,7 @@ from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.values import Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
-from verifier.evidence.rates.encounter_probabilities import requirement_of, unwanted
+from verifier.evidence.rates.exposure import requirement_of, unwanted
 from verifier.evidence.rates.hazard import Acceptance
 
 NOTHING: Mapping[str, str] = MappingProxyType({})

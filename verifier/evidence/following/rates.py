@@ -90,7 +90,7 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
         rate: whose parts follow from each other.
         run: the document that it names.
     """
-    from verifier.evidence.rates.encounter_probabilities import Grounds, chances, requirement_of
+    from verifier.evidence.rates.exposure import Grounds, chances, requirement_of
     from verifier.evidence.rates.hazard import EVERY
 
     try:

@@ -30,8 +30,7 @@ from verifier.base.errors import UsageError, unknown_name
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import LEAST_CONFIDENCE, encounters_needed, hours_needed
-from verifier.evidence.rates.encounter_probabilities import Chance, Grounds, chances, requirement_of, unwanted
-from verifier.evidence.rates.exposure import Exposure
+from verifier.evidence.rates.exposure import Chance, Exposure, Grounds, chances, requirement_of, unwanted
 from verifier.evidence.settings import Event
 from verifier.study.options import VerdictSource
 from verifier.study.records import SettingsRecord

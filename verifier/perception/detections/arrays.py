@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, shown
-from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
-from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
 from verifier.perception.detections.sources import Reading
 
 FILES = ("<annotations>", "<detections>")

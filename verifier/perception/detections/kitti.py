@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
 from verifier.base.files import read_text
-from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble, numbered_frames
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.perception.detections.distances import Motion, camera_boxes, ego_from_camera
-from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows, numbered_frames
 from verifier.perception.detections.sources import Member, Reading, Source, read_source
 from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
 

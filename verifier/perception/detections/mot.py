@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_text
-from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble, numbered_frames
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows, numbered_frames
 from verifier.perception.detections.sources import Member, Reading, Source, read_source
 from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
 

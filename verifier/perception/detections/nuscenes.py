@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, shown
-from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
 from verifier.perception.detections.classmap import ClassMap, class_map
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.distances import Motion, motion
-from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
 from verifier.perception.detections.sources import Elements, Reading, codes, digest_record, elements, load_json
 
 CLASSES = (

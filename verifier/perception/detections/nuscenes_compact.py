@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, shown
-from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.distances import Motion, motion
 from verifier.perception.detections.kitti import AB3DMOT, image_boxes, space_boxes
 from verifier.perception.detections.nuscenes import EGO, result_rows
-from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
 from verifier.perception.detections.sources import (
     Elements,
     Reading,

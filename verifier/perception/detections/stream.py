@@ -16,9 +16,8 @@ import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError, first_line, shown
 from verifier.base.libraries import library
-from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.assembly import Material, assemble
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.rows import Material
 from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.tablefiles import (
     REQUIRED,

@@ -32,9 +32,8 @@ from verifier.base.errors import InputError, Place, UsageError, shown, unknown_n
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.base.tables import Kind, arrow_table, codes_of, doubles_of, is_number, known_names
-from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
-from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
 from verifier.perception.detections.sources import Reading, digest_record
 
 BOX_2D = ("x1", "y1", "x2", "y2")

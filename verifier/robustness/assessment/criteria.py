@@ -20,10 +20,10 @@ from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curvefiles import CurveFile, read_curves
 from verifier.closedloop.curves import area, robroc
-from verifier.collision.bootstrap import bootstrap_intervals
 from verifier.collision.estimator import CollisionMap, Grid, collision_map
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import read_pairs
+from verifier.collision.resampling import bootstrap_intervals
 from verifier.collision.stopping import BrakingPolicy
 from verifier.language.specs import read_spec
 from verifier.pipeline import verified

@@ -39,13 +39,14 @@ from verifier.perception.detections.distances import LARGEST_M
 from verifier.perception.detections.formats import FORMATS
 from verifier.robustness.assessment.definition import (
     ANNOTATION_FORMATS,
+    DETECTOR_KINDS,
     AnnotationFiles,
     DataFiles,
     DataSet,
     DetectionFiles,
+    DetectorChoice,
     Sweep,
 )
-from verifier.robustness.assessment.detector_choice import DETECTOR_KINDS, DetectorChoice
 from verifier.robustness.assessment.measures import (
     COUNTS,
     METRICS,

@@ -42,9 +42,9 @@ from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.distances import distance
 from verifier.perception.matching import MatchingPolicy, match
 from verifier.robustness.adr import AdrSettings, detection_rates, pick_thresholds
+from verifier.robustness.assessment.definition import DetectorChoice
 from verifier.robustness.assessment.degradation import Degradation, Level
 from verifier.robustness.assessment.detected import measured
-from verifier.robustness.assessment.detector_choice import DetectorChoice
 from verifier.robustness.assessment.follow_up import Progress, changed, no_progress, png_bytes
 from verifier.robustness.assessment.level_draws import ADR, drawn_curve, drawn_metrics, weights_of
 from verifier.robustness.assessment.level_recipe import Counting, LevelRecipe

@@ -26,9 +26,8 @@ from verifier.base.numbers import exact_text
 from verifier.perception.confusion.job import default_measure
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings, pick_thresholds
-from verifier.robustness.assessment.definition import Assessment, DataFiles, DataSet
+from verifier.robustness.assessment.definition import Assessment, DataFiles, DataSet, DetectorChoice
 from verifier.robustness.assessment.detected import measured
-from verifier.robustness.assessment.detector_choice import DetectorChoice
 from verifier.robustness.assessment.follow_up import Progress, check_complete, make_follow_up, no_progress
 from verifier.robustness.assessment.level_draws import ADR
 from verifier.robustness.assessment.levels import UnderTest, check_levels, made_levels

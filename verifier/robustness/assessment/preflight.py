@@ -12,8 +12,7 @@ import numpy as np
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
 from verifier.perception.detections.depth import depth_file
-from verifier.robustness.assessment.definition import AnnotationFiles, Assessment
-from verifier.robustness.assessment.detector_choice import DetectorChoice
+from verifier.robustness.assessment.definition import AnnotationFiles, Assessment, DetectorChoice
 from verifier.robustness.assessment.levels import needs_distances
 from verifier.robustness.assessment.measures import IMAGE_MEASURES
 from verifier.robustness.assessment.plan import Plan
