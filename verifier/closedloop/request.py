@@ -36,7 +36,7 @@ from verifier.perception.confusion.document import read_counts
 from verifier.study.provenance import own_versions
 
 if TYPE_CHECKING:
-    from verifier.closedloop.verified_curves import Progress
+    from verifier.closedloop.verified_curves import Progress as FamilyProgress
 
 
 def trade_offs(settings: ClosedLoopSettings, progress: Progress = iter) -> TradeOffs:
@@ -282,7 +282,7 @@ def _below(role: str, path: str) -> Iterator[ListedFile]:
                 yield ListedFile(role, f"{target.resolve().name}/{file.relative_to(target).as_posix()}", file)
 
 
-def robroc_result(settings: RobrocSettings, progress: Progress = iter) -> TradeOffs:
+def robroc_result(settings: RobrocSettings, progress: FamilyProgress = iter) -> TradeOffs:
     """Everything that `verify robroc` finds.
 
     Args:
