@@ -21,6 +21,7 @@ from verifier.analysis.robust.certificate import Box, Certificate, Split, digest
 from verifier.analysis.robust.region import Region, confidence_region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.subject import Subject
+from verifier.analysis.robust.told import told_of
 
 TWO = ((), ("a",))
 
@@ -137,12 +138,13 @@ def test_the_kernel_is_one_file_that_imports_the_standard_library_only():
 
 def everywhere():
     """A "proof" of P >= 1 for F (G !w), in a circle 0 -> 1 or 2 -> 0 with w in state 2: P = 0."""
+    told = told_of(channel_of(TWO, [[0]], [[1]], (frozenset(), frozenset("a"))))
     subject = Subject(
         (
             ("fails", (), 0, None), ("|", (), 0, None), ("R", (1, 0), 0, None),
             ("&", (), 0, None), ("U", (3, 2), 0, None),
         ),
-        ("w",), ((), ("a",)), ((), ("a",)), np.array([[0]]), np.array([[1]]),
+        ("w",), ((), ("a",)), told, np.array([[0]]), np.array([[1]]),
         np.array([0, -1, -1]), np.array([[1, 2], [0, 0], [0, 0]]), np.array([0, 0, 1]),
         np.array([0]), np.arange(3),
     )  # fmt: skip
@@ -356,8 +358,19 @@ class TestDocument:
             (("subject", "starts", 0), -1, "/subject/starts/0: expected a whole number"),
             (("subject", "letters", 0), 8, "/subject/letters/0: expected a whole number"),
             (("subject", "bins", 0), [], "not a certificate"),
-            (("subject", "reports"), [["a"], 3], "not a certificate"),
-            (("subject", "observations"), [["a"], ["b"]], "not a certificate"),
+            (("subject", "observations"), [["a"]], "/subject/following/0: expected a list"),
+            (("subject", "observations"), 3, "not a certificate"),
+            (("subject", "then"), [[0, 1]], "/subject/then: expected a list"),
+            (("subject", "then", 0, 1), 9, "/subject/then/0/1: expected a whole number"),
+            (("subject", "then", 0, 1), -1, "/subject/then: a report is missing"),
+            (("subject", "told"), [], "not a certificate"),
+            (("subject", "told", 0), [[1, 0, 1], [1, 0]], "not a certificate"),
+            (("subject", "told", 0), [[0, 0, 1]], "/subject/told: all 0"),
+            (("subject", "told", 0), [[1, 0, 7]], "not a certificate"),
+            (("subject", "told", 0), [[1, 0, -1]], "/subject/told/0/2: expected a whole number"),
+            (("subject", "told", 0), [[1, 0]], "not a certificate"),
+            (("subject", "kinds", 0), [5], "/subject/kinds/0/0: expected a whole number"),
+            (("subject", "kinds", 0), [], "not a certificate"),
             (("subject", "formula"), None, "not a certificate"),
             (("subject", "formula"), [], "not a certificate"),
             (("subject", "formula"), [["U", [0, 0], 0, None]], "expected a whole number"),

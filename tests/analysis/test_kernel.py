@@ -257,7 +257,7 @@ def shown_of(formula, side):
     ]
     subject["propositions"] = ["p", "q"]
     nowhere = kernel.System(
-        {**subject, "bins": [], "columns": [], "row": [-1] * len(subject["row"]), "starts": []}, {}
+        {**subject, "bins": [], "columns": [], "kinds": [], "row": [-1] * len(subject["row"]), "starts": []}, {}
     )
     known = kernel.Obligations({"subject": subject, "side": side, "obligations": []})
     return Staying(subject, nowhere, side), known
@@ -290,7 +290,8 @@ def meets(known, terms, stem, loop):
 def test_windows_of_any_length_are_decided_or_refused_soon():
     """A run that reads p in every other step, and windows longer than anything could be unrolled."""
     subject = {
-        "propositions": ["p"], "observations": [[]], "reports": [[]], "bins": [], "columns": [], "row": [-1, -1],
+        "propositions": ["p"], "observations": [[]], "then": [[0]], "told": [[[1, 0]]], "kinds": [], "bins": [],
+        "columns": [], "row": [-1, -1],
         "following": [[1], [0]], "letters": [1, 0], "starts": [0],
     }  # fmt: skip
     region = {"labels": [], "group": [], "groups": 1, "columns": [], "evidence": None}

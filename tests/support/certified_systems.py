@@ -44,7 +44,7 @@ def column_of(content, columns, index, true):
     for each in columns["columns"]:
         if (each["bin"], each["true"]) == (index, true):
             return each["lower"], each["upper"], each["unit"]
-    count = len(content["subject"]["reports"])
+    count = len(content["subject"]["told"][0][0]) - 1
     return [0] * count, [1] * count, 1
 
 
@@ -70,12 +70,8 @@ def _on_way(content, way):
     moved, outcomes = motion_of(subject, way), len(subject.get("motion", [[1]])[0])
     if row < 0:
         return [_led(moved, ahead)]
-    told = [frozenset(each) for each in subject["observations"]]
-    reports = [frozenset(each) for each in subject["reports"]]
-    choices = [{frozenset(): Fraction(1)}]
-    for index, column in zip(subject["bins"][row], subject["columns"][row], strict=True):
-        if column < 0:
-            continue
+    choices = [{0: Fraction(1)}]
+    for index, column, kind in drawn_on(subject, row):
         low, high, unit = column_of(content, region, index, column)
         points = vertices(low, high, unit)
         wider = []
@@ -84,23 +80,35 @@ def _on_way(content, way):
             for picked in itertools.islice(itertools.product(points, repeat=len(before)), 64):
                 after = {}
                 for (seen, chance), point in zip(before.items(), picked, strict=True):
-                    for report, mass in zip(reports, point, strict=True):
-                        union = seen | report
-                        if mass:
-                            after[union] = after.get(union, 0) + chance * Fraction(mass, unit)
+                    for now, share in told_after(subject, kind, seen, [Fraction(mass, unit) for mass in point]):
+                        after[now] = after.get(now, 0) + chance * share
                 wider.append(after)
         choices = wider
     return [
         _led(
-            {
-                told.index(seen) * outcomes + w: chance * share
-                for seen, chance in choice.items()
-                for w, share in moved.items()
-            },
+            {seen * outcomes + w: chance * share for seen, chance in choice.items() for w, share in moved.items()},
             ahead,
         )
         for choice in choices
     ]
+
+
+def drawn_on(subject, row):
+    """Bin, column and kind of each draw of a row."""
+    draws = zip(subject["bins"][row], subject["columns"][row], subject["kinds"][row], strict=True)
+    return [each for each in draws if each[1] >= 0]
+
+
+def told_after(subject, kind, seen, rates):
+    """What is known after one more report, with its probability, for these rates of the groups."""
+    ways = subject["told"][kind]
+    whole = sum(often for often, *_ in ways)
+    for often, *reports in ways:
+        for report, rate in zip(reports, rates, strict=True):
+            if rate and often:
+                after = subject["then"][seen][report]
+                assert after >= 0
+                yield after, rate * Fraction(often, whole)
 
 
 def _led(chances, ahead):

@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from certified_systems import column_of, formula_of, motion_of, ways_on
+from certified_systems import column_of, drawn_on, formula_of, motion_of, told_after, ways_on
 from interval_models import vertices
 
 from verifier.checking.graphs import components
@@ -146,11 +146,8 @@ def _choices(content, state, columns):
 def _choices_on(content, way, columns):
     subject = content["subject"]
     row = subject["row"][way]
-    told = [frozenset(each) for each in subject["observations"]]
-    choices = [{frozenset(): Fraction(1)}]
-    for index, column in zip(subject["bins"][row], subject["columns"][row], strict=True) if row >= 0 else ():
-        if column < 0:
-            continue
+    choices = [{0: Fraction(1)}]
+    for index, column, kind in drawn_on(subject, row) if row >= 0 else ():
         low, high, unit = column_of(content, {"columns": columns}, index, column)
         points = vertices(low, high, unit)
         wider = []
@@ -158,10 +155,8 @@ def _choices_on(content, way, columns):
             for picked in itertools.product(points, repeat=len(before)):
                 after = {}
                 for (seen, chance), point in zip(before.items(), picked, strict=True):
-                    for report, mass in zip(subject["reports"], point, strict=True):
-                        if mass:
-                            union = seen | set(report)
-                            after[union] = after.get(union, 0) + chance * Fraction(mass, unit)
+                    for now, share in told_after(subject, kind, seen, [Fraction(mass, unit) for mass in point]):
+                        after[now] = after.get(now, 0) + chance * share
                 wider.append(after)
         choices = wider
     result = []
@@ -169,7 +164,7 @@ def _choices_on(content, way, columns):
         ahead = {}
         for seen, chance in choice.items():
             for outcome, share in motion_of(subject, way).items():
-                after = subject["following"][way][told.index(seen) * len(subject.get("motion", [[1]])[0]) + outcome]
+                after = subject["following"][way][seen * len(subject.get("motion", [[1]])[0]) + outcome]
                 ahead[after] = ahead.get(after, 0) + chance * share
         result.append(ahead)
     return result

@@ -35,6 +35,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import Ends
 from verifier.analysis.robust.region import Region
-from verifier.analysis.sensitivity.adjoint import told_by_draw, unions
+from verifier.analysis.robust.told import Told, told_of
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.graphs import components
@@ -240,6 +241,14 @@ class _Unrolled:
     _rates: dict[tuple[int, ...], int] = field(default_factory=dict)
     _rate_of: list[int] = field(default_factory=list)
 
+    @cached_property
+    def _told(self) -> Told:
+        """As what the labels are told; NoAnswerError where they may be reported in other bins."""
+        found = told_of(self.objective.skeleton.channel)
+        if found.ways > 1:
+            raise NoAnswerError("bounds whatever the dependence are not known where reported distances err")
+        return found
+
     def program(self, start: int, horizon: int | None) -> Program:
         """The flows from a product state."""
         open_ = self.ends.can_fail & self.ends.can_hold
@@ -328,19 +337,17 @@ class _Unrolled:
 
     def _reports(self, row: int, step: int) -> tuple[Ints, Ints]:
         """The observation of each combination of reports, and (combinations, draws) the limit of each report."""
-        channel, group = self.objective.skeleton.channel, self.rates.group
+        channel, told = self.objective.skeleton.channel, self._told
         if row < 0:
             return np.zeros(1, dtype=np.int64), np.zeros((1, 0), dtype=np.int64)
-        first = np.unique(group, return_index=True)[1]
-        told, union = told_by_draw(channel)[:, first], unions(channel)
         assert channel.who is not None
         draws = np.flatnonzero(channel.columns[row] >= 0).tolist()
         observations, limits = [], []
-        for reports in itertools.product(range(len(first)), repeat=len(draws)):
+        for reports in itertools.product(range(told.group_count), repeat=len(draws)):
             seen, own = 0, []
             for draw, report in zip(draws, reports, strict=True):
                 at, true = int(channel.bins[row, draw]), int(channel.columns[row, draw])
-                seen = int(union[seen, told[draw, report]])
+                seen = int(told.after[seen, told.kind[row, draw], 0, report])
                 own.append(self._limit((step, draw, int(channel.who[row, draw]), at, true, report)))
             observations.append(seen)
             limits.append(own)

@@ -1,7 +1,7 @@
 """Checks certificates of probabilities by whole numbers and graphs alone: python -I kernel.py BUNDLE
 
 A certificate (JSON) states a system: states with letters (bit i: proposition i holds) and ways on. On each, labels
-are drawn from columns of rates in a region, and the union of their reports says which state follows, with what the
+are drawn from columns of rates in a region and told, and what is known then says which state follows, with what the
 world draws by fixed chances. It claims bounds on the probability of an LTL formula from each initial state, whatever
 ways and rates nature chooses in every step. A run is lost if it fails it (side "lower"), or meets it ("upper"):
 
@@ -222,8 +222,7 @@ class System:
     """The states, and one step of each while nature chooses rates again for every draw."""
 
     def __init__(self, given: Any, columns: Columns) -> None:
-        told, count, ways = [{*seen} for seen in given["observations"]], len(given["letters"]), len(given["row"])
-        number = {frozenset(seen): k for k, seen in enumerate(told)}
+        told, count, ways = (len(given[key]) for key in ("observations", "letters", "row"))
         self.starts = whole(given["starts"], "/subject/starts", (None,), 0, count)
         self.letters = whole(given["letters"], "/subject/letters", (count,), 0, 2 ** len(given["propositions"]))
         self._ways: list[list[int]] = [[] for _ in range(count)]
@@ -233,29 +232,34 @@ class System:
         self._outcomes = len(motion[0])
         demand(all(map(sum, whole(motion, "/subject/motion", (None, self._outcomes), 0))), "/subject/motion", "all 0")
         self._chances = [motion[row] for row in whole(moving, "/subject/moving", (ways,), 0, len(motion))]
-        width = len(told) * self._outcomes
-        self.following = whole(given["following"], "/subject/following", (ways, width), 0, count)
-        rows = whole(given["row"], "/subject/row", (ways,), -1)
-        pairs = zip(given["bins"], given["columns"], strict=True)
-        free: Column = [0] * len(given["reports"]), [1] * len(given["reports"]), 1
-        drawn = [[columns.get(place, free) for place in zip(*pair, strict=True) if place[1] != -1] for pair in pairs]
-        self._draws = [drawn[row] if row >= 0 else [] for row in rows]
-        self._nothing, unions = number[frozenset()], ([seen.union(now) for now in given["reports"]] for seen in told)
-        self._union = [[number.get(frozenset(union), -1) for union in row] for row in unions]
+        self.following = whole(given["following"], "/subject/following", (ways, told * self._outcomes), 0, count)
+        self._then = whole(given["then"], "/subject/then", (told, None), -1, told)
+        kinds = [tuple(zip(*whole(kind, "/subject/told", (None, None), 0), strict=True)) for kind in given["told"]]
+        demand(all(sum(often) for often, *_ in kinds), "/subject/told", "all 0")
+        free: Column = [0] * len(kinds[0][1:]), [1] * len(kinds[0][1:]), 1
+        which = whole(given["kinds"], "/subject/kinds", (None, None), 0, len(kinds))
+        draws = [zip(*each, strict=True) for each in zip(given["bins"], given["columns"], which, strict=True)]
+        drawn = [[(kinds[k], *columns.get((b, true), free)) for b, true, k in row if true != -1] for row in draws]
+        self._draws = [drawn[row] if row >= 0 else [] for row in whole(given["row"], "/subject/row", (ways,), -1)]
 
-    def _fold(self, state: int, last: Callable[..., Any], draw: Callable[..., Any]) -> Iterator[tuple[Any, int]]:
-        """For each way on what `draw` makes of its reports and `last` of what follows by chance, and its unit."""
+    def _fold(self, state: int, leaf: Callable[[int], Any], draw: Callable[..., Any]) -> Iterator[tuple[Any, int]]:
+        """For each way on what `draw` makes of its reports and of what follows by chance, and its unit."""
 
         @functools.cache
-        def behind(way: int, k: int = 0, seen: int = self._nothing) -> Any:
-            demand(seen >= 0, "/subject/observations", "a union of reports is missing")
+        def behind(way: int, k: int = 0, seen: int = 0) -> Any:
+            demand(seen >= 0, "/subject/then", "a report is missing")
             if k == len(self._draws[way]):
-                ahead = self.following[way][seen * self._outcomes : (seen + 1) * self._outcomes]
-                return last([pair for pair in zip(self._chances[way], ahead, strict=True) if pair[0]])
-            return draw([behind(way, k + 1, union) for union in self._union[seen]], *self._draws[way][k])
+                ahead, often = self.following[way][seen * self._outcomes :][: self._outcomes], self._chances[way]
+                return draw([*map(leaf, ahead)], often, often, sum(often))
+            ((often, *groups), *column), then = self._draws[way][k], self._then[seen]
+            told = ([behind(way, k + 1, then[report]) for report in group] for group in groups)
+            return draw([draw(each, often, often, sum(often)) for each in told], *column)
 
         for way in self._ways[state]:
-            yield behind(way), math.prod(unit for _, _, unit in self._draws[way]) * sum(self._chances[way])
+            yield (
+                behind(way),
+                math.prod(u * sum(k[0]) for k, *_, u in self._draws[way]) * sum(self._chances[way]),
+            )
 
     def exceeds(self, state: int, value: list[int]) -> bool:
         """Whether the greatest mean of the values after one step exceeds the state's own."""
@@ -267,7 +271,7 @@ class System:
                 total, left = total + more * after, left - more
             return total
 
-        found = self._fold(state, lambda ahead: sum(c * value[s] for c, s in ahead), mean)
+        found = self._fold(state, value.__getitem__, mean)
         return not self._ways[state] or any(most > value[state] * unit for most, unit in found)
 
     def moves(self, state: int, may: May) -> set[int]:
@@ -279,8 +283,7 @@ class System:
                 return set()
             return set().union(*(way for way, least, most in ends if most and sum(low) - least < unit))
 
-        found = self._fold(state, lambda ahead: {*ahead} if all(may(state, s) for _, s in ahead) else set(), kept)
-        return {after for ends, _ in found for _, after in ends}
+        return set().union(*(ends for ends, _ in self._fold(state, lambda s: {s} if may(state, s) else set(), kept)))
 
 
 class Proof:
@@ -359,7 +362,7 @@ def check(certificate: Any) -> list[Fraction | None]:
     """The proven bound for each initial state, None where nothing is claimed; Rejected says what does not hold."""
     try:
         head, side, boxes = (certificate["schema"], certificate["version"]), certificate["side"], certificate["boxes"]
-        demand(head == ("verifier.certificate", 4), "/schema", "expected verifier.certificate version 4")
+        demand(head == ("verifier.certificate", 5), "/schema", "expected verifier.certificate version 5")
         demand(side in ("lower", "upper"), "/side", "expected lower or upper")
         region, subject, known = read_region(certificate["region"]), certificate["subject"], Obligations(certificate)
         own = whole(certificate["obligation"], "/obligation", (len(subject["letters"]),), 0, len(known.table))

@@ -141,9 +141,8 @@ class Study:
 
     @property
     def bounded(self) -> bool:
-        """Whether the options ask for intervals and confidence bounds, and these can be made."""
-        wanted = self.options.confidence is not None and self.options.decimals is None
-        return wanted and not self.grid.asking_more
+        """Whether the options ask for intervals and confidence bounds."""
+        return self.options.confidence is not None and self.options.decimals is None
 
     @cached_property
     def measured(self) -> Measured:

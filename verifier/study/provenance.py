@@ -295,11 +295,6 @@ def grid_remarks(grid: Grid, false_positives: str, matrices: ConfusionMatrices) 
             "It knows the state and the past, not the reports of the step. Where it is on one side with the matrix, "
             "bounds are over both together; at their other end it keeps to one strategy"
         )
-    if grid.asking_more:
-        yield (
-            f"no intervals and no confidence bounds: planner {_listed(grid.asking_more)} asks count(...), "
-            "report(...) or within, or tells frames apart; verdicts are those of the point estimates"
-        )
     if false_positives != "ignore":
         yield _places_remark(grid, beside_objects=false_positives == "background")
 

@@ -18,9 +18,7 @@ from verifier.base.numbers import decimal_text
 from verifier.language.expressions.syntax import Node, Operation, Position, conjunction
 from verifier.language.specs import Requirement, Specification, check_names
 from verifier.study.options import Selection
-from verifier.systems.behaviour import questions_of
 from verifier.systems.constants import Setting
-from verifier.systems.memory import tells_frames_apart
 from verifier.systems.model import System, SystemModel
 from verifier.systems.model_parts import ENDED, Planner
 
@@ -67,17 +65,6 @@ class Grid:
     goal_formula: Node | None
     settings: Mapping[str, Setting] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
-
-    @property
-    def asking_more(self) -> tuple[str, ...]:
-        """The planners that tell reports apart by more than their class: there are no bounds for them yet."""
-        names = (
-            each.planner.name
-            for each in self.blocks
-            if questions_of(each.system, each.planner, None).atoms
-            or tells_frames_apart(each.planner, each.system.model.frames)
-        )
-        return tuple(dict.fromkeys(names))
 
 
 def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> Grid:

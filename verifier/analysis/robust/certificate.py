@@ -27,7 +27,7 @@ from verifier.analysis.robust.subject import Subject, region_document, subject_d
 from verifier.base.arrays import Floats, Ints
 
 SCHEMA_NAME = "verifier.certificate"
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 TARGET = -2
 """In `Box.component`: the state is a target."""
 NO_COMPONENT = -1

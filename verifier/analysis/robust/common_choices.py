@@ -80,12 +80,12 @@ def _choices(
     for draw in reversed(range(len(step.before))):
         extended = values.copy()
         for seen in step.before[draw]:
-            behind = values[:, step.union[seen, step.told[draw]]]
+            behind = step.behind(values, draw, seen, used)
             at_stake[draw, seen] = behind
             mean = (masses[draw, seen] * behind).sum(axis=1) / UNIT
             extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])
         values = extended
-    reported = np.zeros((len(used), len(step.union)))
+    reported = np.zeros((len(used), step.observation_count))
     reported[:, 0] = often
     for draw, possible in enumerate(step.before):
         column = step.columns[used, draw]
@@ -95,6 +95,6 @@ def _choices(
             share = masses[draw, seen] / UNIT
             times = np.where(real, reported[:, seen], 0)
             yield column[real], times[real], share[real], at_stake[draw, seen][real]
-            for group, now in enumerate(step.told[draw].tolist()):
-                extended[:, step.union[seen, now]] += times * share[:, group]
+            for group, where, part in step.leads(draw, seen, used):
+                extended[where] += times * share[:, group] * part
         reported = extended

@@ -333,7 +333,7 @@ def _reduced_moves(step: UncertainStep, rows: list[int], inside: Mask, limit: in
     leads: dict[frozenset[int], None] = {}
     for row, stays in zip(rows, inside, strict=True):
         (sure,), can = step.sure(stays[None], np.array([row])), np.flatnonzero(step.motion[row])
-        found = _reports(step, step.columns[row].tolist(), 0, 0, sure, limit)
+        found = _reports(step, row, 0, 0, sure, limit)
         if found is None:
             return None
         own: dict[frozenset[int], None] = {}
@@ -348,21 +348,24 @@ def _reduced_moves(step: UncertainStep, rows: list[int], inside: Mask, limit: in
 
 
 def _reports(
-    step: UncertainStep, columns: list[int], draw: int, seen: int, inside: Mask, limit: int
+    step: UncertainStep, row: int, draw: int, seen: int, inside: Mask, limit: int
 ) -> set[frozenset[int]] | None:
-    """The sets of unions that can be all that a step may end with, once `seen` has been reported before `draw`."""
-    if draw == len(columns):
+    """The sets of observations that can be all that a step may end with, if `seen` is what there is before `draw`."""
+    if draw == step.columns.shape[1]:
         return {frozenset({seen})} if inside[seen] else set()
-    if columns[draw] < 0:
-        return _reports(step, columns, draw + 1, seen, inside, limit)
+    column, kind = step.columns[row, draw], step.kind[row, draw]
+    if column < 0:
+        return _reports(step, row, draw + 1, seen, inside, limit)
     behind: dict[int, list[frozenset[int]]] = {}
-    for group, now in enumerate(step.told[draw].tolist()):
-        below = _reports(step, columns, draw + 1, int(step.union[seen, now]), inside, limit)
-        if below is None:
+    for group, led in enumerate(step.told.after[seen, kind, step.told.often[kind] > 0].T.tolist()):
+        below = [_reports(step, row, draw + 1, after, inside, limit) for after in dict.fromkeys(led)]
+        ways = [each for each in below if each is not None]
+        if len(ways) < len(below) or math.prod(map(len, ways)) > limit:
             return None
-        if below:
-            behind[group] = sorted(below, key=sorted)
-    lower, upper = step.lower[columns[draw]].tolist(), step.upper[columns[draw]].tolist()
+        together = {frozenset().union(*parts) for parts in itertools.product(*ways)}
+        if together:
+            behind[group] = sorted(together, key=sorted)
+    lower, upper = step.lower[column].tolist(), step.upper[column].tolist()
     result: set[frozenset[int]] = set()
     looked_at = 0
     for groups in _supports(lower, upper, list(behind)):

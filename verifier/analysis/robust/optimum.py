@@ -28,6 +28,7 @@ from verifier.analysis.robust.graph import Components, decided_components
 from verifier.analysis.robust.policy import make_nodes
 from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.step import UncertainStep
+from verifier.analysis.robust.told import NOTHING_TOLD
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, rows_of
 from verifier.base.cache import Cache
 from verifier.base.errors import EngineError, NoAnswerError
@@ -213,8 +214,8 @@ class Optimum(Objective):
             np.zeros((count, 0), dtype=np.int64),
             nothing,
             nothing,
-            nothing[0],
-            nothing,
+            NOTHING_TOLD,
+            np.zeros((count, 0), dtype=np.int64),
             (),
             self.owner,
             error,

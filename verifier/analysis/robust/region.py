@@ -31,7 +31,7 @@ from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.intervals.tiers import Tier
-from verifier.analysis.sensitivity.adjoint import told_by_draw
+from verifier.analysis.robust.told import told_of
 from verifier.base.arrays import Ints, Mask
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.channel import Channel
@@ -165,9 +165,7 @@ class Region:
 
 def groups_of(channel: Channel) -> Ints:
     """(labels,) the group of each label: labels told alike in every draw are one group, numbered as they occur."""
-    told = list(map(tuple, told_by_draw(channel).T.tolist()))
-    number = {each: k for k, each in enumerate(dict.fromkeys(told))}
-    return np.array([number[each] for each in told], dtype=np.int64)
+    return told_of(channel).group
 
 
 def events_of(skeleton: Skeleton, measured: Measured) -> frozenset[Event]:
@@ -264,10 +262,12 @@ def by_group(counts: Ints, group: Ints) -> Ints:
 
 
 def needed_columns(skeleton: Skeleton, bins: int) -> Mask:
-    """(bins, true) the columns that the chain depends on."""
-    result = np.zeros((bins, len(skeleton.channel.labels)), dtype=bool)
-    needed = skeleton.columns_needed()
-    result[needed[:, 0], needed[:, 1]] = True
+    """(bins, true) the columns that the chain depends on: of draws that tell labels apart, where that matters."""
+    channel, told = skeleton.channel, told_of(skeleton.channel)
+    result = np.zeros((bins, len(channel.labels)), dtype=bool)
+    rows = np.unique(skeleton.entry_row[skeleton.depends_on_reports])
+    used = (channel.columns[rows] >= 0) & told.matters[told.kind[rows]]
+    result[channel.bins[rows][used], channel.columns[rows][used]] = True
     return result
 
 

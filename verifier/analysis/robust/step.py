@@ -1,9 +1,9 @@
 """One step of a chain whose matrices are only known to lie in a region: best choices, and which moves may be forced.
 
 *Detection* is uncertain, *motion* is exact. A product state p draws one report after another, each from a column of
-the region, and moves to `following[p, y]`, where y is the union of what was reported. Whoever chooses the rates
-(call it nature) chooses again for every draw, knowing p and what the earlier draws of the step reported. That is at
-least as much freedom as one matrix for all states, or one for each state, leaves.
+the region, and moves to `following[p, y]`, where y is what the planner knows after all of them (`told`). Whoever
+chooses the rates (call it nature) chooses again for every draw, knowing p and what the earlier draws of the step
+reported. That is at least as much freedom as one matrix for all states, or one for each state, leaves.
 
 *Best choice.* For values v of the reports of one draw, the greatest of sum mu_g v_g over
 {lower <= mu <= upper, sum mu = 1} is found greedily: every group starts with its lower bound, and what is left of 1
@@ -17,6 +17,9 @@ roundings u = 2^-53 relative to sum mu_g |v_g|, and underflow below 2^-1050. `up
 every draw, so it bounds the exact optimum from above: the order of doubles is exact, hence the chosen masses are
 optimal for the doubles that are compared, and the optimum is monotone in them.
 
+*In which bin* an object is reported is no choice: where it may be another than its own, a group is worth the mean
+over the ways in which it is told. Nature stays within a set only if every way does.
+
 *What the world draws* is no choice: it is independent of the reports, and an observation is worth the mean over its
 outcomes. Nature stays within a set only if every outcome that has any probability does.
 
@@ -29,6 +32,7 @@ used with positive probability at once. Decided in whole numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -38,13 +42,13 @@ from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust.region import Region, groups_of
-from verifier.analysis.sensitivity.adjoint import told_by_draw, unions
+from verifier.analysis.robust.region import Region
+from verifier.analysis.robust.told import Told, told_of
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 from verifier.checking.graphs import ranges
 
 Masses: TypeAlias = "dict[tuple[int, int], NDArray[Any]]"
-"""(draw, union of what was reported before) -> (k, groups) billionths."""
+"""(draw, observation before it) -> (k, groups) billionths."""
 
 _UNDERFLOW = 2.0**-1000
 _EVERY = slice(None)
@@ -55,14 +59,14 @@ class UncertainStep:
     """The step of every product state, in each of its alternatives: of r rows.
 
     Attributes:
-        following: (r, observations * outcomes) product state that each union of reports leads to, with each outcome
-            of what the world draws.
+        following: (r, observations * outcomes) product state that each observation leads to, with each outcome of
+            what the world draws.
         motion: (r, outcomes) how likely each outcome is.
         columns: (r, draws) int64, row of `lower` and `upper` that each draw is from; -1 where there is no draw.
         lower, upper: (columns, groups) int64 billionths.
-        told: (draws, groups) int64, the observation that each group is reported as.
-        union: (observations, observations) int64, number of the union.
-        before: for each draw, the unions that may have been reported before it.
+        told: as what groups are told.
+        kind: (r, draws) int64, in which kind each draw is told; any where there is none.
+        before: for each draw, the observations there may be before it.
         owner: (r,) int64, the product state of each row, increasing; every state has one.
         motion_error: largest relative error of `motion`.
     """
@@ -72,8 +76,8 @@ class UncertainStep:
     columns: Ints
     lower: Ints
     upper: Ints
-    told: Ints
-    union: Ints
+    told: Told
+    kind: Ints
     before: tuple[tuple[int, ...], ...]
     owner: Ints
     motion_error: float = ROUNDOFF
@@ -88,6 +92,60 @@ class UncertainStep:
         """(p + 1,) where the rows of each product state begin."""
         return np.searchsorted(self.owner, np.arange(self.state_count + 1))
 
+    @property
+    def observation_count(self) -> int:
+        """Number of observations."""
+        return len(self.told.then)
+
+    @cached_property
+    def _alone(self) -> tuple[int | None, ...]:
+        """The kind in which a draw is told in all rows, if it has a single way."""
+        kinds = (
+            np.unique(kind[column >= 0]).tolist() for kind, column in zip(self.kind.T, self.columns.T, strict=True)
+        )
+        single = np.count_nonzero(self.told.often, axis=1) == 1
+        return tuple(each[0] if len(each) == 1 and single[each[0]] else None for each in kinds)
+
+    def behind(self, values: Floats, draw: int, seen: int, at: Ints | slice = _EVERY) -> Floats:
+        """(k, groups) the mean of (k, observations) values once a draw reports each group, behind what was seen."""
+        alone = self._alone[draw]
+        if alone is not None:
+            return values[:, self.told.after[seen, alone, 0]]
+        kind = self.kind[at, draw]
+        led = values[np.arange(len(values))[:, None, None], self.told.after[seen, kind]]
+        return np.asarray((led * self.told.share[kind][:, :, None]).sum(axis=1))
+
+    def _at_most_behind(self, values: Floats, draw: int, seen: int, at: Ints | slice) -> Floats:
+        """`behind`, and not below what it is for exact sums."""
+        found = self.behind(values, draw, seen, at)
+        if self._alone[draw] is not None or self.told.ways == 1:
+            return found
+        size = self.behind(np.abs(values), draw, seen, at)
+        return found + 4 * (self.told.ways + 4) * ROUNDOFF * size + np.where(size > 0, _UNDERFLOW, 0)
+
+    def _sure_behind(self, able: Mask, draw: int, seen: int, at: Ints | slice) -> Mask:
+        """(k, groups) whether every way in which a draw tells each group is `able`, (k, observations)."""
+        alone = self._alone[draw]
+        if alone is not None:
+            return able[:, self.told.after[seen, alone, 0]]
+        kind = self.kind[at, draw]
+        led = able[np.arange(len(able))[:, None, None], self.told.after[seen, kind]]
+        return np.asarray((led | (self.told.often[kind] == 0)[:, :, None]).all(axis=1))
+
+    def leads(self, draw: int, seen: int, at: Ints | slice = _EVERY) -> Iterator[tuple[int, Any, Any]]:
+        """Where a draw leads once `seen` was reported: a group, an index of one observation for each of the k rows,
+        and the probability that it is the one."""
+        alone = self._alone[draw]
+        if alone is not None:
+            for group, now in enumerate(self.told.after[seen, alone, 0].tolist()):
+                yield group, (slice(None), now), 1.0
+            return
+        kind = self.kind[at, draw]
+        after, share, rows = self.told.after[seen, kind], self.told.share[kind], np.arange(len(kind))
+        for group in range(self.told.group_count):
+            for way in range(self.told.ways):
+                yield group, (rows, after[:, way, group]), share[:, way]
+
     def rows_of(self, states: Ints) -> Ints:
         """The rows of some product states, in their order."""
         return ranges(self._first[states], self._first[states + 1])
@@ -96,7 +154,7 @@ class UncertainStep:
         """The greatest mean value that nature can choose, and by which masses.
 
         Args:
-            values: (k, observations * outcomes) value of what follows each union of reports.
+            values: (k, observations * outcomes) value of what follows each observation.
             at: the k rows; all of them by default.
 
         Returns:
@@ -108,7 +166,7 @@ class UncertainStep:
             column = self.columns[at, draw]
             extended = values.copy()
             for seen in self.before[draw]:
-                behind = values[:, self.union[seen, self.told[draw]]]
+                behind = self.behind(values, draw, seen, at)
                 chosen = greatest_masses(behind, self.lower[column], self.upper[column])
                 masses[draw, seen] = chosen
                 mean = (chosen * behind).sum(axis=1) / UNIT
@@ -121,13 +179,13 @@ class UncertainStep:
         motion = self.motion[at]
         if motion.shape[1] == 1:
             return values
-        by_outcome = values.reshape(len(values), len(self.union), motion.shape[1])
+        by_outcome = values.reshape(len(values), self.observation_count, motion.shape[1])
         return np.asarray((by_outcome * motion[:, None]).sum(axis=2))
 
     def sure(self, inside: Mask, at: Ints | slice = _EVERY) -> Mask:
-        """(k, observations) for which unions of reports every outcome that can occur is `inside`."""
+        """(k, observations) for which observations every outcome that can occur is `inside`."""
         can = self.motion[at][:, None] > 0
-        outcomes: Mask = inside.reshape(len(inside), len(self.union), can.shape[2]) | ~can
+        outcomes: Mask = inside.reshape(len(inside), self.observation_count, can.shape[2]) | ~can
         return np.asarray(outcomes.all(axis=2))
 
     def upper_bound(self, values: Floats, at: Ints | slice = _EVERY) -> Floats:
@@ -141,7 +199,7 @@ class UncertainStep:
             column = self.columns[at, draw]
             extended = values.copy()
             for seen in self.before[draw]:
-                behind = values[:, self.union[seen, self.told[draw]]]
+                behind = self._at_most_behind(values, draw, seen, at)
                 chosen = greatest_masses(behind, self.lower[column], self.upper[column])
                 weighted = chosen * behind
                 size = np.abs(weighted).sum(axis=1)
@@ -151,17 +209,17 @@ class UncertainStep:
         return values[:, 0]
 
     def weights(self, masses: Masses, at: Ints | slice = _EVERY) -> Floats:
-        """(k, observations * outcomes) probability of each union of all reports under the given masses, with each
-        outcome of what the world draws."""
+        """(k, observations * outcomes) probability of each observation under the given masses, with each outcome of
+        what the world draws."""
         columns = self.columns[at]
-        result = np.zeros((len(columns), len(self.union)))
+        result = np.zeros((len(columns), self.observation_count))
         result[:, 0] = 1
         for draw, possible in enumerate(self.before):
             extended = np.zeros_like(result)
             for seen in possible:
                 share = masses[draw, seen] / UNIT
-                for group, now in enumerate(self.told[draw].tolist()):
-                    extended[:, self.union[seen, now]] += result[:, seen] * share[:, group]
+                for group, where, part in self.leads(draw, seen, at):
+                    extended[where] += result[:, seen] * share[:, group] * part
             result = np.where(columns[:, draw, None] >= 0, extended, result)
         both: Floats = (result[:, :, None] * self.motion[at][:, None]).reshape(len(result), self.following.shape[1])
         return both
@@ -192,7 +250,7 @@ class UncertainStep:
         for draw in reversed(range(len(self.before))):
             able = levels[-1].copy()
             for seen in self.before[draw]:
-                stays = self._can_keep(levels[-1][:, self.union[seen, self.told[draw]]], columns[:, draw])
+                stays = self._can_keep(self._sure_behind(levels[-1], draw, seen, at), columns[:, draw])
                 able[:, seen] = np.where(columns[:, draw] >= 0, stays, levels[-1][:, seen])
             levels.append(able)
         reached = np.zeros_like(inside)
@@ -201,9 +259,9 @@ class UncertainStep:
             able = levels.pop()
             extended = np.zeros_like(reached)
             for seen in possible:
-                given = self._can_have_mass(able[:, self.union[seen, self.told[draw]]], columns[:, draw])
-                for group, now in enumerate(self.told[draw].tolist()):
-                    extended[:, self.union[seen, now]] |= reached[:, seen] & given[:, group]
+                given = self._can_have_mass(self._sure_behind(able, draw, seen, at), columns[:, draw])
+                for group, where, part in self.leads(draw, seen, at):
+                    extended[where] |= reached[:, seen] & given[:, group] & (part > 0)
             reached = np.where(columns[:, draw, None] >= 0, extended, reached)
         both: Mask = (reached[:, :, None] & can).reshape(shape)
         return both
@@ -230,7 +288,8 @@ def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
     """
     channel = objective.skeleton.channel
     bins, groups, true = region.lower.shape
-    if channel.labels != region.labels or not np.array_equal(groups_of(channel), region.group):
+    told = told_of(channel)
+    if channel.labels != region.labels or not np.array_equal(told.group, region.group):
         raise ValueError("the region's labels or groups are not those of the objective")
     if channel.bins.size and channel.bins.max() >= bins:
         raise ValueError("the region has fewer bins than the objective")
@@ -238,12 +297,14 @@ def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
     columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)
     drawing = objective.row >= 0
     columns[drawing] = drawn[objective.row[drawing]]
-    told = told_by_draw(channel)[:, np.unique(region.group, return_index=True)[1]]
-    union = unions(channel)
+    kind = np.zeros_like(columns)
+    kind[drawing] = told.kind[objective.row[drawing]]
     before, possible = [], {0}
     for draw in range(columns.shape[1]):
         before.append(tuple(sorted(possible)))
-        possible = possible | {int(union[old, now]) for old in possible for now in told[draw]}
+        kinds = np.unique(kind[columns[:, draw] >= 0, draw])
+        after = told.after[sorted(possible)][:, kinds]
+        possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})
     return UncertainStep(
         objective.following,
         objective.chances,
@@ -251,7 +312,7 @@ def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
         region.lower.swapaxes(1, 2).reshape(-1, groups),
         region.upper.swapaxes(1, 2).reshape(-1, groups),
         told,
-        union,
+        kind,
         tuple(before),
         objective.owner,
     )
