@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import time
 
 import pytest
 from document_edits import summed
@@ -212,6 +213,17 @@ def test_limits_of_a_check_hold(built, tmp_path):
 def test_a_check_whose_limits_are_too_small_says_nothing_against_the_bundle(built, limits, recompute):
     with pytest.raises(NoAnswerError, match="limit") as told:
         check_files("b", built.files, recompute=recompute, limits=limits)
+    assert told.value.exit_code == 6
+
+
+def test_numbers_that_come_out_otherwise_within_the_limits_say_nothing_against_the_bundle(built, monkeypatch):
+    """As if Storm had no time for the run: the other engine answers alone, and says so."""
+    slow = iter([True] * 12)
+    monkeypatch.setattr(
+        "verifier.checking.process._deadline", lambda timeout_s: time.monotonic() + (0 if next(slow, False) else 600)
+    )
+    with pytest.raises(NoAnswerError, match=r"limits of this check.*took longer than the limit") as told:
+        check_files("b", built.files, recompute=True)
     assert told.value.exit_code == 6
 
 

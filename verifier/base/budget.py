@@ -87,7 +87,29 @@ class Clock:
 
     def overdue(self, doing: str) -> NoAnswerError:
         """The error for a task that has used up its time."""
-        return NoAnswerError(f"{doing} took longer than the limit of {self.limit_s:g} s (--timeout)", hint=_HINT)
+        message = f"{doing} took longer than the limit of {self.limit_s:g} s (--timeout)"
+        return NoAnswerError(reached(message), hint=_HINT)
+
+
+_watched: list[list[str]] = []
+
+
+@contextlib.contextmanager
+def limits_reached() -> Iterator[list[str]]:
+    """The messages of all limits of time and memory that are used up in the block, also where it goes on without."""
+    messages: list[str] = []
+    _watched.append(messages)
+    try:
+        yield messages
+    finally:
+        _watched.pop()
+
+
+def reached(message: str) -> str:
+    """The message of a limit that is used up, for `limits_reached`."""
+    for messages in _watched:
+        messages.append(message)
+    return message
 
 
 _alarms: list[tuple[float, Clock]] = []
@@ -160,7 +182,8 @@ def _fill_buffers() -> None:
 
 def out_of_memory(limit_bytes: int) -> NoAnswerError:
     """The error for a task that asked for more memory than it may have."""
-    return NoAnswerError(f"more memory is needed than the limit of {memory_text(limit_bytes)}", hint=MEMORY_HINT)
+    message = f"more memory is needed than the limit of {memory_text(limit_bytes)}"
+    return NoAnswerError(reached(message), hint=MEMORY_HINT)
 
 
 def memory_left() -> int | None:

@@ -35,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from verifier.base.budget import reached
 from verifier.base.errors import EngineError, InputError, NoAnswerError, shown
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
@@ -263,7 +264,8 @@ class Answers:
             answer = self._worker.receive(_deadline(timeout_s))
         if "error" in answer:
             self.waiting = 0  # an error ends the request
-            raise RefusedError(f"Storm cannot check {formula}: {shown(answer['error'], 500)}")
+            message = f"Storm cannot check {formula}: {shown(answer['error'], 500)}"
+            raise RefusedError(reached(message) if str(answer["error"]).startswith("MemoryError") else message)
         engine = f"Storm {self._worker.wait_until_ready(None)}" + (" (exact)" if self._exact else "")
         values = _checked_values(answer, engine, self._state_count, self._most)
         self.waiting -= 1
@@ -286,9 +288,10 @@ def _failures_named(doing: str, timeout_s: float | None) -> Iterator[None]:
         yield
     except OverdueError:
         advice = "allow more time, or check a smaller model, a simpler formula, or without exact arithmetic"
-        raise NoAnswerError(f"{doing} took longer than the limit of {timeout_s:.4g} s", hint=advice) from None
+        message = f"{doing} took longer than the limit of {timeout_s:.4g} s"
+        raise NoAnswerError(reached(message), hint=advice) from None
     except DiedError as error:
-        raise RefusedError(f"the Storm worker {error}, while {doing}") from None
+        raise RefusedError(reached(f"the Storm worker {error}, while {doing}")) from None
 
 
 @contextlib.contextmanager

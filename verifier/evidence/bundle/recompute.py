@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from verifier.base.budget import limits_reached
 from verifier.base.checksums import KEY
 from verifier.base.documents import fraction_text
 from verifier.base.errors import NoAnswerError
@@ -32,9 +33,19 @@ def check_recomputed(parts: Parts, found: Log, progress: Progress = iter) -> Non
         progress: wraps the list of what is to be made, for a progress bar.
 
     Raises:
-        EngineError: the engines disagree, or took too long.
-        VerifierError: as `make_results`; NoAnswerError where limits leave out what the bundle says.
+        EngineError: the engines disagree.
+        VerifierError: as `make_results`; NoAnswerError where limits leave out what the bundle says, or are used up
+            and something comes out otherwise.
     """
+    before = len(found.findings)
+    with limits_reached() as messages:
+        _recomputed(parts, found, progress)
+    if messages and len(found.findings) > before:
+        del found.findings[before:]
+        raise NoAnswerError(f"results come out otherwise where {messages[0]}")
+
+
+def _recomputed(parts: Parts, found: Log, progress: Progress) -> None:
     with StormProcess() as storm:
         made, rounded, proofs = make_results(parts.rebuilt, storm, progress, parts.files), 0, 0
         for path in sorted({*made.texts, *_results(parts)}):
