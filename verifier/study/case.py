@@ -25,6 +25,7 @@ from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.quantities import Conditional, Gained, Quantile
 from verifier.analysis.robust.optimal_gains import OptimalGain
 from verifier.analysis.robust.optimum import build_optimum
+from verifier.analysis.step_counts import build_step_count, counted_window
 from verifier.analysis.vacuity import Findings, find_vacuity
 from verifier.base.cache import Cache, array_bytes
 from verifier.base.errors import NoAnswerError, UsageError
@@ -32,6 +33,7 @@ from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.product import Product
 from verifier.checking.requirements import AbstractFormula, abstracted
+from verifier.checking.step_bounds import LongWindow
 from verifier.language.expressions.syntax import Node, children, names_in
 from verifier.language.specs import Requirement
 from verifier.perception.confusion import ConfusionMatrices
@@ -247,6 +249,13 @@ class Case(Block):
             lambda objective: array_bytes(objective, objective.product, objective.skeleton),
         )
 
+    def window(self, number: int) -> LongWindow | None:
+        """What a requirement asks, where its steps are counted for every matrix; None where it has a product, or none
+        is needed."""
+        study, plain = self.study, self.study.requirements[number].is_plain and not self.decides
+        asked, memory = study.formulas[number], study.options.engines.memory_bytes
+        return counted_window(self.skeleton, asked.formula, asked.propositions, memory) if plain else None
+
     @property
     def _key(self) -> tuple[object, ...]:
         """What the structure depends on. A skeleton keeps its system, so that no other one has its identity."""
@@ -263,6 +272,9 @@ class Case(Block):
         return tuple(map(self._asked, range(len(self.study.formulas))))
 
     def _asked(self, number: int) -> Objective:
+        window = self.window(number)
+        if window is not None:
+            return build_step_count(self.skeleton, window)
         requirement, plain, given = self.study.requirements[number], self.objective(number), self.study.given[number]
         parts, asked = {each.name: getattr(plain, each.name) for each in fields(plain)}, requirement.asked
         if self.decides and not asked.is_probability:
