@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from verifier.base.errors import InputError
 from verifier.perception.detections import Reading, class_map, distance, keep_attribute, read_detections
 from verifier.perception.detections.nuscenes import nuscenes
 
@@ -160,3 +161,27 @@ def test_real_headings_of_detector_and_ground_truth_agree(shared):
     assert len(gaps) > 800
     assert np.median(gaps) < math.radians(2.5)
     assert abs(np.median(heights)) < 0.1
+
+
+@pytest.mark.parametrize("unknown", [None, [None, None], [math.nan, math.nan], [0.5, None]])
+def test_an_unknown_velocity_is_an_unknown_speed(shared, tmp_path, unknown):
+    scene = shared / "data/nuscenes_mini_val/scene-0916"
+    frames = json.loads((scene / "gt.json").read_text())
+    row = next(row for row, frame in enumerate(frames) if len(frame["boxes"]) > 1)
+    frames[row]["boxes"][0]["velocity"] = unknown
+    frames[row]["boxes"][1]["velocity"] = [3.0, 4]
+    (tmp_path / "gt.json").write_text(json.dumps(frames))
+    found = read_detections("nuscenes_compact", tmp_path / "gt.json", scene / "det_centerpoint").annotations
+    speeds = found.attributes["speed"][np.flatnonzero(found.frame == row)]
+    assert math.isnan(speeds[0])
+    assert speeds[1] == 5
+
+
+def test_what_is_no_velocity_is_refused(shared, tmp_path):
+    scene = shared / "data/nuscenes_mini_val/scene-0916"
+    frames = json.loads((scene / "gt.json").read_text())
+    row = next(row for row, frame in enumerate(frames) if frame["boxes"])
+    frames[row]["boxes"][0]["velocity"] = [1.0, "fast"]
+    (tmp_path / "gt.json").write_text(json.dumps(frames))
+    with pytest.raises(InputError, match=rf"/{row}/boxes/0/velocity: expected a list of 2 numbers, got"):
+        read_detections("nuscenes_compact", tmp_path / "gt.json", scene / "det_centerpoint")

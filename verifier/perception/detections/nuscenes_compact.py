@@ -129,7 +129,7 @@ def _annotations(scene: _Scene) -> Rows:
     box = ego_from_lidar.boxes(np.column_stack([x, y, z]), np.column_stack([length, width, height]), heading)
     label, names = codes(items.texts("name"))
     lidar, radar = items.numbers("num_lidar_pts"), items.numbers("num_radar_pts")
-    speed = np.linalg.norm(items.vectors("velocity", 2), axis=1)
+    speed = np.linalg.norm(items.vectors("velocity", 2, unknown=True), axis=1)
     attributes = {"num_lidar_pts": lidar, "num_radar_pts": radar, "num_points": lidar + radar, "speed": speed}
     return Rows(
         frame.astype(np.int64),

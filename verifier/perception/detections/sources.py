@@ -250,13 +250,18 @@ class Elements:
             row = next(row for row, value in enumerate(found) if not -(2**63) <= value < 2**63)
             raise self.fail(row, key, "a whole number of more than 64 bits") from None
 
-    def vectors(self, key: str, width: int) -> NDArray[np.float64]:
-        """(n, width) numbers."""
-        found = self._of_type(key, self.values(key), (list,), f"a list of {width} numbers")
+    def vectors(self, key: str, width: int, *, unknown: bool = False) -> NDArray[np.float64]:
+        """(n, width) numbers; NaN for null, in place of a number or of the list, where they may be unknown."""
+        found = self.values(key)
+        if unknown:
+            found = [[None] * width if vector is None else vector for vector in found]
+        found = self._of_type(key, found, (list,), f"a list of {width} numbers")
         if not set(map(len, found)) <= {width}:
             row = next(row for row, value in enumerate(found) if len(value) != width)
             raise self.fail(row, key, f"expected a list of {width} numbers, got {shown(found[row])}")
         flat = list(chain.from_iterable(found))
+        if unknown:
+            flat = [math.nan if number is None else number for number in flat]
         if not set(map(type, flat)) <= {float, int}:
             row = next(row for row, each in enumerate(flat) if type(each) not in (float, int)) // width
             raise self.fail(row, key, f"expected a list of {width} numbers, got {shown(found[row])}")
