@@ -200,7 +200,8 @@ def test_the_package_does_not_grow():
     # their replay 950, what every reader computes again 490, the best possible planner 850, what a deciding world may
     # do 1,600, chains with memory 1,150, bounds whatever the dependence 600, errors that
     # persist 130, checksums of documents 150, what explanations and required recalls say twice 200.
-    assert sum(len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")) <= 98_600
+    # Since then 1,000 went.
+    assert sum(len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")) <= 97_600
 
 
 def test_the_top_of_the_package_fits_on_a_page():

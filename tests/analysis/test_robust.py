@@ -31,8 +31,7 @@ from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.step import greatest_masses, inner_masses, uncertain_step
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.base.errors import EngineError
-from verifier.chains.chain import MarkovChain
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.checking import graphs
 from verifier.checking.process import StormProcess
 from verifier.checking.strategies import optimal_probabilities

@@ -377,8 +377,8 @@ def _one_large_chain(chain: MarkovChain) -> Measured:
 
 def texts() -> Measured:
     """DRN and PRISM text of 10^5 states, against writing the same bytes."""
-    from verifier.chains.drn import write_drn
     from verifier.chains.prism import write_prism
+    from verifier.chains.texts import write_drn
 
     chain = banded_chain(100_000)
     with tempfile.TemporaryDirectory(dir=_memory()) as name:

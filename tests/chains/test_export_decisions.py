@@ -10,8 +10,7 @@ from world_specs import matrices_of, spec_of
 
 from verifier.base.errors import LimitError
 from verifier.chains import EXPORT_FORMATS, write_model
-from verifier.chains.chain import MarkovChain
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.pipeline import export_model
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs

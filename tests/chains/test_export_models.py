@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from stormpy.developer import LogLevel, set_log_level
 
 from verifier.base.errors import InputError, LimitError
-from verifier.chains.chain import MarkovChain
-from verifier.chains.decision_process import DecisionProcess
-from verifier.chains.drn import write_drn
+from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.chains.prism import write_prism
+from verifier.chains.texts import write_drn
 from verifier.chains.umb import write_umb
 
 set_log_level(LogLevel.OFF)

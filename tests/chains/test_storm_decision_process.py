@@ -6,7 +6,7 @@ from fractions import Fraction as Fr
 import numpy as np
 import pytest
 
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess
 
 
 def ints(*values):

@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from verifier.base.errors import EngineError
-from verifier.chains.chain import MarkovChain
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.checking.process import StormProcess
 
 

@@ -10,7 +10,7 @@ from exact_oracle import reach_probabilities
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess
 from verifier.chains.filled import decision_process, filled_counts, markov_chain
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import abstracted

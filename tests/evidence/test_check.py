@@ -22,8 +22,7 @@ from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.parts import read_parts
 from verifier.evidence.bundle.recompute import check_recomputed
-from verifier.evidence.bundle.request import Request, request_of
-from verifier.evidence.bundle.system import unpacked_inputs
+from verifier.evidence.bundle.request import Request, request_of, unpacked_inputs
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.language.specs import read_spec
 from verifier.study.case import Study

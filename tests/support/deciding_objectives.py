@@ -9,8 +9,7 @@ import numpy as np
 from small_objectives import channel_of
 
 from verifier.analysis.robust.optimum import optimum_on
-from verifier.chains.chain import MarkovChain
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.checking.product import build_product
 from verifier.language.ltl import parse_formula
 from verifier.systems.skeleton import Skeleton, merged_transitions

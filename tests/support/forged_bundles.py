@@ -10,8 +10,7 @@ from verifier.evidence.bundle.derived_artefacts import derived_row, derived_text
 from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.manifest import Entry, manifest_of, read_manifest
 from verifier.evidence.bundle.parts import read_parts
-from verifier.evidence.bundle.request import request_of
-from verifier.evidence.bundle.system import unpacked_inputs
+from verifier.evidence.bundle.request import request_of, unpacked_inputs
 from verifier.study.case import Study
 
 

@@ -16,7 +16,7 @@ from small_objectives import channel_of, objective_of, random_rates
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.robust.region import Region, groups_of
 from verifier.analysis.robust.step import greatest_masses
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess
 
 SIMPLE = ["F p", "G p", "p U q", "(F p) & (G !q)", "X (p | X q)", "F[0,3] p", "(!q) W p"]
 RECURRENT = ["G F p", "F G p", "(G F p) -> (G F q)", "G (p -> F q)", "(G F p) & (F G !q)", "G F (p & X q)"]

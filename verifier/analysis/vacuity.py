@@ -53,7 +53,7 @@ from verifier.language.expressions.syntax import (
     names_in,
 )
 from verifier.language.ltl import abstract
-from verifier.language.ltl.three_valued import Settled, connective, temporal
+from verifier.language.ltl.semantics import Settled, connective, temporal
 from verifier.systems import reachability
 from verifier.systems.model_parts import EMPTY_CLASS
 from verifier.systems.skeleton import Skeleton

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from verifier.base.errors import UsageError
-from verifier.chains.chain import MarkovChain
-from verifier.chains.decision_process import DecisionProcess
-from verifier.chains.drn import write_drn
+from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.chains.jani import write_jani
 from verifier.chains.prism import write_prism
-from verifier.chains.texts import Model
+from verifier.chains.texts import Model, write_drn
 from verifier.chains.umb import write_umb
 
 __all__ = [

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import rows_of
 from verifier.base.errors import InputError, UsageError
-from verifier.chains.chain import MarkovChain
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.perception.confusion import ConfusionMatrices, exact_rates, rates
 from verifier.perception.confusion.matrices import label_text
 from verifier.systems.skeleton import Skeleton

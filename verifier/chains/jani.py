@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.files import document_text, write_text
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess
 from verifier.chains.prism import boxes_of, state_of_rows, state_variables
 from verifier.chains.texts import Model, distinct_names, identifier, labels_to_write, refuse_long_fractions
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import rows_of
 from verifier.base.files import write_text
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess
 from verifier.chains.texts import (
     INITIAL_LABEL,
     Model,

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, Place
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess
 from verifier.chains.texts import Model, labels_to_write
 
 _Parts: TypeAlias = list[bytes | NDArray[Any]]

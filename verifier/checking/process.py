@@ -37,8 +37,7 @@ import numpy as np
 
 from verifier.base.budget import reached
 from verifier.base.errors import EngineError, InputError, NoAnswerError, shown
-from verifier.chains.chain import MarkovChain
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.chains.texts import Model
 from verifier.chains.umb import Gains, write_umb
 from verifier.checking.storm import GAINS, OPERATORS, formula_labels

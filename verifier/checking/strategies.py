@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, rows_of
 from verifier.base.errors import EngineError
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.graphs import ranges
 from verifier.checking.plan import decide

@@ -1,8 +1,7 @@
 """The command `verify run`: call the pipeline, print and write what it found.
 
-The gates of `verify run`: a least probability for every requirement, and a largest drop against a baseline.
-
-The outputs of `verify run` for continuous integration: JUnit XML, SARIF and an in-toto statement.
+For continuous integration it has gates (a least probability for every requirement, and a largest drop against a
+baseline) and outputs (JUnit XML, SARIF and an in-toto statement).
 """
 
 from __future__ import annotations

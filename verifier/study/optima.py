@@ -17,7 +17,7 @@ from verifier.analysis.robust.optimum import Bracket, Optimum
 from verifier.base.arrays import ROUNDOFF, Floats
 from verifier.base.budget import Clock, out_of_memory, share_of_memory
 from verifier.base.errors import EngineError, LimitError, NoAnswerError
-from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.chain import DecisionProcess
 from verifier.checking.enclosure import AGREEMENT, doubles_around
 from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.storm import GAINS

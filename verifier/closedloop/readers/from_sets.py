@@ -1,8 +1,7 @@
 """Logs from detection sets, which know the ego frame of each image, and from where that frame was.
 
-Logs from KITTI tracking. Its files have no ego pose, so the path is a straight line driven at an assumed speed.
-
-Logs from a nuScenes scene in one JSON file, with the ego poses recorded there (see `nuscenes_compact`).
+KITTI tracking has no ego pose, so the path is a straight line driven at an assumed speed. A nuScenes scene in one
+JSON file has the ego poses recorded there (see `nuscenes_compact`).
 """
 
 from __future__ import annotations

@@ -26,8 +26,7 @@ from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import Progress, make_results, planned, read_omitted
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
 from verifier.evidence.bundle.parts import OMITTED_RATES, check_context, document_of, read_parts
-from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
-from verifier.evidence.bundle.system import files_named, unpacked_inputs
+from verifier.evidence.bundle.request import REQUEST_FILE, Request, files_named, request_of, unpacked_inputs
 from verifier.evidence.consistency import check_document
 from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.measured import refuse_misfits

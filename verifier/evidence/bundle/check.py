@@ -31,8 +31,14 @@ from verifier.evidence.bundle.making import Progress, planned_words
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, check_hashes, digest_of, read_manifest
 from verifier.evidence.bundle.parts import Parts, read_parts
 from verifier.evidence.bundle.recompute import check_recomputed
-from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
-from verifier.evidence.bundle.system import Unpacked, unpacked_inputs, without_folder
+from verifier.evidence.bundle.request import (
+    REQUEST_FILE,
+    Request,
+    Unpacked,
+    request_of,
+    unpacked_inputs,
+    without_folder,
+)
 from verifier.evidence.consistency import check_document, check_sums
 from verifier.evidence.differences import findings_of
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log

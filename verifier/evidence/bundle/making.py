@@ -27,7 +27,7 @@ from verifier.evidence.bundle.layout import (
     place_of_certificate,
     require_file,
 )
-from verifier.evidence.bundle.system import without_folder
+from verifier.evidence.bundle.request import without_folder
 from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
 from verifier.pipeline import CheckedStudy, checked_study, result_of
 from verifier.questions.explain.explaining import explained

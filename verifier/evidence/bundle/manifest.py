@@ -2,7 +2,7 @@
 
 The manifest holds a hash of its own list, so that damage to it is told apart from damage to the files it lists.
 
-The files of a bundle compared with its manifest: what is altered, missing, added, moved or exchanged.
+The files are compared with it: what is altered, missing, added, moved or exchanged.
 
 Short fingerprints of every value and every line of the inputs and results, so that damage can be located.
 

@@ -13,8 +13,7 @@ from verifier.base.files import document_text, json_of
 from verifier.evidence.bundle.layout import INPUTS, OMITTED_FILE, RUN_FILE, alternative_file, numbered_file
 from verifier.evidence.bundle.making import alternatives, omission, omitted_text, planned, read_omitted
 from verifier.evidence.bundle.manifest import Entry, digest_of
-from verifier.evidence.bundle.request import Request
-from verifier.evidence.bundle.system import Unpacked
+from verifier.evidence.bundle.request import Request, Unpacked
 from verifier.evidence.context import CaseContext
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.rates.document import rate_document

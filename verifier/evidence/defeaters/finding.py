@@ -1,8 +1,5 @@
-"""All defeaters of all runs of a case.
-
-Doubts that follow from how a run was made: its settings, and what it remarks itself.
-
-Doubts about a verdict itself. Each function looks at one thing and yields what it finds.
+"""All defeaters of all runs of a case, and those that follow from how a run was made (its settings, what it remarks
+itself) and from a verdict itself. Each function looks at one thing and yields what it finds.
 """
 
 from __future__ import annotations

@@ -43,9 +43,16 @@ from verifier.language.expressions.syntax import (
     Position,
     names_in,
 )
-from verifier.language.specs.requirement_reader import WORD, StatementReader, Written, first_temporal, skip
+from verifier.language.specs.requirement_reader import (
+    WORD,
+    Statement,
+    StatementReader,
+    Written,
+    first_temporal,
+    skip,
+    statements,
+)
 from verifier.language.specs.specification import Setting, Specification, Sweep, expand_lets
-from verifier.language.specs.statements import Statement, statements
 
 LARGEST_SPEC = 2**20
 """Bytes of a spec file."""

@@ -1,8 +1,7 @@
 """From the rows a reader found to a checked `DetectionSet`: the same steps for all formats, in one place.
 
-The faults that every format can have: each an error with file and line, or ignored by name and counted.
-
-What a reader hands over before it is checked: frames, rows of objects, and where they come from.
+A reader hands over frames, rows of objects, and where they come from. Faults that every format can have are errors
+with file and line, or ignored by name and counted.
 """
 
 from __future__ import annotations

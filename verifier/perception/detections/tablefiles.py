@@ -1,4 +1,4 @@
-"""CSV and Parquet files with named columns, as Arrow tables, and their columns as rows of objects.
+"""Annotations and detections in CSV and Parquet files with named columns, as Arrow tables and as rows of objects.
 
 | name | holds |
 |---|---|
@@ -14,8 +14,6 @@
 
 `z`, sizes and yaw are 0 where a file has no such column, and `origin` says so. Every other column of numbers of the
 annotations is an attribute. An empty cell (CSV) or a null (Parquet) is unknown; a NaN in a box is a fault.
-
-Annotations and detections in CSV or Parquet files with named columns (`tablefiles` lists the names).
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """What an assessment file says, as one value per system: circumstances, data sets, distances, tolerance.
 
-Which detector an assessment runs, as its file says it, and from which score on its detections count.
-
-The operating point is one for all data: what the detector is deployed with. It is a score, or the loosest threshold
-with at most so many false positives per image on the source data, which is then kept whatever the disturbance does
-(Pezzementi et al. 2018, section II-A).
+The operating point of a detector that is run is one for all data: what the detector is deployed with. It is a score,
+or the loosest threshold with at most so many false positives per image on the source data, which is then kept
+whatever the disturbance does (Pezzementi et al. 2018, section II-A).
 """
 
 from __future__ import annotations

@@ -9,9 +9,7 @@ requirements. So for each level of a disturbance (visibility, blur, ...), from m
     collision     lambda(y, v) <= limit             limit - lambda(y, v)        (Xu et al. 2021, eq. (1))
     trade-off     RobROC / baseline >= limit        RobROC / baseline - limit   (Pezzementi et al. 2021, eq. (14))
 
-Where a criterion breaks, and which broke first, is told by `breaks`.
-
-Where each criterion of a degradation breaks, and which of them saw it first.
+Where each criterion breaks, and which of them saw it first, is told below.
 
 A criterion *holds* where its margin is 0 or more. It *breaks* between the last level before its first failure and
 that failure. Nothing is taken to be monotone: what holds again at a severer level is said to. The place in between is

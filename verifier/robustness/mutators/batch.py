@@ -4,10 +4,9 @@ What cannot be read, does not fit a mutation, or cannot be written under its nam
 full disk ends it: that will not get better. Equal inputs, mutations and seeds give equal files, in any order and with
 any number of workers.
 
-Mutated images as PNG files: each carries a key of everything it was made from, and is written all or nothing.
-
-By the key an interrupted batch finds again what it already made, and does not take a file for its own that was made
-with another seed, from another depth map or by another version.
+Each file carries a key of everything it was made from, and is written all or nothing. By the key an interrupted batch
+finds again what it already made, and does not take a file for its own that was made with another seed, from another
+depth map or by another version.
 """
 
 from __future__ import annotations

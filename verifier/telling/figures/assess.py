@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from verifier.base.errors import UsageError, one_line
+from verifier.base.errors import UsageError
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
-from verifier.telling.figures.drawing import subplots
+from verifier.telling.figures.drawing import plain, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,18 +68,16 @@ def _draw_relation(axis: Axes, system: SystemResult, name: str) -> None:
             start = end
     for number, metric in enumerate(dict.fromkeys(one.metric for one in outcomes)):
         points = [(float(one.distance), float(one.change)) for one in outcomes if one.metric == metric]
-        axis.plot(*zip(*points, strict=True), MARKS[number % len(MARKS)], label=_plain(metric), mfc="none")
+        axis.plot(*zip(*points, strict=True), MARKS[number % len(MARKS)], label=plain(metric), mfc="none")
     scaled = [(float(one.distance), float(one.tolerance)) for one in outcomes if one.scale != 1]
     if scaled:
         axis.plot(*zip(*scaled, strict=True), "_", color="black", markersize=14, label="tolerance where it is scaled")
-    axis.set_xlabel(_plain(f"distance d by {name}"))
+    axis.set_xlabel(plain(f"distance d by {name}"))
     axis.set_ylabel("|change| of performance")
     axis.set_ylim(bottom=0)
     axis.grid(True, linewidth=0.3)
     axis.legend(fontsize="small", frameon=False)
-    axis.set_title(
-        _plain(f"{system.assessment.title}: robust where no mark is above its tolerance"), fontsize="small"
-    )
+    axis.set_title(plain(f"{system.assessment.title}: robust where no mark is above its tolerance"), fontsize="small")
 
 
 def _draw_margins(axis: Axes, system: SystemResult) -> None:
@@ -90,20 +88,15 @@ def _draw_margins(axis: Axes, system: SystemResult) -> None:
     for number, (each, one) in enumerate(zip(result.criteria, result.breaks, strict=True)):
         margins = [math.nan if margin is None else margin for margin in each.margins]
         style = MARKS[number % len(MARKS)] + "-"
-        line = axis.plot(places, margins, style, mfc="none", lw=1.0, label=_plain(f"{each.name}: {each.limit}"))
+        line = axis.plot(places, margins, style, mfc="none", lw=1.0, label=plain(f"{each.name}: {each.limit}"))
         if one.fails_at is not None:
             at = result.levels.index(one.fails_at)
             axis.plot(at, margins[at], "x", color=line[0].get_color(), markersize=10)
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set_xticks(places, ["∞" if math.isinf(each) else f"{each:g}" for each in result.levels])
     unit = f" ({asked.unit})" if asked.unit else ""
-    axis.set_xlabel(_plain(f"{asked.parameter}{unit}, the mildest level first"))
+    axis.set_xlabel(plain(f"{asked.parameter}{unit}, the mildest level first"))
     axis.set_ylabel("margin")
     axis.grid(True, linewidth=0.3)
     axis.legend(fontsize="small", frameon=False)
-    axis.set_title(_plain(f"{system.assessment.title}: fails below 0, first at the cross"), fontsize="small")
-
-
-def _plain(text: str) -> str:
-    """A name as matplotlib shows it letter by letter; between dollar signs it would read formulas."""
-    return one_line(text).replace("$", r"\$")
+    axis.set_title(plain(f"{system.assessment.title}: fails below 0, first at the cross"), fontsize="small")

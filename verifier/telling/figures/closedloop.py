@@ -12,7 +12,7 @@ from verifier.base.errors import UsageError, one_line, unknown_name
 from verifier.closedloop.comparison import MetricTable, Row
 from verifier.closedloop.curves import TradeOffCurve, area
 from verifier.closedloop.trade_offs import TradeOffs
-from verifier.telling.figures.drawing import subplots
+from verifier.telling.figures.drawing import plain, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,15 +118,10 @@ def _curves(table: MetricTable, detector: str, row: Row) -> list[_Curve]:
     baseline = table.curves[detector, row.conditions[0]].curve
     found = [(STYLES[0][0], baseline, STYLES[0][1])]
     if row.kind == "condition":
-        found.append((_plain(row.name), table.curves[detector, row.conditions[1]].curve, STYLES[1][1]))
+        found.append((plain(row.name), table.curves[detector, row.conditions[1]].curve, STYLES[1][1]))
     if row.kind != "baseline":
         found.append((STYLES[2][0], table.worst(detector, row), STYLES[2][1]))
     return found
-
-
-def _plain(text: str) -> str:
-    """A name as matplotlib shows it letter by letter; between dollar signs it would read formulas."""
-    return one_line(text).replace("$", r"\$")
 
 
 def _sorted(curve: TradeOffCurve) -> tuple[NDArray[np.float64], ...]:
@@ -213,8 +208,8 @@ def _draw_table(axis: Axes, table: MetricTable) -> Any:
                       color="white" if dark else "black")  # fmt: skip
     axis.imshow(baseline, cmap="Greys", vmin=0, vmax=2.5, aspect="auto")
     shown = axis.imshow(others, cmap="viridis", vmin=0, vmax=1, aspect="auto")
-    axis.set_xticks(range(len(table.detectors)), [_plain(each) for each in table.detectors], fontsize="small")
-    axis.set_yticks(range(len(table.rows)), [_plain(row.name) for row in table.rows], fontsize="small")
+    axis.set_xticks(range(len(table.detectors)), [plain(each) for each in table.detectors], fontsize="small")
+    axis.set_yticks(range(len(table.rows)), [plain(row.name) for row in table.rows], fontsize="small")
     axis.xaxis.tick_top()
     if len(table.detectors) > 6:
         for label in axis.get_xticklabels():

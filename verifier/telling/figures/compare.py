@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from verifier.base.errors import UsageError, one_line
 from verifier.questions.compare.compare_result import CompareResult
 from verifier.questions.compare.tables import Curve, ParetoView, RequirementComparison, SpecComparison
 from verifier.telling.compare import short_name
-from verifier.telling.figures.drawing import subplots
+from verifier.telling.figures.drawing import shades, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,16 +64,10 @@ def _panels(spec: SpecComparison, many: bool, level: float) -> list[Panel]:
     return found
 
 
-def _colours(count: int) -> list[Any]:
-    from matplotlib import colormaps
-
-    return [colormaps["viridis"](0.9 * k / max(count - 1, 1)) for k in range(count)]
-
-
 def _draw_entries(spec: SpecComparison, each: RequirementComparison, before: str, level: float, axis: Axes) -> None:
     """One row per configuration: Storm's probability as a dot, the interval as a line."""
     count = len(each.entries)
-    for k, (entry, colour) in enumerate(zip(each.entries, _colours(count), strict=True)):
+    for k, (entry, colour) in enumerate(zip(each.entries, shades(count), strict=True)):
         axis.plot(
             [entry.interval.lower, entry.interval.upper], [k, k], color=colour, linewidth=2.2, solid_capstyle="butt"
         )
@@ -92,7 +86,7 @@ def _draw_curve(
     spec: SpecComparison, each: RequirementComparison, curve: Curve, before: str, level: float, axis: Axes
 ) -> None:
     """One line per configuration with its interval as a band."""
-    colours = _colours(len(spec.configurations))
+    colours = shades(len(spec.configurations))
     for k, colour in enumerate(colours):
         known = [at for at, row in enumerate(curve.probability) if row[k] is not None]
         places = [float(Fraction(curve.places[at])) for at in known]
@@ -120,7 +114,7 @@ def _draw_pareto(spec: SpecComparison, pareto: ParetoView, before: str, axis: Ax
     """Two requirements as coordinates; non-dominated configurations filled, with their chance of being so."""
     known = {each.name: each for each in spec.requirements}
     first, second = known[pareto.first], known[pareto.second]
-    for k, colour in enumerate(_colours(len(spec.configurations))):
+    for k, colour in enumerate(shades(len(spec.configurations))):
         one, other = first.entries[k], second.entries[k]
         x, y = one.worst_point.probability, other.worst_point.probability
         axis.plot([one.interval.lower, one.interval.upper], [y, y], color=colour, linewidth=0.8, alpha=0.6)

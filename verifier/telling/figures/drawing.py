@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from verifier.base.errors import UsageError
+from verifier.base.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,6 +39,18 @@ def subplots(*shape: int, **how: Any) -> tuple[Figure, Any]:
     from matplotlib import pyplot
 
     return pyplot.subplots(*shape, **how)
+
+
+def shades(count: int) -> list[Any]:
+    """So many colours that tell an order also without colour, from dark to light."""
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](0.9 * k / max(count - 1, 1)) for k in range(count)]
+
+
+def plain(text: str) -> str:
+    """A name as matplotlib shows it letter by letter; between dollar signs it would read formulas."""
+    return one_line(text).replace("$", r"\$")
 
 
 def figure_bytes(figure: Figure, path: str) -> bytes:

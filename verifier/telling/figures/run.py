@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import level_text
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, RunResult
-from verifier.telling.figures.drawing import MOST_ROWS, subplots
+from verifier.telling.figures.drawing import MOST_ROWS, shades, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +81,7 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     lines = _lines(each)
-    colours = _colours(len(lines))
+    colours = shades(len(lines))
     for (label, points), colour in zip(lines.items(), colours, strict=True):
         places = [place for place, _ in points]
         values = [point.probability for _, point in points]
@@ -98,12 +98,6 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
     axis.set_title(title, fontsize="small")
     axis.grid(True, linewidth=0.3)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _colours(count: int) -> list[Any]:
-    from matplotlib import colormaps
-
-    return [colormaps["viridis"](0.9 * k / max(count - 1, 1)) for k in range(count)]
 
 
 def _initial_value(name: str, point: Point) -> float:
