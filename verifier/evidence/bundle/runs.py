@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from verifier.analysis.objective import Objective
+from verifier.base.documents import json_values
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
+from verifier.evidence.bundle.decisions import wrong_decisions
 from verifier.evidence.bundle.frames import check_frame, check_remarks, check_same_frame, check_same_points
 from verifier.evidence.bundle.layout import (
     CERTIFICATES,
@@ -31,6 +33,7 @@ from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.resting import conclusions_apart
 from verifier.study.case import Study
 from verifier.study.options import RunOptions
+from verifier.study.world_decisions import decisions_at
 
 DECIDING = ("verdict_from", "strict", "assume_memoryless")
 """The options that decide a verdict from its numbers."""
@@ -132,6 +135,11 @@ def _check_alike(
             for path in fitting:
                 one, pointer = parts.documents[path].result.requirements[row], f"/requirements/{row}"
                 check_points(path, one, pointer, first, again, proven, tally)
+    for path in fitting:
+        for k, stated in enumerate(parts.documents[path].result.requirements):
+            if stated.world is not None:
+                world = decisions_at(stated.name, stated.planner, stated.worst_point, rebuilt)
+                log.findings += wrong_decisions(path, json_values(stated.world), world, f"/requirements/{k}")
     for path in sorted(excused):
         said = f"a reason for having no certificates {path}"
         log.findings.append(Finding(OMITTED_FILE, "", said, "none: it can have certificates", Kind.CONTENT))
