@@ -15,12 +15,14 @@ from small_objectives import random_rates
 
 from verifier.analysis import kernel
 from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.objective import Objective, by_observation
 from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.optimal_gains import OptimalGain
 from verifier.analysis.robust.solutions import Effort, robust_bounds
-from verifier.analysis.robust.world_strategy import world_strategy
+from verifier.analysis.robust.world_strategy import kept_strategy, world_strategy
 from verifier.checking.batch import check
 from verifier.checking.process import StormProcess
+from verifier.checking.product import build_product
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.systems.rewards import Gains
 
@@ -135,6 +137,27 @@ def test_what_the_world_does_gives_the_optimum_again(formula):
                 assert len(found.choices) == len(found.state) == found.chain.state_count
                 for own, state in zip(found.choices, found.state.tolist(), strict=True):
                     assert set(own) <= set(range(*world.choices.choice_starts[state : state + 2]))
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_what_is_left_where_the_world_keeps_to_it_is_a_chain_like_any_other(formula):
+    """With the rates that it is best for it gives the optimum; with others nothing better than their own optimum."""
+    for seed in range(2):
+        rng = np.random.default_rng([seed, 14])
+        world, node, rates = Deciding(rng), parse_formula(formula), rates_of(rng)
+        others = rates_of(rng)
+        for greatest in (False, True):
+            optimum = world.optimum(node, greatest)
+            bracket = optimum.bracket(rates, 2.0**-50)
+            kept = kept_strategy(world.choices, optimum, bracket)
+            left, labels = kept.skeleton, {name: mask[kept.state] for name, mask in world.labels.items()}
+            product = build_product(left.indptr, left.indices, labels, node, left.starts)
+            chain = Objective(left, product, *by_observation(left, product))
+            again, other = chain.probabilities(np.stack([rates, others])).probability
+            assert again == pytest.approx(bracket.value, abs=1e-10)
+            best = optimum.probabilities(others[None]).probability[0]
+            assert np.all(other <= best + 1e-9) if greatest else np.all(other >= best - 1e-9)
+            assert left.fill(rates).sum() == pytest.approx(left.state_count)
 
 
 @pytest.mark.slow

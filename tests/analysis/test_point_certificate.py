@@ -6,11 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from certified_systems import greatest_lost
+from deciding_objectives import Deciding, seen_so_far
 from interval_models import RECURRENT, SIMPLE, Model, random_model
 from second_checker import complaint
 
 from verifier.analysis import kernel
 from verifier.analysis.robust.point_certificate import point_certificates
+from verifier.analysis.robust.subject import kept_of
+from verifier.perception.confusion import exact_rates, rates
 
 TWO = ((), ("a",))
 
@@ -83,6 +86,57 @@ def sides_of_random_chains(seeds):
 
 def test_random_chains_with_cycles():
     assert sides_of_random_chains(range(60)) == [120, 0]
+
+
+REMEMBERED = ("F p", "G p", "p U q", "(F p) & (F q)", "(F p) & (G !q)", "(!q) W p", "(F p) -> (F q)")
+"""What has held so far is all that a strategy needs to remember for these."""
+
+
+def against_all_strategies(seed):
+    """Whether some optimum is neither 0 nor 1: what is proven of the least and the greatest probability over all that
+    a world may do encloses what all strategies with memory give, in fractions."""
+    rng, formula = np.random.default_rng([seed, 31]), REMEMBERED[seed % len(REMEMBERED)]
+    for _ in range(50):
+        world = Deciding(rng, states=4, choices=2)
+        counts = rng.integers(0, 4, (2, 3, 3)) * rng.integers(1, 1000, (2, 1, 3))
+        counts[:, 0] += counts.sum(axis=1) == 0
+        optima = [world.optimum(formula, end).bracket(rates(counts), 2.0**-50).value for end in (False, True)]
+        few = np.prod(np.bincount(world.owner).astype(float)) ** 4 <= 256
+        if few and np.any((np.array(optima) > 1e-9) & (np.array(optima) < 1 - 1e-9)):
+            break
+    exact = exact_rates(counts)
+    every = [world.exactly_under(exact, chosen, seen_so_far, formula) for chosen in world.strategies(4, 256, rng)]
+    ends = [min(each) for each in zip(*every, strict=True)], [max(each) for each in zip(*every, strict=True)]
+    for greatest, wanted in enumerate(ends):
+        lower, upper, found = proven(world.optimum(formula, bool(greatest)), counts)
+        assert all(low <= value <= high for low, value, high in zip(lower, wanted, upper, strict=True)), formula
+        assert all(high - low < Fraction(1, 10**25) for low, high in zip(lower, upper, strict=True)), formula
+        assert [complaint(content) for content in found.values()] == [None, None]
+    return any(0 < value < 1 for end in ends for value in end)
+
+
+def test_optima_of_worlds_that_decide_are_those_of_all_strategies():
+    assert sum(against_all_strategies(seed) for seed in range(7)) >= 6
+
+
+def test_a_strategy_is_some_of_the_choices_and_leaves_no_state_without_one():
+    rng = np.random.default_rng(5)
+    optimum, counts = Deciding(rng).optimum("F p", True), np.array([[[3, 1, 1], [1, 2, 2], [4, 1, 3]]] * 2)
+    found = proven(optimum, counts)[2]
+    whole, kept = found["upper"]["subject"], found["lower"]["subject"]
+    assert len(kept["row"]) < len(whole["row"])
+    assert kept_of(whole, kept) == kept
+    assert kept_of(whole, whole) == whole
+    other = json.loads(json.dumps(kept))
+    other["following"][0] = [0] * len(other["following"][0])
+    assert kept_of(whole, other) != other
+    for damaged in ({}, {"owner": 3}, {**kept, "row": kept["row"][:-1]}, {**kept, "owner": [0]}):
+        assert kept_of(whole, damaged) == whole
+
+
+@pytest.mark.slow
+def test_many_optima_of_worlds_that_decide_are_those_of_all_strategies():
+    assert sum(against_all_strategies(seed) for seed in range(1000, 1400)) >= 390
 
 
 @pytest.mark.slow

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
+from certified_systems import holding
 from small_objectives import channel_of
 
 from verifier.analysis.robust.optimum import optimum_on
@@ -78,14 +80,15 @@ class Deciding:
 
     def rows(self, rates):
         """For each choice {successor: probability} under (bins, labels, labels) rates."""
-        weights = self.channel.weights(rates)
+        weights, number = self.channel.weights(rates), Fraction if rates.dtype == object else float
         result = []
         for row, following, over in zip(self.row, self.following, self.over, strict=True):
             found: dict[int, float] = {}
             for observation, target in enumerate(following.tolist()):
                 if over or weights[row, observation] > 0:
-                    found[target] = found.get(target, 0.0) + (0.0 if over else float(weights[row, observation]))
-            result.append(dict.fromkeys(found, 1.0) if over else found)
+                    chance = number(0) if over else number(weights[row, observation])
+                    found[target] = found.get(target, number(0)) + chance
+            result.append(dict.fromkeys(found, number(1)) if over else found)
         return result
 
     def process(self, rates):
@@ -93,8 +96,30 @@ class Deciding:
         return process_of([(int(s), row) for s, row in zip(self.owner, self.rows(rates), strict=True)], self)
 
     def chain_under(self, rates, chosen, remember):
-        """The chain of a strategy with memory: `chosen` is (states, memories) the number of a choice among those of
-        the state, `remember` gives the memory after a state's propositions and the memory before."""
+        """The chain of a strategy with memory, as `rows_under`."""
+        states, flat = self.rows_under(rates, chosen, remember)
+        return MarkovChain(
+            indptr=np.cumsum([0, *map(len, flat)]).astype(np.int64),
+            indices=np.array([target for row in flat for target, _ in row], dtype=np.int64),
+            probabilities=np.array([weight for row in flat for _, weight in row]),
+            labels={name: mask[states] for name, mask in self.labels.items()},
+            initial=np.arange(len(self.starts)),
+        )
+
+    def exactly_under(self, rates, chosen, remember, formula):
+        """The probability of a formula from each initial state, in fractions, for rates that are fractions."""
+        states, flat = self.rows_under(rates, chosen, remember)
+        labels = {name: mask[states] for name, mask in self.labels.items()}
+        indptr = np.cumsum([0, *map(len, flat)]).astype(np.int64)
+        indices = np.array([target for row in flat for target, _ in row], dtype=np.int64)
+        product = build_product(indptr, indices, labels, parse_formula(formula), np.arange(len(self.starts)))
+        value = holding(product, [weight for row in flat for _, weight in row])
+        return [value[state] for state in product.start.tolist()]
+
+    def rows_under(self, rates, chosen, remember):
+        """The states and transitions of a strategy with memory, the initial states first: `chosen` is (states,
+        memories) the number of a choice among those of the state, `remember` gives the memory after a state's
+        propositions and the memory before."""
         rows, first = self.rows(rates), np.searchsorted(self.owner, np.arange(self.states))
         letters = [tuple(bool(mask[s]) for mask in self.labels.values()) for s in range(self.states)]
         index, pending, ahead = {}, [], []
@@ -111,15 +136,7 @@ class Deciding:
                     pending.append(key)
                 row[index[key]] = weight
             ahead.append(row)
-        states = np.array([state for state, _ in index])
-        flat = [sorted(row.items()) for row in ahead]
-        return MarkovChain(
-            indptr=np.cumsum([0, *map(len, flat)]).astype(np.int64),
-            indices=np.array([target for row in flat for target, _ in row], dtype=np.int64),
-            probabilities=np.array([weight for row in flat for _, weight in row]),
-            labels={name: mask[states] for name, mask in self.labels.items()},
-            initial=np.arange(len(self.starts)),
-        )
+        return np.array([state for state, _ in index]), [sorted(row.items()) for row in ahead]
 
     def strategies(self, memories, most, rng):
         """Every choice for each state and memory, or `most` random ones of them."""

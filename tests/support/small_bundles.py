@@ -88,3 +88,37 @@ TRAP_MATRICES = {**MATRICES, "bins": [{"distance_m": [0, 10], "counts": [[400, 1
 def write_trap(folder):
     """Spec, model and matrices of the trap."""
     return write_inputs(folder, TRAP_SPEC, TRAP_MATRICES, TRAP_MODEL)
+
+
+WALKER_MODEL = """
+name = "walker"
+source = "made up"
+initial = "x = 0"
+terminal = "x >= 2"
+[variables]
+x = { range = [0, 3], next = "ite(u = 1, 2, ite(push = 1, 3, 1))" }
+[world]
+push = { range = [0, 1] }
+[inputs]
+u = { range = [0, 1], default = 0 }
+[labels]
+stopped = "x = 2"
+lost = "x = 3"
+[environments]
+ped = [{ class = "ped", distance_m = 5 }]
+[planners.walker]
+rules = [{ when = "sees(ped)", set = { u = 1 } }, {}]
+"""
+"""A world that decides: as long as the pedestrian, who is reported with 3/4, is missed, it may wait or push. It stops
+with 3/4 if the world pushes at once, and surely if it always waits."""
+WALKER_SPEC = """model "../models/two_looks.toml"
+planner walker
+stops: P >= 0.7 [ F stopped ]
+little: P <= 0.2 [ F lost ]
+asked: P = ? [ F stopped ]
+"""
+
+
+def write_walker(folder):
+    """Spec, model and matrices of the world that decides."""
+    return write_inputs(folder, WALKER_SPEC, MATRICES, WALKER_MODEL)

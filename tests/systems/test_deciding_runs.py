@@ -9,11 +9,18 @@ import pytest
 from scipy.stats import beta
 from world_specs import matrices_of, spec_of
 
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.checksums import with_checksums
 from verifier.base.errors import InputError, NoAnswerError
 from verifier.checking.settings import EngineSettings
 from verifier.checking.verdicts import Verdict
 from verifier.cli import main
 from verifier.pipeline import verify_spec
+from verifier.questions.compare.comparing import CompareOptions, compare
+from verifier.questions.explain.explaining import explain_spec
+from verifier.questions.require.question import Question
+from verifier.questions.require.requiring import require
+from verifier.questions.settings import target_of
 from verifier.study.options import RunOptions, Selection
 
 POINT = RunOptions(confidence=None)
@@ -191,12 +198,122 @@ def test_what_the_world_does_is_told_and_gives_the_value_again(tmp_path):
     assert [each.visits for each in greatest.decided] == pytest.approx([1.0, 1 / 3])
 
 
-@pytest.mark.parametrize(
-    ("verb", "options"),
-    [("explain", ("--cm",)), ("require", ("--requirement", "most", "--cm")), ("compare", ("--cm", "one={cm}"))],
-)
-def test_commands_about_chains_refuse_it_by_name(tmp_path, verb, options, capsys):
+EVEN = [[3, 10], [1, 90]]
+
+
+def explained(folder, requirements, counts=EVEN):
+    paths = files(folder, requirements, counts=counts)
+    return {each.name: each for each in explain_spec(*paths, POINT).explanations}
+
+
+def test_explanations_are_of_what_the_world_does_to_make_it_fail(tmp_path):
+    asked = explained(
+        tmp_path, "most: P >= 0.9 [ F stopped ]\nlittle: P <= 0.2 [ F lost ]\nsome: P = ? [ F stopped ]"
+    )
+    told = {name: (each.asked, each.violation.satisfies_the_formula) for name, each in asked.items()}
+    assert told == {
+        "most": ("Pmin", False), "little": ("Pmax", True), "some_min": ("Pmin", False), "some_max": ("Pmax", False),
+    }  # fmt: skip
+    for name in ("most", "little", "some_min"):  # it pushes at once, and the pedestrian is missed with 1/4
+        found = asked[name]
+        assert [(each.state, each.decides) for each in found.world.decided] == [({"x": 0}, {"push": "1"})]
+        assert found.violation.probability == pytest.approx(1 / 4, abs=1e-12)
+        (cause,), (pattern,) = found.violation.causes, found.violation.patterns
+        (kind,) = found.violation.detection_errors
+        assert (kind.true, kind.reported, cause.share) == ("ped", "empty", 1.0)
+        (run,) = pattern.members
+        assert [step.after for step in run.steps] == [{"x": 3}]
+        assert (run.exact, run.replayed) == (Fr(1, 4), "whole")
+        assert found.perfect_perception == pytest.approx(float(name != "little"))
+        # One unit more of reports is one less of what is lost.
+        (slopes,) = found.gradient
+        assert slopes.slopes[1] == pytest.approx(-1 if name != "little" else 1)
+    # Where it helps, nothing is lost: it waits, in x = 0 and in x = 1.
+    assert asked["some_max"].violation.patterns == ()
+    assert asked["some_max"].world.probability == pytest.approx(1.0)
+
+
+def test_an_explanation_says_what_the_world_does(tmp_path, capsys):
+    spec, matrices = files(tmp_path, "most: P >= 0.9 [ F stopped ]", counts=EVEN)
+    assert main(["explain", str(spec), "--cm", str(matrices), "--point-only", "-o", str(tmp_path / "e.json")]) == 1
+    shown = capsys.readouterr().out
+    assert "most, planner walker: Pmin >= 0.9, violated" in shown
+    assert "The world decides. How it makes it fail most often (Pmin = 0.75; it decides in 1 state):" in shown
+    assert "* x = 0: push = 1 (visited 1 times)" in shown
+    assert main(["report", str(tmp_path / "e.json"), "-o", str(tmp_path / "r.md")]) == 0
+    report = (tmp_path / "r.md").read_text()
+    assert "How it makes it fail most often" in report
+    document = json.loads((tmp_path / "e.json").read_text())
+    assert document["explanations"][0]["world"]["decided"][0]["decides"] == {"push": "1"}
+    document["explanations"][0]["world"]["probability"] = 0.8
+    (tmp_path / "e.json").write_text(with_checksums(json.dumps(document)))
+    assert main(["report", str(tmp_path / "e.json"), "-o", str(tmp_path / "r.md"), "--force"]) == 2
+    assert "/explanations/0/world/probability: expected 0.75" in capsys.readouterr().err
+
+
+def least_recall(folder, requirement, target=None, **more):
+    question = Question(target=target and target_of(target), **more)
+    (found,) = require(*files(folder, requirement, counts=EVEN), question).answers
+    return found
+
+
+def test_what_recall_is_needed_where_the_world_decides(tmp_path):
+    # The least probability of stopping is the recall q; the greatest of being lost 1 - q; the world can let it be
+    # stopped surely as soon as it is reported at all.
+    found = least_recall(tmp_path, "most: P >= 0.9 [ F stopped ]", floor=True)
+    assert (found.value, found.met_as_measured, found.at_value.exact) == ("0.9", False, Fr(9, 10))
+    assert found.floor.checked
+    assert Fr(9, 10) <= Fr(found.floor.floors[0]) <= Fr(900001, 10**6)
+    assert least_recall(tmp_path, "little: P <= 0.2 [ F lost ]").value == "0.8"
+    assert least_recall(tmp_path, "some: P = ? [ F stopped ]", ">= 0.8").value == "0.8"
+    assert least_recall(tmp_path, "some: P = ? [ F lost ]", "<= 0.3").value == "0.7"
+    assert least_recall(tmp_path, "lucky: Pmax >= 0.9 [ F stopped ]").value == "0.000001"
+    cheapest = least_recall(tmp_path, "most: P >= 0.9 [ F stopped ]", mode="cost")
+    assert [cell.required for cell in cheapest.cells] == ["0.9"]
+    assert least_recall(tmp_path, "never: P >= 0.5 [ F (stopped & lost) ]").outcome.value == "independent"
+
+
+def test_detectors_are_compared_where_the_world_decides(tmp_path, capsys):
+    spec, matrices = files(tmp_path, "most: P >= 0.9 [ F stopped ]\nsome: P = ? [ F stopped ]")
+    text = json.loads(matrices.read_text())
+    text["bins"][0]["counts"] = [[95, 0], [5, 1]]
+    (tmp_path / "better.json").write_text(json.dumps(text))
+    detectors = {"one": matrices, "two": tmp_path / "better.json"}
+    (compared,) = compare(
+        [spec], detectors, CompareOptions(), RunOptions(confidence=ConfidenceSettings(draws=400))
+    ).specs
+    told = {
+        (each.name, each.target_text, entry.detector): entry.points[0].probability
+        for each in compared.requirements
+        for entry in each.entries
+    }
+    assert told == {
+        ("most", "Pmin >= 0.9", "one"): 0.75,
+        ("most", "Pmin >= 0.9", "two"): 0.95,
+        ("some_min", "Pmin = ?", "one"): 0.75,
+        ("some_min", "Pmin = ?", "two"): 0.95,
+        ("some_max", "Pmax = ?", "one"): 1.0,
+        ("some_max", "Pmax = ?", "two"): 1.0,
+    }
+
+
+def test_gates_hold_where_the_world_decides(tmp_path, capsys):
+    spec, matrices = files(tmp_path, "most: P >= 0.7 [ F stopped ]")
+    command = ["run", str(spec), "--cm", str(matrices), "--point-only", "--assume-memoryless"]
+    assert main([*command, "-o", str(tmp_path / "old.json"), "--fail-under", "0.75"]) == 0
+    assert main([*command, "--fail-under", "0.76"]) == 1
+    text = json.loads(matrices.read_text())
+    text["bins"][0]["counts"] = [[72, 0], [28, 1]]
+    matrices.write_text(json.dumps(text))
+    baseline = ["--baseline", str(tmp_path / "old.json")]
+    assert main([*command, *baseline, "--max-drop", "0.03"]) == 0
+    assert main([*command, *baseline, "--max-drop", "0.02"]) == 1
+    spec.write_text(spec.read_text().replace("P >=", "Pmax >="))
+    assert main([*command, *baseline, "--max-drop", "0.03"]) == 2
+    assert "another formula: Pmin [ F (stopped) ]" in capsys.readouterr().err
+
+
+def test_what_is_about_worlds_that_stand_still_refuses_it_by_name(tmp_path, capsys):
     spec, matrices = files(tmp_path, "most: P >= 0.9 [ F stopped ]")
-    given = [*options, str(matrices)] if options[-1] == "--cm" else [each.format(cm=matrices) for each in options]
-    assert main([verb, str(spec), *given]) == 2
-    assert "the world decides 'push'" in capsys.readouterr().err
+    assert main(["compare", str(spec), "--cm", f"one={matrices}", "--best-planner", "3"]) == 2
+    assert "known for worlds that stand still, and the world moves 'push'" in capsys.readouterr().err

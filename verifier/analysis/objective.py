@@ -106,6 +106,10 @@ class Objective:
         """(k, 2) the (bin, column) pairs whose rates its numbers depend on."""
         return self.skeleton.columns_needed()
 
+    def ranges(self, side: str) -> bool:
+        """Whether a bound of its probability from one side, "lower" or "upper", is about all its alternatives."""
+        return True
+
     def is_undecided(self, rates: Floats) -> bool:
         """Whether its numbers are not known for (bins, predicted, true) rates like these; never for a chain."""
         return False

@@ -76,10 +76,11 @@ def sarif_log(run: Document, spec_name: str, lines: Mapping[str, tuple[int, int]
 def requirement_places(spec: Specification) -> dict[str, tuple[int, int]]:
     """Requirement -> line and column of its name in the spec, from 1."""
     lines = spec.source.text.split("\n")
-    found = {}
+    found: dict[str, tuple[int, int]] = {}
     for each in spec.requirements:
         at = re.search(rf"(?<!\w){re.escape(each.name)}(?!\w)", lines[each.line - 1])
-        found[each.name] = (each.line, 1 if at is None else at.start() + 1)
+        place = (each.line, 1 if at is None else at.start() + 1)
+        found |= {end.name: place for end in (*each.ends, each)}
     return found
 
 

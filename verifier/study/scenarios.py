@@ -189,12 +189,17 @@ def asked_requirements(spec: Specification, model: SystemModel, names: tuple[str
         return selected
     known = {each.name for each in spec.requirements}
     for each in selected:
-        for end in each.ends:
+        for end in ends_of(each, model):
             if end.name != each.name and end.name in known:
                 message = f"{each.name}: the world decides, and its least and greatest value are called {end.name} .."
                 place = Position(each.line, 1)
                 raise spec.source.error(message, place, f"rename {end.name}, which is another requirement")
-    return tuple(end for each in selected for end in each.ends)
+    return tuple(end for each in selected for end in ends_of(each, model))
+
+
+def ends_of(requirement: Requirement, model: SystemModel) -> tuple[Requirement, ...]:
+    """What a run has of a requirement of the spec: where the world decides, the ends of its values."""
+    return requirement.ends if model.decides else (requirement,)
 
 
 def selected_requirements(spec: Specification, names: tuple[str, ...]) -> tuple[Requirement, ...]:

@@ -1,4 +1,4 @@
-"""What a world that decides does to give a requirement its value, in the worst scenario."""
+"""What a world that decides does to give a requirement its value in a scenario, and the chain that this leaves."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from verifier.analysis.robust.optimum import Optimum
-from verifier.analysis.robust.world_strategy import world_strategy
+from verifier.analysis.objective import Objective, build_objective
+from verifier.analysis.robust.optimum import Bracket, Optimum
+from verifier.analysis.robust.world_strategy import kept_strategy, world_strategy
 from verifier.base.arrays import ROUNDOFF
 from verifier.base.errors import EngineError
 from verifier.checking.batch import check
 from verifier.checking.enclosure import AGREEMENT
 from verifier.perception.confusion import rates
-from verifier.study.case import Study
-from verifier.study.points import DecidedState, WorldDecisions
+from verifier.study.case import Case, Study
+from verifier.study.points import DecidedState, Point, WorldDecisions
 from verifier.study.results import RequirementResult
 
 MOST_TOLD = 20
@@ -23,32 +24,55 @@ MOST_TOLD = 20
 
 
 def with_decisions(results: Sequence[RequirementResult], study: Study) -> tuple[RequirementResult, ...]:
-    """The results, with what the world does in the worst scenario of each.
+    """The results, with what the world does in the worst scenario of each; errors as `confirmed_decisions`."""
+    return tuple(
+        replace(each, world=confirmed_decisions(each, each.worst_point, study) if each.is_plain else None)
+        for each in results
+    )
+
+
+def confirmed_decisions(result: RequirementResult, point: Point, study: Study) -> WorldDecisions | None:
+    """What the world does in a scenario of a requirement; None where it decides nothing.
 
     Raises:
-        EngineError: the chain that these decisions leave has another probability.
+        EngineError: the chain that these decisions leave has another probability than the point.
         LimitError: as `world_strategy`.
     """
-    return tuple(replace(result, world=_decisions(result, study)) for result in results)
+    found = decisions_at(result.name, result.planner, point, study)
+    if found is not None and not abs(found.probability - point.probability) <= AGREEMENT:
+        raise EngineError(
+            f"{result.name}: the decisions that should give {point.probability!r} give {found.probability!r}"
+        )
+    return found
 
 
-def _decisions(result: RequirementResult, study: Study) -> WorldDecisions | None:
-    case, start = study.place_of(result.planner, result.worst_point)
-    number = [requirement.name for requirement in study.requirements].index(result.name)
-    if not case.decides or not result.is_plain:
+def objective_left(case: Case, number: int) -> Objective:
+    """A requirement on the chain that is left while the world keeps to what gives the requirement its value with the
+    measured matrices; where it decides nothing, on the chain that there is.
+
+    Raises:
+        LimitError: as `build_objective`.
+    """
+    if not case.decides:
+        return case.objective(number)
+    objective, asked = case.objective(number), case.study.formulas[number]
+    assert isinstance(objective, Optimum)
+    left = kept_strategy(case.choices, objective, _bracket(case, objective)).skeleton
+    return build_objective(left, asked.formula, asked.propositions, case.study.options.engines.product_states)
+
+
+def decisions_at(name: str, planner: str, point: Point, study: Study) -> WorldDecisions | None:
+    """As `confirmed_decisions`, whatever the probability of the point is said to be."""
+    case, start = study.place_of(planner, point)
+    if not case.decides:
         return None
+    number = [requirement.name for requirement in study.requirements].index(name)
     objective, choices, formula = case.objective(number), case.choices, study.formulas[number]
     assert isinstance(objective, Optimum)
     assert choices.name is not None
-    measured = rates(case.counts)
-    bracket = objective.bracket(measured, ROUNDOFF * objective.skeleton.channel.rounding_steps)
     labels = {name: choices.choices.mask_of(node) for name, node in formula.propositions.items()}
-    found = world_strategy(choices, objective, bracket, measured, labels, start)
+    found = world_strategy(choices, objective, _bracket(case, objective), rates(case.counts), labels, start)
     again = float(check(found.chain, formula.formula).probability[0, 0])
-    if not abs(again - result.worst_point.probability) <= AGREEMENT:
-        raise EngineError(
-            f"{result.name}: the decisions that should give {result.worst_point.probability!r} give {again!r}"
-        )
     deciding = np.flatnonzero((found.options > 1) & (found.visits > 0))
     # Finite numbers first: they tell how the world gets to where it has won.
     order = np.where(np.isinf(found.visits), 0, found.visits)[deciding]
@@ -62,6 +86,10 @@ def _decisions(result: RequirementResult, study: Study) -> WorldDecisions | None
         for at in most
     )
     return WorldDecisions(again, len(deciding), told)
+
+
+def _bracket(case: Case, objective: Optimum) -> Bracket:
+    return objective.bracket(rates(case.counts), ROUNDOFF * objective.skeleton.channel.rounding_steps)
 
 
 def _joined(named: Sequence[Mapping[str, str]]) -> dict[str, str]:

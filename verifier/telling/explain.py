@@ -10,7 +10,7 @@ from verifier.base.words import percent
 from verifier.checking.verdicts import Verdict, WithinBounds
 from verifier.questions.explain.explain_result import Explained, ExplainResult
 from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table
-from verifier.telling.failing import cause_blocks, pattern_blocks
+from verifier.telling.failing import cause_blocks, pattern_blocks, world_blocks
 from verifier.telling.grounds import (
     bounds_told,
     difference_text,
@@ -32,6 +32,7 @@ def explain_table(result: ExplainResult) -> str:
     for explained in result.explanations:
         lines += ["", *section_lines(_headed(result, explained))]
         for blocks in (
+            world_blocks(explained),
             cause_blocks(result, explained),
             pattern_blocks(result, explained),
             _fixes(result, explained),
@@ -50,9 +51,9 @@ def explain_table(result: ExplainResult) -> str:
 def _headed(result: ExplainResult, explained: Explained) -> Section:
     """The requirement, its probability, and what its verdict rests on."""
     point, target = explained.point, explained.target
-    asked = "P = ?" if target is None else f"P {target}"
+    asked = f"{explained.asked} = ?" if target is None else f"{explained.asked} {target}"
     number = probability_text(point, None if target is None else target.probability)
-    texts = [f"P = {number} ({bound_text(point)}) in the worst scenario, {scenario_text(point)}"]
+    texts = [f"{explained.asked} = {number} ({bound_text(point)}) in the worst scenario, {scenario_text(point)}"]
     sure, rests_on = point.uncertainty, result.settings.bounds
     if sure is not None and rests_on is not None:
         both = (sure.interval, sure.confidence_bounds)

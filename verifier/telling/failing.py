@@ -24,6 +24,7 @@ from verifier.questions.explain.explain_result import (
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
 from verifier.telling.grounds import name_text, sentence, state_text
 from verifier.telling.pictures import Line, chart, plot
+from verifier.telling.world import decided_lines, world_aim
 
 LARGEST_DENOMINATOR = 10**6
 MOST_FRAMES = 20
@@ -38,10 +39,32 @@ HOW_CAUSES_COUNT = (
 
 def failing_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
     """How a requirement fails: its causes, the patterns of violating paths in words, and the state map."""
+    yield from world_blocks(explained)
     yield from cause_blocks(result, explained)
     yield from pattern_blocks(result, explained)
     if explained.map is not None:
         yield from _map(explained, explained.map)
+
+
+def world_blocks(explained: Explained) -> Iterator[Block]:
+    """What the world does in the scenario explained; nothing where it decides nothing."""
+    found = explained.world
+    if found is None:
+        return
+    if not found.decided:
+        yield Paragraph("The world decides, and nothing that it decides matters here.")
+        return
+    yield Paragraph(
+        f"The world decides. How it {world_aim(explained.asked)} most often ({explained.asked} = "
+        f"{number_text(found.probability)}; it decides in {counted(found.states, 'state')}):"
+    )
+    yield Listing(tuple(decided_lines(found)))
+    end = "most" if explained.asked.endswith("min") else "least"
+    yield Paragraph(
+        "All that follows is about the chain that is left while the world does so. With other matrices, or with "
+        f"correct reports, it might do something else: then P is at {end} what is said here.",
+        "note",
+    )
 
 
 def cause_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:

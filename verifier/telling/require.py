@@ -23,7 +23,7 @@ def require_table(result: RequireResult) -> str:
     """The output of `verify require`: per planner the answer in words, and a table of its cells."""
     lines = [one_line(result.title), ", ".join(one_line(file.name) for file in result.inputs), ""]
     lines.append(
-        one_line(f"{result.requirement.name}: P {result.requirement.target} [ {result.requirement.formula} ]")
+        one_line(f"{result.requirement.name}: {result.requirement.question} [ {result.requirement.formula} ]")
     )
     for answer in result.answers:
         lines += ["", *blocks_lines(answer_blocks(result, answer))]

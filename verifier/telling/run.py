@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from verifier.study.results import ProfileMean, RequirementResult, RunResult
 from verifier.telling.grounds import told_verdict
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.telling.terminal import aligned
+from verifier.telling.world import decided_lines, world_aim
 
 if TYPE_CHECKING:
     from verifier.questions.explain.explain_result import ExplainResult
@@ -28,8 +28,6 @@ COLOURS = {
     Verdict.NO_ANSWER: "\x1b[33m",
 }
 PLAIN = "\x1b[0m"
-MOST_DECIDED = 10
-"""States in which the table says what the world decides; the document has more."""
 NOT_KNOWN = "-"
 """In place of confidence bounds, where there are none."""
 SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless", "assume_contexts")
@@ -184,18 +182,11 @@ def _strategy_lines(result: RunResult) -> list[str]:
 
 def _world_lines(each: RequirementResult, found: WorldDecisions) -> list[str]:
     """What the world decides to give a requirement its value, most visited states first."""
+    place = f"{each.name}, planner {each.planner}, {each.worst_point.scenario}"
     if not found.decided:
-        return [
-            f"{each.name}, planner {each.planner}, {each.worst_point.scenario}: nothing the world decides matters"
-        ]
-    end = "makes it fail" if each.asked.endswith("min") else "makes it hold"
-    lines = [
-        f"{each.name}, planner {each.planner}, {each.worst_point.scenario}: how the world {end} most often "
-        f"({each.asked} = {found.probability:.6g}; it decides in {counted(found.states, 'state')}):"
+        return [f"{place}: nothing the world decides matters"]
+    return [
+        f"{place}: how the world {world_aim(each.asked)} most often ({each.asked} = {found.probability:.6g}; it "
+        f"decides in {counted(found.states, 'state')}):",
+        *(f"  {line}" for line in decided_lines(found)),
     ]
-    for state in found.decided[:MOST_DECIDED]:
-        where = " ".join(f"{name}={value}" for name, value in state.state.items())
-        what = ", ".join(f"{name} = {value}" for name, value in state.decides.items())
-        times = "from then on" if math.isinf(state.visits) else f"visited {state.visits:.3g} times"
-        lines.append(f"  {where}: {what} ({times})")
-    return lines

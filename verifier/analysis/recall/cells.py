@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.objective import Objective
+from verifier.analysis.robust.optimum import Optimum
 from verifier.analysis.sensitivity.adjoint import state_values
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError
 from verifier.perception.confusion.matrices import LARGEST_COUNT
 
@@ -66,8 +67,10 @@ def relevant_columns(objective: Objective, rates: Floats) -> Ints:
 
     * where the states that it may lead to differ in value, for the given matrices, perfect ones, or matrices at
       random without a zero, in which values are equal by accident with probability 0;
-    * in a bottom component, where a rate of 0 may change what is visited forever: if the probability changes when
-      the column always reports one label.
+    * in a bottom component, or an end component where the world decides, where a rate of 0 may change what is visited
+      forever: if the probability changes when the column always reports one label.
+
+    Where the world decides, a draw counts whatever it chooses: with other matrices it may choose otherwise.
 
     Args:
         objective: formula and skeleton.
@@ -81,10 +84,10 @@ def relevant_columns(objective: Objective, rates: Floats) -> Ints:
     counts: list[Ints] = []
     forever: list[Ints] = []
     for each in (rates, np.broadcast_to(np.eye(size), rates.shape), inside):
-        values = state_values(objective, each)
-        after = objective.mean_behind(values.value, drawing)
+        value, recurrent = _values(objective, each)
+        after = objective.mean_behind(value, drawing)
         counts.append(drawing[after.max(axis=1) - after.min(axis=1) > SAME_VALUE])
-        forever.append(drawing[values.recurrent[drawing]])
+        forever.append(drawing[recurrent[objective.owner[drawing]]])
     found = np.zeros((bins, size), dtype=bool)
     found[tuple(channel.columns_used(np.unique(objective.row[np.concatenate(counts)])).T)] = True
     visited = channel.columns_used(np.unique(objective.row[np.concatenate(forever)]))
@@ -94,6 +97,14 @@ def relevant_columns(objective: Objective, rates: Floats) -> Ints:
         value = objective.probabilities(sure).probability
         found[at, column] = bool(np.ptp(value, axis=0).max() > SAME_VALUE)
     return np.argwhere(found)
+
+
+def _values(objective: Objective, rates: Floats) -> tuple[Floats, Mask]:
+    """(p,) what each product state is worth, and whether a run may stay there."""
+    if isinstance(objective, Optimum):
+        return objective.worth(rates)
+    found = state_values(objective, rates)
+    return found.value, found.recurrent
 
 
 def with_recall(rates: Floats, cells: RecallCells, recall: Floats) -> Floats:

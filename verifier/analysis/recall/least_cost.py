@@ -9,7 +9,8 @@ increasing, so what is found is a local minimum: sequential quadratic programmin
 from several starting points, with the adjoint gradient, on the logarithm of the probability of being right (products
 of recalls become sums). The best of them is then *polished* in the decimals that are reported: rounded up, moved
 towards perfect recall until the target is met, and lowered cell by cell as far as the target stays met. What is
-returned meets the target at that very point, numerical bounds included.
+returned meets the target at that very point, numerical bounds included. Where no slopes are known, as where the world
+decides, the starting points are polished.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ def least_cost(
     if rng is not None:
         starts += [low + (rng.random(k) * (top - low)).astype(np.int64) for _ in range(RANDOM_STARTS)]
     points = starts
-    if improvement.problem.target.probability not in (0, 1):  # their logarithms have no slope to follow
+    followed = all(objective.slopes for objective in improvement.problem.objectives)
+    if followed and improvement.problem.target.probability not in (0, 1):  # their logarithms have no slope
         points = [top, *(_local_minimum(improvement, start / improvement.whole) for start in starts)]
     distinct = {tuple(np.round(point * SAME / improvement.whole).tolist()): point for point in points}
     found = [each for each in (_polished(improvement, point) for point in distinct.values()) if each is not None]

@@ -104,6 +104,6 @@ def bound_sides(
 def _with_the_world(objective: Objective, region: Region, side: Side) -> Objective:
     """What a side is bounded on: where the world decides and is on the other side, it keeps to one strategy, its best
     for a matrix in the middle of the region. No more is needed: against that strategy it can only fare worse."""
-    if not isinstance(objective, Optimum) or objective.greatest == (side == "upper"):
+    if not isinstance(objective, Optimum) or objective.ranges(side):
         return objective
     return objective.settled(rates_of(region, middle_of(region)))

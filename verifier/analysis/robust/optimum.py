@@ -119,7 +119,7 @@ class Optimum(Objective):
 
     def _begin(self, values: Floats) -> tuple[Mask, Ints]:
         """The states where nothing is to be chosen, and the policy to begin with."""
-        goal = self._goal(values)
+        goal = self.goal(values)
         if goal.assumed:
             raise NoAnswerError(
                 "whether the world can meet what remains of the formula by staying somewhere is not known"
@@ -130,9 +130,13 @@ class Optimum(Objective):
         weights = values[self.skeleton.entry[self.product.edge]]
         return first_policy(self.first, self.behind, self.product.indices, weights, target)
 
+    def ranges(self, side: str) -> bool:
+        """As `Objective.ranges`: else a bound that holds while the world keeps to some strategy is a bound."""
+        return self.greatest == (side == "upper")
+
     def is_undecided(self, rates: Floats) -> bool:
         """As `Objective.is_undecided`: whether what staying in some end component means is not known."""
-        return self._goal(self.skeleton.entry_values(rates)).assumed
+        return self.goal(self.skeleton.entry_values(rates)).assumed
 
     def bracket(self, rates: Floats, value_error: float) -> Bracket:
         """Proven bounds of the optimum for one family of (bins, predicted, true) rates.
@@ -145,7 +149,7 @@ class Optimum(Objective):
             EngineError, LimitError: from deciding components and solving.
         """
         values = self.skeleton.entry_values(rates)
-        goal = self._goal(values)
+        goal = self.goal(values)
         policy = self._best(goal.sure, values[None], self._first_policy(goal.sure, values))[0][1]
         inner = self._solved(goal.sure, policy, values[None], value_error)
         outer = greatest_reach(
@@ -161,17 +165,24 @@ class Optimum(Objective):
             value, least, most = 1 - value, _complement(most, -np.inf), _complement(least, np.inf)
         return Bracket(value, least, most, self._taken(goal, policy, values), goal.sure)
 
+    def worth(self, rates: Floats) -> tuple[Floats, Mask]:
+        """(p,) the probability with which the world can get what it wants from each product state, and whether it may
+        stay there; errors as `probabilities`."""
+        values = self.skeleton.entry_values(rates)
+        target, begun = self._begin(values)
+        return self._best(target, values[None], begun)[0][2].value[0], self.goal(values).components.of >= 0
+
     def settled(self, rates: Floats) -> Optimum:
         """The same with one strategy of the world, which is best for these rates, and with all ways of staying where
         it has won."""
         if self.kept:
             return self
         values = self.skeleton.entry_values(rates)
-        goal = self._goal(values)
+        goal = self.goal(values)
         policy = self._best(goal.sure, values[None], self._first_policy(goal.sure, values))[0][1]
         return self._keeping(self._taken(goal, policy, values))
 
-    def _taken(self, goal: _Goal, policy: Ints, values: Floats) -> Mask:
+    def _taken(self, goal: Goal, policy: Ints, values: Floats) -> Mask:
         """(r,) the alternatives that the world takes: those of the policy, and where it has won those that stay, as
         far as all of them together win."""
         there = values[self.skeleton.entry[self.product.edge]] > 0
@@ -221,11 +232,12 @@ class Optimum(Objective):
             error,
         )
 
-    def _goal(self, values: Floats) -> _Goal:
+    def goal(self, values: Floats) -> Goal:
+        """What the world wants to reach where the entries have these values; errors as `decided_components`."""
         found = decided_components(self, self.fixed_step(values))
         won, assumed = (found.can_hold, found.hold_assumed) if self.greatest else (found.can_fail, found.fail_assumed)
         inside = found.of >= 0
-        return _Goal(found, inside & (won & ~assumed)[found.of], inside & won[found.of])
+        return Goal(found, inside & (won & ~assumed)[found.of], inside & won[found.of])
 
     def _best(self, target: Mask, values: Floats, policy: Ints) -> list[tuple[Ints, Ints, Solution]]:
         """Policies that are best for (M, entries) values: for each the rows that it is best for, the alternative that
@@ -308,7 +320,7 @@ class Optimum(Objective):
 
 
 @dataclass(frozen=True, eq=False)
-class _Goal:
+class Goal:
     """What the world wants to reach under some support: components in which it can win, surely and possibly."""
 
     components: Components
@@ -317,6 +329,7 @@ class _Goal:
 
     @property
     def assumed(self) -> bool:
+        """Whether it is only assumed that it can win in some of them."""
         return bool(np.any(self.sure != self.possible))
 
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +25,24 @@ from verifier.analysis import kernel
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.bound import Side
 from verifier.analysis.robust.certificate import NO_COMPONENT, TARGET, BoxArrays, content_document
+from verifier.analysis.robust.graph import decided_components
+from verifier.analysis.robust.optimum import Optimum
+from verifier.analysis.robust.order import decision_order
+from verifier.analysis.robust.policy import make_nodes
 from verifier.analysis.robust.provable import LARGEST_CERTIFIED
+from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.subject import point_document, subject_document, subject_of
-from verifier.base.arrays import Ints, Mask
-from verifier.checking.graphs import coreachable
+from verifier.base.arrays import ROUNDOFF, Ints, Mask
+from verifier.checking.graphs import components, coreachable
 from verifier.checking.plan import decide
-from verifier.perception.confusion import exact_rates
+from verifier.perception.confusion import exact_rates, rates
 
 Objects = NDArray[np.object_]
 
 UNIT = 2**128
 """Values of a witness are whole numbers of 1/UNIT."""
 _ROUNDS = 40
+_MOST_RAISED = 400
 _DIGITS = 2.0**40
 """What a solution of doubles is relied upon for, relative to its largest value."""
 
@@ -67,11 +73,22 @@ class _Chain:
     reached: Mask
 
 
+class _Proof(NamedTuple):
+    """What proves one side: the objective that it is about, and the arrays of a box."""
+
+    about: Objective
+    side: Side
+    value: Objects
+    order: Ints
+    component: Ints
+
+
 def point_certificates(objective: Objective, counts: NDArray[np.int64]) -> Iterator[tuple[Side, dict[str, Any]]]:
     """The documents that prove the probabilities of an objective from below and from above, as far as there are any.
 
     None where the product is too large, where doubles do not suffice to find a witness, and where the kernel cannot
-    decide who stays in some component.
+    decide who stays in some component. Where the world decides, one side is about all that it may do, the other about
+    a strategy to which it keeps (`Objective.ranges`).
 
     Args:
         objective: the formula on the skeleton.
@@ -82,14 +99,28 @@ def point_certificates(objective: Objective, counts: NDArray[np.int64]) -> Itera
     """
     if objective.state_count > LARGEST_CERTIFIED:
         return
-    chain = _chain_of(objective, counts)
+    region = point_document(objective.skeleton, counts)
     try:
-        solution, residual, steps = _solved(chain)
+        proofs = _of_choices(objective, counts) if isinstance(objective, Optimum) else _of_chain(objective, counts)
     except _NoWitnessError:
         return
-    subject = subject_of(objective)
-    about = subject_document(subject), point_document(objective.skeleton, counts)
-    order = _distances(chain)
+    for about, side, value, order, component in proofs:
+        subject = subject_of(about)
+        arrays = (each[subject.origin].tolist() for each in (value, order, component))
+        box = BoxArrays(UNIT, *arrays)
+        claimed = [_outwards(side, value[state]) for state in objective.product.start.tolist()]
+        content = content_document(side, claimed, subject_document(subject), region, [box], 0)
+        try:
+            kernel.check(json.loads(json.dumps(content)))
+        except kernel.Rejected:
+            continue
+        yield side, content
+
+
+def _of_chain(objective: Objective, counts: NDArray[np.int64]) -> list[_Proof]:
+    chain = _chain_of(objective, counts)
+    solution, residual, steps = _solved(chain)
+    order, found = _distances(chain), []
     sides: tuple[tuple[Side, Mask, Objects], ...] = (
         ("lower", chain.failed, UNIT - solution),
         ("upper", chain.met, solution),
@@ -101,15 +132,73 @@ def point_certificates(objective: Objective, counts: NDArray[np.int64]) -> Itera
         component = np.where((chain.met | chain.failed) & ~lost, chain.component, NO_COMPONENT)
         component[lost | ~chain.reached] = TARGET
         value[lost | ~chain.reached] = UNIT
-        arrays = (each[subject.origin].tolist() for each in (value, order, component))
-        box = BoxArrays(UNIT, *arrays)
-        claimed = [_outwards(side, value[state]) for state in objective.product.start.tolist()]
-        content = content_document(side, claimed, *about, [box], 0)
-        try:
-            kernel.check(json.loads(json.dumps(content)))
-        except kernel.Rejected:
+        found.append(_Proof(objective, side, value, order, component))
+    return found
+
+
+def _of_choices(objective: Optimum, counts: NDArray[np.int64]) -> list[_Proof]:
+    """Of the side on which the world is, over all that it may do; of the other, while it keeps to a strategy."""
+    skeleton, kept = objective.skeleton, objective.settled(rates(counts))
+    exact, values = skeleton.entry_values(exact_rates(counts)), skeleton.entry_values(rates(counts))
+    solution, residual, steps = _solved(_chain_kept(kept, objective.goal(values).sure, exact))
+    near: tuple[tuple[Side, Objects], ...] = (("lower", UNIT - solution), ("upper", solution))
+    found = []
+    for side, value in near:
+        about = objective if objective.ranges(side) else kept
+        step = about.fixed_step(values)
+        parts = decided_components(about, step)
+        nodes = make_nodes(step, parts.of)
+        target = (parts.of >= 0) & (parts.can_fail if side == "lower" else parts.can_hold)[parts.of]
+        proven = _raised(about, np.minimum(value + (residual + 2) * steps, UNIT), target, exact)
+        if proven is None:  # as close as doubles come
+            worst = about.fixed_step(values, ROUNDOFF * skeleton.channel.rounding_steps)
+            outer = [math.ceil(Fraction(y) * UNIT) for y in greatest_reach(worst, nodes, target).value.tolist()]
+            proven = _raised(about, np.minimum(np.array(outer, dtype=object), UNIT), target, exact)
+        if proven is None:
             continue
-        yield side, content
+        component = np.where(nodes.component, nodes.of, NO_COMPONENT)
+        component[target] = TARGET
+        found.append(_Proof(about, side, proven, decision_order(step, nodes), component))
+    return found
+
+
+def _chain_kept(kept: Optimum, won: Mask, entries: Objects) -> _Chain:
+    """The chain while the world keeps to a strategy, until it has won or lost."""
+    product, positive = kept.product, np.array([bool(entry > 0) for entry in entries])
+    there = positive[kept.skeleton.entry[product.edge]]
+    sources, targets = product.sources[there], product.indices[there]
+    part = components(product.state_count, sources, targets)
+    ends = np.ones(product.state_count, dtype=bool)
+    ends[part[sources[part[sources] != part[targets]]]] = False
+    lost = ends[part] & ~won
+    weights, whole = _in_whole_numbers(entries, kept.skeleton.entry[product.edge[there]])
+    met, failed = (won, lost) if kept.greatest else (lost, won)
+    everywhere = np.ones(product.state_count, dtype=bool)  # other choices than these may lead there
+    return _Chain(sources, targets, weights, whole, met, failed, part, everywhere)
+
+
+def _raised(about: Optimum, value: Objects, target: Mask, entries: Objects) -> Objects | None:
+    """At least these values, and at least what each alternative gives, in 1/UNIT; UNIT in the target. None where few
+    rounds do not suffice: alternatives of equal worth take different numbers of steps, which is soon made up for."""
+    weights, whole = _in_whole_numbers(entries, about.skeleton.entry[about.product.edge])
+    value[target] = UNIT
+    for _ in range(_MOST_RAISED):
+        total = np.zeros(len(about.owner), dtype=object)
+        np.add.at(total, about.sources, weights * value[about.product.indices])
+        best = np.maximum.reduceat(-(-total // whole), about.first[:-1])
+        less = (best > value) & ~target
+        if not less.any():
+            return value
+        value[less] = best[less]
+    return None
+
+
+def _in_whole_numbers(entries: Objects, at: Ints) -> tuple[Objects, int]:
+    """The entries at some places, in whole numbers of 1 by the second result."""
+    used, place = np.unique(at, return_inverse=True)
+    chances = [Fraction(entries[k]) for k in used.tolist()]
+    whole = math.lcm(*(chance.denominator for chance in chances))
+    return np.array([int(chance * whole) for chance in chances], dtype=object)[place], whole
 
 
 def _chain_of(objective: Objective, counts: NDArray[np.int64]) -> _Chain:
@@ -117,10 +206,7 @@ def _chain_of(objective: Objective, counts: NDArray[np.int64]) -> _Chain:
     entries = skeleton.entry_values(exact_rates(counts))
     positive = np.array([bool(entry > 0) for entry in entries])
     graph = decide(product, positive[skeleton.entry]).graph
-    used, place = np.unique(skeleton.entry[graph.edge], return_inverse=True)
-    chances = [Fraction(entries[k]) for k in used.tolist()]
-    whole = math.lcm(*(chance.denominator for chance in chances))
-    weights = np.array([int(chance * whole) for chance in chances], dtype=object)[place]
+    weights, whole = _in_whole_numbers(entries, skeleton.entry[graph.edge])
     return _Chain(
         graph.sources,
         graph.targets,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -21,6 +21,8 @@ from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.skeleton import Skeleton
 
+_OF_WAYS = "owner", "row", "following", "moving"
+"""Of a subject that is written down: what says something about each way."""
 KernelNode: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"
 """A node of a formula, as `kernel.Formula` describes it."""
 
@@ -182,6 +184,33 @@ def _kind_document(report: Ints, often: Ints) -> list[list[int]]:
     """For each way how often it is, and the report of each group."""
     found: list[list[int]] = np.column_stack([often, report])[often > 0].tolist()
     return found
+
+
+def kept_of(subject: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A subject with those ways only that another document lists of it, as where the world keeps to a strategy; the
+    whole subject where a state would be left without any.
+
+    Args:
+        subject: from `subject_document`.
+        given: what a document says that it is about.
+    """
+    if "owner" not in subject:
+        return subject
+    said = {name: given.get(name) for name in _OF_WAYS if name in subject}
+    if said["owner"] is None:  # one way for each state
+        said["owner"] = [*range(len(subject["letters"]))]
+    listed = iter([*zip(*said.values(), strict=False)] if all(type(each) is list for each in said.values()) else [])
+    wanted, kept = next(listed, None), list[int]()
+    for way, own in enumerate(zip(*(subject[name] for name in said), strict=True)):
+        if own == wanted:
+            kept.append(way)
+            wanted = next(listed, None)
+    found = {name: [subject[name][way] for way in kept] for name in said}
+    if {*found["owner"]} != {*subject["owner"]}:
+        return subject
+    if len(kept) == len(subject["letters"]):
+        del found["owner"]
+    return {name: found.get(name, part) for name, part in subject.items() if name in found or name not in _OF_WAYS}
 
 
 def region_document(region: Region) -> dict[str, Any]:

@@ -1,25 +1,50 @@
 """What a world that decides does for an optimum: its choices, and the Markov chain that they leave.
 
 Until the formula is decided, the world chooses by the state and by what remains to be met (`optimum`). Where it has
-won by staying, it takes ways of staying, each as often; where the formula is decided, it may do anything. The chain
-under these choices is an ordinary one, on which any engine can compute the probability again.
+won by staying, it takes ways of staying, each as often; where the formula is decided, it may do anything. What that
+leaves has the form of any other system, so whatever is computed of chains can be computed of it.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
 
 import numpy as np
-from scipy.sparse import coo_array, csc_array, eye_array
+from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import spsolve
 
 from verifier.analysis.robust.optimum import Bracket, Optimum
 from verifier.base.arrays import Floats, Ints, Mask, rows_of
 from verifier.chains.chain import MarkovChain
-from verifier.checking.graphs import coreachable, ranges, reachable
+from verifier.checking.graphs import coreachable, reachable
+from verifier.systems.channel import Channel
+from verifier.systems.skeleton import Skeleton, merged_transitions
 from verifier.systems.strategies import StrategySkeleton
+
+
+@dataclass(frozen=True, eq=False)
+class KeptStrategy:
+    """What is left of a system where the world keeps to a strategy.
+
+    Attributes:
+        skeleton: its states are those of the process, one copy for each thing that may remain to be met; its initial
+            states are those of the process, in their order.
+        choices: for each state the numbers of the choices of the process that the world takes.
+        state: (k,) int64, the state of the process that each state is a copy of.
+        won: (k,) bool, where the world has won by staying, or the formula is decided.
+        decided: (k,) bool, where the formula is decided.
+        options: (k,) int64, between how many choices the world could choose there.
+    """
+
+    skeleton: Skeleton
+    choices: tuple[tuple[int, ...], ...]
+    state: Ints
+    won: Mask
+    decided: Mask
+    options: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +53,9 @@ class WorldStrategy:
 
     Attributes:
         chain: under its choices, with the one initial state.
-        choices: for each state of the chain the numbers of the choices of the process that it takes.
-        state: (k,) int64, the state of the process that it is a copy of.
-        visits: (k,) how often it is expected to be visited until the world has won or lost; infinite where it has won
-            and goes on to decide.
-        options: (k,) int64, between how many choices the world could choose there.
+        choices, state, options: as in `KeptStrategy`, for the states of this chain.
+        visits: (k,) how often each is expected to be visited until the world has won or lost; infinite where it has
+            won and goes on to decide.
     """
 
     chain: MarkovChain
@@ -40,6 +63,105 @@ class WorldStrategy:
     state: Ints
     visits: Floats
     options: Ints
+
+
+def kept_strategy(choices: StrategySkeleton, objective: Optimum, bracket: Bracket) -> KeptStrategy:
+    """What is left while the world does what gives it an optimum.
+
+    Args:
+        choices: of the world.
+        objective: that was asked for.
+        bracket: what was found for some rates. The strategy covers all states that any rates lead to.
+    """
+    product, skeleton, p = objective.product, choices.choices, objective.product.state_count
+    process = np.arange(len(choices.choice_starts) - 1)
+    led, row = _led_by_observation(skeleton)
+    # The first p nodes are product states; behind them stand the states of the process, once the formula is decided.
+    taken = np.flatnonzero(bracket.taken & (objective.owner >= 2))
+    owner = objective.owner[taken]
+    choice = choices.choice_starts[product.state[owner]] + taken - objective.first[owner]
+    after = np.where(objective.following[taken] < 2, p + led[choice], objective.following[taken])
+    source = np.concatenate([owner, p + process])
+    choice = np.concatenate([choice, choices.choice_starts[:-1]])
+    target = np.concatenate([after, p + led[choices.choice_starts[:-1]]])
+    begun = np.where(product.start < 2, p + skeleton.starts, product.start)
+    met, place = _met(p + len(process), np.repeat(source, target.shape[1]), target.ravel(), begun)
+    inside = place[source] >= 0
+    source, choice, target = place[source[inside]], choice[inside], place[target[inside]]
+    ways = np.split(np.arange(len(source)), np.flatnonzero(np.diff(source)) + 1)
+    following, channel, of_row = _mixed(ways, target, row[choice], skeleton.channel)
+    state = np.concatenate([product.state, process])[met]
+    ended = skeleton.terminal[state]
+    indptr, indices, entry, entry_row, entry_observations = merged_transitions(following, of_row, ended)
+    left = replace(
+        skeleton,
+        valuations=MappingProxyType({name: value[state] for name, value in skeleton.valuations.items()}),
+        memory=skeleton.memory[state],
+        starts=place[begun],
+        terminal=ended,
+        channel=channel,
+        indptr=indptr,
+        indices=indices,
+        entry=entry,
+        entry_row=entry_row,
+        entry_observations=entry_observations,
+    )
+    won = np.concatenate([bracket.target, np.ones(len(process), dtype=bool)])[met]
+    options = np.concatenate([np.diff(objective.first), np.ones(len(process), dtype=np.int64)])[met]
+    chosen = tuple(tuple(choice[way].tolist()) for way in ways)
+    return KeptStrategy(left, chosen, state, won, met >= p, options)
+
+
+def _met(count: int, sources: Ints, targets: Ints, begun: Ints | list[int]) -> tuple[Ints, Ints]:
+    """The states that are reached, and for each state its place among them, -1 for others."""
+    start = np.zeros(count, dtype=bool)
+    start[begun] = True
+    met = np.flatnonzero(reachable(count, sources, targets, start))
+    place = np.full(count, -1, dtype=np.int64)
+    place[met] = np.arange(len(met))
+    return met, place
+
+
+def _led_by_observation(skeleton: Skeleton) -> tuple[Ints, Ints]:
+    """(rows, observations * outcomes) the state that each observation leads to in each row of a skeleton, and (rows,)
+    the row of the channel that it is drawn from."""
+    sources = rows_of(skeleton.indptr)
+    told = np.concatenate(
+        [skeleton.entry_observations, np.ones((1, skeleton.entry_observations.shape[1]), dtype=bool)]
+    )
+    edge, seen = np.nonzero(told[skeleton.entry])
+    led = np.full((len(skeleton.indptr) - 1, told.shape[1]), -1, dtype=np.int64)
+    led[sources[edge], seen] = skeleton.indices[edge]
+    row = np.zeros(len(led), dtype=np.int64)
+    drawn = skeleton.entry < len(skeleton.entry_row)
+    row[sources[drawn]] = skeleton.entry_row[skeleton.entry[drawn]]
+    return led, row
+
+
+def _mixed(ways: list[Ints], target: Ints, row: Ints, channel: Channel) -> tuple[Ints, Channel, Ints]:
+    """Where each observation leads from each state, with the channel and its row for each state, if the world takes
+    one of several ways on, each as often: another thing that it draws.
+
+    Args:
+        ways: of each state.
+        target, row: of each way.
+        channel: of all.
+    """
+    most = max(map(len, ways))
+    first = np.array([way[0] for way in ways])
+    if most == 1:
+        return target[first], channel, row[first]
+    rows = [tuple(row[way].tolist()) for way in ways]
+    known = {each: number for number, each in enumerate(dict.fromkeys(rows))}
+    chances = channel.chances(np.dtype(object))
+    motion = np.full((len(known), chances.shape[1], most), Fraction(0), dtype=object)
+    for each, number in known.items():
+        for place, own in enumerate(each):
+            motion[number, :, place] = chances[own] / Fraction(len(each))
+    filled = np.array([[*way.tolist(), *[way[0]] * (most - len(way))] for way in ways])
+    following = np.moveaxis(target[filled], 1, 2).reshape(len(ways), -1)
+    mixed = channel.at(np.array([each[0] for each in known]))
+    return following, mixed.moved_by(motion.reshape(len(known), -1)), np.array([known[each] for each in rows])
 
 
 def world_strategy(
@@ -50,60 +172,34 @@ def world_strategy(
     labels: Mapping[str, Mask],
     start: int,
 ) -> WorldStrategy:
-    """What the world does for an optimum.
+    """What the world does for an optimum, from one initial state.
 
     Args:
-        choices: of the world.
-        objective: that was asked for.
+        choices, objective: as for `kept_strategy`.
         bracket: what was found for these (bins, predicted, true) rates.
         rates: the rates.
         labels: of the states.
         start: number of the initial state.
     """
-    product, skeleton, n = objective.product, choices.choices, len(choices.choice_starts) - 1
-    taken, owner = bracket.taken, objective.owner
-    # The first p nodes are product states; behind them stand the states of the process, once the formula is decided.
-    p = product.state_count
-    behind = taken[objective.behind]
-    source, edge, target = owner[objective.behind][behind], product.edge[behind], product.indices[behind]
-    share = 1.0 / np.bincount(owner[taken], minlength=p)[source]
-    target = np.where(target < 2, p + product.chain_indices[edge], target)
-    first = choices.choice_starts[:-1]
-    free = ranges(skeleton.indptr[first], skeleton.indptr[first + 1])
-    lengths = skeleton.indptr[first + 1] - skeleton.indptr[first]
-    weights = skeleton.fill(rates)
-    sources = np.concatenate([source, p + np.repeat(np.arange(n), lengths)])
-    targets = np.concatenate([target, p + skeleton.indices[free]])
-    weight = np.concatenate([weights[edge] * share, weights[free]])
-    kept = weight > 0
-    sources, targets, weight = sources[kept], targets[kept], weight[kept]
-    begin = int(product.start[start])
-    begin = p + int(skeleton.starts[start]) if begin < 2 else begin
-    met = np.flatnonzero(reachable(p + n, sources, targets, np.arange(p + n) == begin))
-    inside = np.isin(sources, met)
-    place = np.full(p + n, -1, dtype=np.int64)
-    place[met] = np.arange(len(met))
-    matrix = coo_array((weight[inside], (place[sources[inside]], place[targets[inside]])), (len(met),) * 2).tocsr()
-    matrix.sum_duplicates()
-    matrix.sort_indices()
-    state = np.concatenate([product.state, np.arange(n)])[met]
-    begun = np.concatenate([choices.choice_starts[product.state], first])[met]
-    within = [np.flatnonzero(taken[low:high]) for low, high in itertools.pairwise(objective.first.tolist())]
-    chosen = [within[node] if node < p else np.zeros(1, dtype=np.int64) for node in met.tolist()]
+    kept = kept_strategy(choices, objective, bracket)
+    whole, begin = kept.skeleton, int(kept.skeleton.starts[start])
+    weights, sources = whole.fill(rates), rows_of(whole.indptr)
+    there = weights > 0
+    met, place = _met(whole.state_count, sources[there], whole.indices[there], [begin])
+    there &= place[sources] >= 0
+    lengths = np.bincount(place[sources[there]], minlength=len(met))
+    state = kept.state[met]
     chain = MarkovChain(
-        matrix.indptr.astype(np.int64),
-        matrix.indices.astype(np.int64),
-        matrix.data,
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        place[whole.indices[there]],
+        weights[there],
         {name: mask[state] for name, mask in labels.items()},
-        np.array([place[begin]]),
-        valuations={name: value[state] for name, value in skeleton.valuations.items()},
+        place[[begin]],
+        valuations={name: value[met] for name, value in whole.valuations.items()},
     )
-    won = np.concatenate([bracket.target, np.ones(n, dtype=bool)])[met]
-    options = np.concatenate([np.diff(objective.first), np.ones(n, dtype=np.int64)])[met]
-    visits = _visits(chain, won)
-    visits[won & (met < p)] = np.inf
-    numbers = tuple(tuple((low + own).tolist()) for low, own in zip(begun.tolist(), chosen, strict=True))
-    return WorldStrategy(chain, numbers, state, visits, options)
+    visits = _visits(chain, kept.won[met])
+    visits[kept.won[met] & ~kept.decided[met]] = np.inf
+    return WorldStrategy(chain, tuple(kept.choices[k] for k in met.tolist()), state, visits, kept.options[met])
 
 
 def _visits(chain: MarkovChain, over: Mask) -> Floats:

@@ -179,7 +179,7 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
             asked = request_of(json.loads(request.json_text())).options
             kept = replace(asked, limits=options.limits, engines=replace(options.engines, exact=asked.engines.exact))
             rebuilt = Study.of(read.inputs, kept)
-            refuse_others(rebuilt.requirements, "verify evidence build", rebuilt.inputs.model)
+            refuse_others(rebuilt.requirements, "verify evidence build")
             _check_count(rebuilt)
             check_context(read.context, request.context, rebuilt)
             checks = len(rebuilt.grid.requirements) * len(rebuilt.grid.blocks) * len(list(planned(rebuilt)))

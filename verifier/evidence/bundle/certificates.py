@@ -26,7 +26,7 @@ from verifier.analysis.robust.certificate import digest_of, document
 from verifier.analysis.robust.point_certificate import point_certificates
 from verifier.analysis.robust.provable import LARGEST_CERTIFIED
 from verifier.analysis.robust.solutions import Effort
-from verifier.analysis.robust.subject import point_document, region_document, subject_document, subject_of
+from verifier.analysis.robust.subject import kept_of, point_document, region_document, subject_document, subject_of
 from verifier.analysis.step_counts import StepCount
 from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError
@@ -169,8 +169,7 @@ def check_certificates(
     region = None if rebuilt.data is None else rebuilt.data.region(objective.skeleton)
     if region is None or region.evidence is None:
         raise ValueError("a run without confidence bounds, or with bounds from draws, has no certificates")
-    about = {"subject": subject_document(subject_of(objective)), "region": region_document(region)}
-    return _checked(files, paths, about, len(objective.product.start))
+    return _checked(files, paths, objective, region_document(region))
 
 
 def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, list[Finding]]:
@@ -178,14 +177,10 @@ def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, 
     there."""
     objective = source.objective
     if not source.paths:
-        return Proven(*([None] * len(objective.product.start) for _ in range(2))), []
+        return Proven([None] * len(objective.product.start), [None] * len(objective.product.start)), []
     there = [path for path in source.paths if path in files]
     missing = [] if len(there) == 2 else [path for path, _ in source.texts() if path not in files]
-    about = {
-        "subject": subject_document(subject_of(objective)),
-        "region": point_document(objective.skeleton, source.counts),
-    }
-    proven, findings = _checked(files, there, about, len(objective.product.start))
+    proven, findings = _checked(files, there, objective, point_document(objective.skeleton, source.counts))
     wanted = "the proof of a probability, which can be made"
     return proven, findings + [Finding(path, "", "nothing", wanted, Kind.CONTENT) for path in missing]
 
@@ -193,22 +188,26 @@ def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, 
 def _checked(
     files: Mapping[str, bytes],
     paths: Sequence[str],
-    about: Mapping[str, Any],
-    count: int,
+    objective: Objective,
+    region: Mapping[str, Any],
 ) -> tuple[Proven, list[Finding]]:
-    """What certificates prove for `count` initial states, and what is wrong.
+    """What certificates prove for each initial state, and what is wrong.
 
     Args:
         files: of the bundle.
         paths: of the certificates.
-        about: what they must be about.
-        count: see above.
+        objective, region: what they must be about. On the side where the world is not, they may be about some of its
+            choices: a strategy is proof enough.
     """
+    count, subject = len(objective.product.start), subject_document(subject_of(objective))
     proven = Proven([None] * count, [None] * count)
     findings: list[Finding] = []
     for path in paths:
         try:
             content = json_of(files[path], path)
+            part = isinstance(content, dict) and not objective.ranges(str(content.get("side")))
+            given = content["subject"] if part and isinstance(content.get("subject"), dict) else {}
+            about = {"subject": kept_of(subject, given) if part else subject, "region": region}
             wrong = _about_something_else(path, content, files[path], about)
             if wrong:
                 findings += wrong

@@ -21,6 +21,7 @@ from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
 from verifier.study.points import Point
 from verifier.study.results import RunResult
+from verifier.study.scenarios import ends_of
 
 
 def check_contents(parts: Parts, found: Log) -> None:
@@ -76,7 +77,7 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
     `points` has for each block and requirement what is proven of the run's probabilities.
     """
     count = 0
-    spec = parts.rebuilt.inputs.spec
+    spec, model = parts.rebuilt.inputs.spec, parts.rebuilt.inputs.model
     for number, each in enumerate(spec.requirements, 1):
         path = require_file(number, each.name)
         if path not in parts.documents:
@@ -94,6 +95,8 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
             "comparison": each.comparison,
             "probability": str(each.target),
         }
+        end = str(ends_of(each, model)[0].asked)
+        asked |= {"asked": end} if end != "P" else {}
         answered = [{name: answer[name] for name in ("planner", "constants")} for answer in content["answers"]]
         found.findings += differing(
             path,

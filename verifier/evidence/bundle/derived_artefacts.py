@@ -31,6 +31,7 @@ from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
 from verifier.evidence.rocrate import METADATA_FILE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
+from verifier.study.scenarios import ends_of
 from verifier.telling.blocks import Page, facts
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
@@ -89,8 +90,11 @@ class Basis:
         """The assurance case."""
         rates = {path: digest_of(self.made[path].encode()) for path in _rate_files(self.made)}
         run = {each.name for each in self.parts.rebuilt.grid.requirements}
+        inputs = self.parts.rebuilt.inputs
         left_out = {
-            each.name: NOT_RUN for each in self.parts.rebuilt.inputs.spec.requirements if each.name not in run
+            each.name: NOT_RUN
+            for each in inputs.spec.requirements
+            if not run & {end.name for end in ends_of(each, inputs.model)}
         }
         files = {**self.parts.hashes, **rates}
         return build_case(self.cited, self.parts.context, self.defeaters, files, left_out)

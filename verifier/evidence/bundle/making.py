@@ -162,7 +162,7 @@ def planned(rebuilt: Study) -> Iterator[Planned]:
         lambda runs: explained(rebuilt, DEFAULT_SETTINGS, runs.storm, run=runs.result(options)).json_text(),
     )
     for number, each in enumerate(rebuilt.inputs.spec.requirements, 1):
-        if each.target is not None and each in rebuilt.grid.requirements:
+        if each.target is not None and each.name in {known.name for known in rebuilt.grid.requirements}:
             about = f"what recall {each.name} asks of the detector"
             yield Planned(require_file(number, each.name), about, _require(rebuilt, each.name))
     for other in alternatives(rebuilt):

@@ -18,8 +18,10 @@ from verifier.analysis.channel_test import Channel
 from verifier.analysis.confidence import bounds_of_chain
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import any_dependence
+from verifier.analysis.robust.optimum import Optimum
 from verifier.analysis.robust.solutions import Effort
 from verifier.analysis.step_counts import StepCount
+from verifier.base.arrays import ROUNDOFF
 from verifier.base.documents import fraction_text, json_values
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
@@ -38,6 +40,8 @@ _GIVEN = ", as inputs and request give it"
 _PLACE = ("environment", "constants", "initial")
 NUMBERS_OF_POINT = 4
 """That are enclosed again: a probability, its two bounds, and what the second engine said."""
+_STRATEGIES = ("strategies", "world")
+"""What a requirement has only where `--strategies` asks for it."""
 _OPTIONAL = ("uncertainty", "exact")
 """What a point has only where it was asked for; a verdict may rest on it."""
 
@@ -95,8 +99,8 @@ def check_scenarios(path: str, run: RunResult, rebuilt: Study) -> list[Finding]:
     expected = [_expected(planner, number, rebuilt) for planner, number in _rows(rebuilt)]
     found = [
         {
-            **{name: json_values(getattr(one, name)) for name in ("name", "planner", "formula", "target")},
-            "strategies": _whether(one.strategies is not None),
+            **{name: json_values(getattr(one, name)) for name in ("name", "planner", "formula", "asked", "target")},
+            **{name: _whether(getattr(one, name) is not None) for name in _STRATEGIES},
             "points": [
                 {
                     **{name: json_values(getattr(point, name)) for name in (*_PLACE, "draws", "vacuity")},
@@ -146,6 +150,8 @@ class Again:
     @cached_property
     def computed(self) -> list[Enclosure]:
         """By the batch engine."""
+        if isinstance(self.objective, Optimum):
+            return self._optimum(self.objective)
         again = self.objective.probabilities(self.rebuilt.measured.rates[None])
         steps = self.objective.skeleton.channel.rounding_steps
         found = []
@@ -163,7 +169,16 @@ class Again:
             return None
         effort = Effort(attained=False, certificates=False)
         (found,) = bounds_of_chain([self.objective], data, settings, effort)
-        return Proven(*([Fraction(each) for each in ends.tolist()] for ends in (found.lower, found.upper)))
+        return Proven([Fraction(low) for low in found.lower], [Fraction(high) for high in found.upper])
+
+    def _optimum(self, objective: Optimum) -> list[Enclosure]:
+        error = ROUNDOFF * objective.skeleton.channel.rounding_steps
+        found = objective.bracket(self.rebuilt.measured.rates, error)
+        slack = AGREEMENT * found.value
+        ends = (found.value, found.lower - slack, found.upper + slack)
+        source = "a strategy of the world, and a proof that no other does better, enclose again"
+        numbers = zip(*(each.tolist() for each in ends), self.whatever, strict=True)
+        return [Enclosure(value, low, high, known, source) for value, low, high, known in numbers]
 
     def wrong(self, point: Point, k: int) -> list[tuple[str, str, str]]:
         """(pointer, found, expected) of the numbers of a point that proof and batch engine contradict.
@@ -276,8 +291,10 @@ def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
         "name": requirement.name,
         "planner": planner,
         "formula": to_text(requirement.formula, parenthesise=True),
+        "asked": str(requirement.asked),
         "target": json_values(target_of(requirement)),
         "strategies": _whether(rebuilt.options.strategies and _synthesised(planner, rebuilt)),
+        "world": _whether(rebuilt.options.strategies and bool(rebuilt.inputs.model.decides)),
         "points": [
             {
                 "environment": case.environment,

@@ -32,18 +32,20 @@ from verifier.base.errors import EngineError
 from verifier.chains.filled import filled_counts
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.requirements import AbstractFormula
+from verifier.evidence.bundle.decisions import wrong_decisions
 from verifier.evidence.bundle.layout import EXPLAIN_FILE
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.study.case import Study
-from verifier.study.points import Point
+from verifier.study.points import Point, WorldDecisions
+from verifier.study.world_decisions import decisions_at, objective_left
 
 _TOLERANCE = 1e-11
 _MORE_PATTERNS = 3
 """Patterns that are looked for beyond those stated: equally probable ones may change places."""
-_NOT_TOLD_AGAIN = ("points", "worst")
-"""What an explanation leaves out of a requirement of the run; all else it repeats."""
+_NOT_TOLD_AGAIN = ("points", "worst", "world")
+"""What an explanation leaves out of a requirement of the run, or says of a scenario; all else it repeats."""
 
 
 class Replayed(NamedTuple):
@@ -77,6 +79,7 @@ def check_explanations(content: Mapping[str, Any], run: Mapping[str, Any], rebui
         if not same:
             continue
         walked = _Walked.of(each, rebuilt)
+        findings += wrong_decisions(EXPLAIN_FILE, each.get("world"), walked.world, pointer)
         asked = sorted(frozenset().union(*walked.objective.skeleton.channel.observations))
         findings += differing(EXPLAIN_FILE, each["asks_about"], asked, "", f"{pointer}/asks_about")
         findings += walked.total(each, pointer)
@@ -92,23 +95,25 @@ def check_explanations(content: Mapping[str, Any], run: Mapping[str, Any], rebui
 
 
 class _Walked(NamedTuple):
-    """The requirement's product in one scenario, and the number of the initial state."""
+    """The requirement's product in one scenario, on the chain that the world leaves; the number of the initial state;
+    and what the world does there."""
 
     objective: Objective
     formula: AbstractFormula
     values: Values
     start: int
     rebuilt: Study
+    world: WorldDecisions | None
 
     @classmethod
     def of(cls, each: Mapping[str, Any], rebuilt: Study) -> _Walked:
         names = [requirement.name for requirement in rebuilt.requirements]
         case, start = rebuilt.place_of(each["planner"], read_document(Point, each["point"], EXPLAIN_FILE))
         number = names.index(each["name"])
-        objective = case.objective(number)
-        return cls(
-            objective, rebuilt.formulas[number], state_values(objective, rebuilt.measured.rates), start, rebuilt
-        )
+        objective, point = objective_left(case, number), read_document(Point, each["point"], EXPLAIN_FILE)
+        values = state_values(objective, rebuilt.measured.rates)
+        world = decisions_at(each["name"], each["planner"], point, rebuilt)
+        return cls(objective, rebuilt.formulas[number], values, start, rebuilt, world)
 
     def total(self, each: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
         """The probability of violation, which the second engine computes again."""

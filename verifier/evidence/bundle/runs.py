@@ -19,6 +19,7 @@ from verifier.base.documents import json_values
 from verifier.base.version import __version__
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
+from verifier.evidence.bundle.decisions import wrong_decisions
 from verifier.evidence.bundle.layout import (
     CERTIFICATES,
     OMITTED_FILE,
@@ -46,6 +47,7 @@ from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.provenance import grid_remarks, noted, program_versions, run_remarks, start_remarks
 from verifier.study.results import RunResult
+from verifier.study.world_decisions import decisions_at
 
 _NOT_OF_A_BUNDLE = ("command", "gates")
 """What documents have only if a command wrote them: of a bundle, `request.json` says what was typed."""
@@ -231,6 +233,11 @@ def _check_alike(
             for path in fitting:
                 one, pointer = parts.documents[path].result.requirements[row], f"/requirements/{row}"
                 check_points(path, one, pointer, first, again, proven, tally)
+    for path in fitting:
+        for k, stated in enumerate(parts.documents[path].result.requirements):
+            if stated.world is not None:
+                world = decisions_at(stated.name, stated.planner, stated.worst_point, rebuilt)
+                log.findings += wrong_decisions(path, json_values(stated.world), world, f"/requirements/{k}")
     for path in sorted(excused):
         said = f"a reason for having no certificates {path}"
         log.findings.append(Finding(OMITTED_FILE, "", said, "none: it can have certificates", Kind.CONTENT))

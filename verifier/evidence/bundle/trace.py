@@ -24,6 +24,7 @@ from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
 from verifier.study.results import RequirementResult, RunResult
+from verifier.study.scenarios import ends_of
 from verifier.telling.blocks import Paragraph, Section, Table
 from verifier.telling.grounds import reason_text, told_verdict, vacuity_text
 
@@ -67,14 +68,17 @@ def trace_rows(traced: Traced) -> list[dict[str, str]]:
             "requirement": each.name,
             "line": str(each.line),
             "as_written": each.text,
-            "target": "P = ?" if each.target is None else f"P {each.comparison} {decimal_text(each.target)}",
         }
-        found = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name == each.name]
+        compared = "= ?" if each.target is None else f"{each.comparison} {decimal_text(each.target)}"
+        names = [end.name for end in ends_of(each, traced.rebuilt.inputs.model)]
+        found = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name in names]
         if not found:
-            reason = NOT_RUN if each.name not in selected else "the run does not have it"
-            rows.append({**about, "status": "not evidenced", "reason": reason})
+            reason = "the run does not have it" if {*names} & {*selected} else NOT_RUN
+            target = f"{each.asked} {compared}"
+            rows.append({**about, "target": target, "status": "not evidenced", "reason": reason})
         for k, one in found:
-            place = selected.index(each.name)
+            place = selected.index(one.name)
+            about |= {"requirement": one.name, "target": f"{one.asked} {compared}"}
             rate = traced.rates.get(k, "no target" if one.target is None else NO_EXPOSURE)
             rows.append({**about, **_evidence(one, traced, number, place), "rate": rate})
     return [dict.fromkeys(TRACE_COLUMNS, "") | row for row in rows]

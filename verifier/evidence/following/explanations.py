@@ -21,6 +21,8 @@ def explain_misfits(result: ExplainResult) -> Misfits:
         for element, value in _probabilities(each):
             if not is_probability(value):
                 yield where + element, f"expected a probability, got {value}"
+        if each.world is not None and abs(each.world.probability - each.point.probability) > SOLVING:
+            yield f"{where}/world/probability", f"expected {each.point.probability}, that of the scenario"
         yield from _cells(where, each)
         yield from _slopes(where, each, result.labels)
         yield from _corrections(where, each)

@@ -49,7 +49,7 @@ COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",
     "initial", "probability", "lower", "upper", "exact", "second_engine", "level", "interval", "interval_lower",
     "interval_upper", "bounds_lower", "bounds_upper", "tier", "comparison", "target", "verdict",
-    "condition", "basis", "reason", "vacuity", "matrices", "note",
+    "condition", "basis", "reason", "vacuity", "matrices", "note", "asked", "unit",
 )  # fmt: skip
 
 

@@ -345,7 +345,7 @@ def answers_section(pairs: Sequence[tuple[Document, Answer]]) -> Iterator[Sectio
     blocks: list[Block] = []
     for document, answer in pairs:
         asked = document.result.requirement
-        blocks.append(Paragraph(f"{name_text(asked.name)}: P {asked.target}", "lead"))
+        blocks.append(Paragraph(f"{name_text(asked.name)}: {asked.question}", "lead"))
         blocks += answer_blocks(document.result, answer, document.name)
     yield Section("What recall is asked for", tuple(blocks), id="asked")
 

@@ -206,7 +206,7 @@ class _Task:
         """Read the files."""
         inputs = {name: read_inputs(spec, path, options, system) for name, path in detectors.items()}
         first = Study.of(next(iter(inputs.values())), options)
-        refuse_others(first.requirements, "verify compare", first.inputs.model)
+        refuse_others(first.requirements, "verify compare")
         studies = {name: first.with_inputs(files) for name, files in inputs.items()}
         return cls(PurePath(spec).name, studies, asked, options)
 

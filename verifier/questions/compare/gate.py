@@ -37,7 +37,7 @@ class Worst:
         probability, lower, upper: with its numerical bounds.
         scenarios: those it is the worst of.
         larger_is_better: what "worst" means.
-        formula: of the requirement, fully parenthesised.
+        formula: what is asked, see `asked_formula`.
     """
 
     probability: float
@@ -80,6 +80,11 @@ def _scenario_key(point: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
+def asked_formula(asked: str, formula: str) -> str:
+    """The formula of a requirement, with the end of its probability where a world decides."""
+    return formula if asked == "P" else f"{asked} [ {formula} ]"
+
+
 def worst_of_points(points: list[dict[str, Any]], larger_is_better: bool, formula: str) -> Worst:
     """The worst of the points of a document."""
     pick = min if larger_is_better else max
@@ -114,7 +119,7 @@ def baseline_of_document(document: Mapping[str, Any], place: str, sha256: str) -
         worst = {}
         for found in document["specs"]:
             for each in found["requirements"]:
-                shared = {name: each[name] for name in ("name", "target", "formula")}
+                shared = {name: each[name] for name in ("name", "target", "formula", "asked") if name in each}
                 worst.update(_of_requirements(found["spec"], [entry | shared for entry in each["entries"]]))
     return Baseline(BaselineFile(PurePath(place).name, sha256), dict(zip(names, hashes, strict=True)), worst)
 
@@ -132,5 +137,6 @@ def _of_requirements(spec: str, found: list[dict[str, Any]]) -> Iterator[tuple[t
             continue
         target = each["target"]
         larger = target is None or target["comparison"] not in ("<=", "<")
-        worst = worst_of_points(each["points"], larger, str(each["formula"]))
+        formula = asked_formula(each.get("asked", "P"), each["formula"])
+        worst = worst_of_points(each["points"], larger, formula)
         yield (spec, each["name"], each.get("detector", ""), each["planner"]), worst

@@ -11,7 +11,7 @@ import numpy as np
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.numbers import decimal_text
-from verifier.questions.compare.gate import Baseline, Worst, drop_of, worst_of_points
+from verifier.questions.compare.gate import Baseline, Worst, asked_formula, drop_of, worst_of_points
 from verifier.questions.compare.scores import Scores
 from verifier.questions.compare.tables import RequirementComparison, SpecComparison
 from verifier.study.gates import Drop, DropGate
@@ -94,7 +94,9 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
             raise InputError("the baseline has a requirement or planner that is not in this run", place)
         found = results[requirement, planner]
         larger = not found.is_upper
-        now = worst_of_points([point_document(each) for each in found.points], larger, found.formula)
+        now = worst_of_points(
+            [point_document(each) for each in found.points], larger, asked_formula(found.asked, found.formula)
+        )
         _check_comparable(before, now, place)
         drop, failed = drop_of(before, now, max_drop)
         drops.append(
@@ -217,7 +219,8 @@ def _drop(
 
 def _worst(requirement: RequirementComparison, configuration: int) -> Worst:
     points = [json_values(point) for point in requirement.entries[configuration].points]
-    return worst_of_points(points, requirement.larger_is_better, requirement.formula)
+    formula = asked_formula(requirement.asked, requirement.formula)
+    return worst_of_points(points, requirement.larger_is_better, formula)
 
 
 def _by_chance(found: Drop, least_chance: Fraction, place: Place) -> Drop:

@@ -62,6 +62,7 @@ def requirement_comparison(
         tuple(tuple(row) for row in better_chances(table).tolist()),
         tuple(scores.curves(index, kinds, sign, level)),
         reach,
+        str(requirement.asked),
     )
 
 

@@ -15,7 +15,7 @@ from verifier.analysis.intervals.intervals import Kind
 from verifier.base.documents import Condition, Count, Limits, NumberText, Share
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
 from verifier.study.points import Point
-from verifier.study.results import Target
+from verifier.study.results import AskedText, Target
 
 Row = tuple[Share | None, ...]
 """One number per configuration; None where it has no scenario."""
@@ -151,6 +151,7 @@ class RequirementComparison:
         better: chance that the configuration of the row is better than that of the column.
         curves: one per axis on which the scenarios differ.
         reach: of the best possible planner, for each detector; none where that was not asked for.
+        asked: as in the document of a run.
     """
 
     name: str
@@ -160,6 +161,7 @@ class RequirementComparison:
     better: tuple[tuple[Share, ...], ...]
     curves: tuple[Curve, ...]
     reach: tuple[Reach, ...] = ()
+    asked: AskedText = "P"
 
     @property
     def larger_is_better(self) -> bool:
@@ -169,7 +171,7 @@ class RequirementComparison:
     @property
     def target_text(self) -> str:
         """The target for people: `P >= 0.95`."""
-        return "P = ?" if self.target is None else f"P {self.target}"
+        return f"{self.asked} {'= ?' if self.target is None else self.target}"
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from verifier.analysis.tipping import TippingPoints
 from verifier.base.documents import Condition, Count, FractionText, Limits, Magnitude
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.study.points import Point
+from verifier.study.points import Point, WorldDecisions
 from verifier.study.records import MatricesRecord, SettingsRecord
-from verifier.study.results import Engines, RunInput, StrategyEnds, Target
+from verifier.study.results import AskedText, Engines, RunInput, StrategyEnds, Target
 
 DEVIATION_ASSUMES = "if items are independent"
 """What the posterior of the matrices assumes, and with it the standard deviation of P."""
@@ -94,8 +94,7 @@ class CauseRecord:
 
     Attributes:
         others: whether detection errors that are not told apart counted as well.
-        probability: of losing by exactly this cause.
-        share: of the violation.
+        probability: of losing by exactly this cause; share: of the violation.
         corrected: P with all of these detection errors corrected.
     """
 
@@ -139,8 +138,7 @@ class StepRecord:
         reported: the reports with which the planner takes this step.
         matters: whether another report would have led elsewhere.
         probability: of the step, as a fraction where that is known.
-        after: variable -> value.
-        chance: of meeting the formula after the step.
+        after: variable -> value; chance: of meeting the formula after the step.
     """
 
     there: tuple[Thing, ...]
@@ -306,6 +304,7 @@ class Explained:
     Attributes:
         name to tipping_points: as in the document of a run, over all scenarios.
         point: the scenario explained: the worst.
+        world: what a world that decides does there; all that follows is of the chain that is left while it does so.
         asks_about: the classes that the planner asks about.
         perfect_perception: P when every report is correct.
         posterior_deviation: standard deviation of P under the posterior, to first order, with what that assumes.
@@ -315,10 +314,12 @@ class Explained:
     name: str
     planner: str
     formula: str
+    asked: AskedText = "P"
     target: Target | None
     verdict: Verdict
     condition: Condition | None
     strategies: tuple[StrategyEnds, ...] | None = None
+    world: WorldDecisions | None = None
     additional_data: EvidencePlan | None = None
     tipping_points: TippingPoints | None = None
     point: Point

@@ -40,6 +40,7 @@ from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, RunInput, RunResult
 from verifier.study.scenarios import refuse_others
+from verifier.study.world_decisions import confirmed_decisions, objective_left
 from verifier.systems.model import SystemModel
 
 MOST_FRAMES = 5
@@ -104,7 +105,7 @@ def explained(
 ) -> ExplainResult:
     """As `explain_spec`, for a study and a worker that runs; `run` is the run, if that is known."""
     options = study.options
-    refuse_others(study.requirements, "verify explain", study.inputs.model)
+    refuse_others(study.requirements, "verify explain")
     if options.decimals is not None:
         raise UsageError("what a probability depends on is not computed for rounded transitions")
     if options.mix is not None:
@@ -126,7 +127,8 @@ def explained(
             _with_frames(counted_record(kind, explanation, items), kind.report, study.matrices, options, traced)
             for kind in explanation.kinds
         ]
-        told.append(explained_record(result, point, explanation, counted, names, settings.rows))
+        world = confirmed_decisions(result, point, study)
+        told.append(explained_record(result, point, explanation, counted, names, settings.rows, world))
     return ExplainResult(
         title=run.title,
         verdict=run.verdict,
@@ -166,7 +168,7 @@ def _refuse_memory(options: RunOptions, traced: Traced | None) -> None:
 def _explain_worst(
     result: RequirementResult, study: Study, items: ConfusionMatrices, settings: ExplainSettings
 ) -> tuple[Point, Explanation]:
-    """The worst scenario of a requirement, explained.
+    """The worst scenario of a requirement, explained; where the world decides, on the chain that it leaves.
 
     Of equally bad ones, as when a requirement is met for certain in several, it is the one whose probability hangs
     most on the matrices: there a better count could change it.
@@ -176,11 +178,12 @@ def _explain_worst(
     tied, widest = _tied(result, study), -1.0
     for candidate in tied:
         placed, initial = study.place_of(result.planner, candidate)
-        spread = _deviation(placed.objective(number), initial, data, settings) if len(tied) > 1 else 0.0
+        left = objective_left(placed, number)
+        spread = _deviation(left, initial, data, settings) if len(tied) > 1 else 0.0
         if spread > widest:
-            point, case, start, widest = candidate, placed, initial, spread
+            point, case, start, widest, objective = candidate, placed, initial, spread, left
     found = explain(
-        case.objective(number),
+        objective,
         study.formulas[number],
         data,
         case.counts,

@@ -33,7 +33,7 @@ from verifier.questions.explain.explain_result import (
     Thing,
     Violation,
 )
-from verifier.study.points import Point
+from verifier.study.points import Point, WorldDecisions
 from verifier.study.results import RequirementResult
 
 
@@ -44,6 +44,7 @@ def explained_record(
     counted: Sequence[DetectionErrors],
     names: Sequence[str],
     most: int,
+    world: WorldDecisions | None = None,
 ) -> Explained:
     """The record of one requirement.
 
@@ -54,16 +55,19 @@ def explained_record(
         counted: the types of detection errors of the explanation, in its order.
         names: texts of the labels of the matrices.
         most: corrections of single kinds that are told.
+        world: what a world that decides does there.
     """
     number = {kind.report: place for place, kind in enumerate(found.kinds)}
     return Explained(
         name=result.name,
         planner=result.planner,
         formula=result.formula,
+        asked=result.asked,
         target=result.target,
         verdict=result.verdict,
         condition=result.condition,
         strategies=result.strategies,
+        world=world,
         additional_data=result.additional_data,
         tipping_points=result.tipping_points,
         point=point,

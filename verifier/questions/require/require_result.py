@@ -18,7 +18,7 @@ from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.questions.settings import Mode, Rest
 from verifier.study.points import Point
 from verifier.study.records import MatricesRecord
-from verifier.study.results import Comparison, Engines, RunInput, Target
+from verifier.study.results import AskedText, Comparison, Engines, RunInput, Target
 
 
 class Outcome(Enum):
@@ -143,12 +143,19 @@ class Answer:
 
 @dataclass(frozen=True)
 class AskedRequirement:
-    """The requirement that is asked about, its formula fully parenthesised, and what is asked of its probability."""
+    """The requirement that is asked about, its formula fully parenthesised, and what is asked of its probability;
+    `asked` as in the document of a run."""
 
     name: str
     formula: str
     comparison: Comparison
     probability: Exact
+    asked: AskedText = "P"
+
+    @property
+    def question(self) -> str:
+        """What is asked: `Pmin >= 0.95`."""
+        return f"{self.asked} {self.target}"
 
     @property
     def target(self) -> Target:
@@ -194,7 +201,7 @@ class RequireResult(Result):
     def headline(self) -> str:
         """What was asked, and the outcomes."""
         outcomes = ", ".join(answer.outcome.value for answer in self.answers)
-        return f"{self.requirement.name}, P {self.requirement.target}: {outcomes}"
+        return f"{self.requirement.name}, {self.requirement.question}: {outcomes}"
 
     @property
     def exit_code(self) -> ExitCode:

@@ -43,7 +43,7 @@ from verifier.study.provenance import (
     run_settings,
 )
 from verifier.study.results import engines_over
-from verifier.study.scenarios import refuse_others
+from verifier.study.scenarios import ends_of, refuse_others
 from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
@@ -81,8 +81,10 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
     name = _requirement_name(study, question)
     selection = replace(study.options.selection, requirements=(name,))
     study = study.under(replace(study.options, selection=selection))
-    refuse_others(study.requirements, "verify require", study.inputs.model)
-    requirement = _with_target(study.requirements[0], question)
+    refuse_others(study.requirements, "verify require")
+    (asked,) = (each for each in study.inputs.spec.requirements if each.name == name)
+    requirement, *_ = ends_of(_with_target(asked, question), study.inputs.model)
+    study = study.asking([0])
     study = replace(study, grid=replace(study.grid, requirements=(requirement,)))
     options, inputs = study.options, study.inputs
     chosen = question.in_question(study.matrices)
@@ -112,6 +114,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
         requirement=AskedRequirement(
             name=name,
             formula=to_text(requirement.formula, parenthesise=True),
+            asked=str(requirement.asked),
             comparison=target.comparison,
             probability=target.probability,
         ),
