@@ -110,6 +110,8 @@ def why_none(rebuilt: Study, objective: Objective) -> str | None:
     """Why no certificates are made of an objective; None where they are."""
     if rebuilt.data is not None and rebuilt.data.basis.tier == "approximate":
         return "bounds from resampled drives are drawn, and not proven by a certificate"
+    if rebuilt.data is not None and rebuilt.data.basis.tier in ("anytime", "rate_box"):
+        return f"the kernel of certificates does not know bounds {rebuilt.data.basis.name}"
     if objective.state_count <= LARGEST_CERTIFIED:
         return None
     return (
