@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from verifier.analysis.dependence_free import Rates, _Unrolled, dependence_free
+from verifier.analysis.dependence_free import Proof, Rates, _Unrolled, dependence_free
 from verifier.analysis.robust.any_dependence import ends_of
 from verifier.analysis.robust.region import groups_of
 from verifier.base.errors import NoAnswerError
@@ -112,11 +112,13 @@ def test_no_multipliers_prove_too_much(oracles, tmp_path):
         ends = ends_of(objective, found.study.measured)
         program = _Unrolled(objective, ends, rates, MOST).program(int(objective.product.start[0]), case["horizon"])
         columns = int(program.column_of.max(initial=-1)) + 1
+        sizes = {"nodes": program.nodes, "columns": columns, "limits": len(program.rate_of)}
         for scale in (1e9, 1e8, 1e3):
-            drawn = [rng.normal(0, scale, size).astype(np.int64) for size in (program.nodes, columns)]
-            limits = rng.normal(0, scale, len(program.rate_of)).astype(np.int64)
-            assert program.bound(program.wins, *drawn, limits) <= Fraction(case["bounds"][0])
-            assert 1 - program.bound(program.loses, *drawn, limits) >= Fraction(case["bounds"][1])
+            drawn = {name: rng.normal(0, scale, size).astype(np.int64) for name, size in sizes.items()}
+            drawn["limits"] = np.minimum(drawn["limits"], 0)
+            given = {name: each.tolist() for name, each in drawn.items()}
+            assert Proof(program, "lower", given).bound() <= Fraction(case["bounds"][0])
+            assert 1 - Proof(program, "upper", given).bound() >= Fraction(case["bounds"][1])
 
 
 def hull(case):

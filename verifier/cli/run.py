@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, document_text, write_bytes, write_text
@@ -14,6 +17,8 @@ from verifier.cli.gates import asked_gates, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
+from verifier.evidence.bundle.archive import read_bundle
+from verifier.evidence.bundle.writing import zip_bytes
 from verifier.pipeline import export_model, require_one_case, verified
 from verifier.questions.settings import RunSettings
 from verifier.study.case import Study
@@ -22,13 +27,18 @@ from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.parsed import ParsedStudy, parsed_study
 from verifier.study.provenance import input_files, model_files
+from verifier.study.remembered import longest_shown
 from verifier.study.results import RunResult
 from verifier.study.scenarios import make_grid
 from verifier.telling.figures.drawing import figure_bytes
+from verifier.telling.figures.memory import persistence_figure, swept_lengths
 from verifier.telling.figures.run import run_figure
 from verifier.telling.gates import gate_lines
 from verifier.telling.parsed import parsed_text
 from verifier.telling.run import run_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def run_command(arguments: RunSettings, command: Command) -> int:
@@ -41,6 +51,15 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     if arguments.cm is None:
         raise UsageError("name the confusion matrices: --cm RESULTS.json")
     options, gates = arguments.options, asked_gates(arguments)
+    for name in ("certificates", "check_certificates"):
+        if getattr(arguments, name) is not None and not options.dependence_free:
+            raise UsageError(
+                f"--{name.replace('_', '-')} of verify run is about the bounds of --dependence-free: add that; "
+                "certificates of other bounds are in bundles (verify evidence build)"
+            )
+    if arguments.check_certificates is not None:
+        study = Study.of(read_inputs(arguments.spec, arguments.cm, options), options)
+        return _check_certificates(study, arguments.check_certificates)
     check_targets(arguments)
     if arguments.export is not None and Path(arguments.export).suffix not in EXPORT_FORMATS:
         raise UsageError(f"--export: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
@@ -52,11 +71,10 @@ def run_command(arguments: RunSettings, command: Command) -> int:
             require_one_case(study)
         result = verified(study, storm, watch.around(progress_bar), partial=True)
         held = gates_of(gates, arguments, result, storm)
-        panels = [] if arguments.plot is None else _panels(inputs, options, storm, result)
+        proofs = None if arguments.certificates is None else _certificates(study)
+        draw = None if arguments.plot is None else _figure(arguments, inputs, options, storm, result)
     # Everything is made before anything is written.
-    picture = (
-        b"" if arguments.plot is None else figure_bytes(run_figure(panels, arguments.plot_scale), arguments.plot)
-    )
+    picture = b"" if draw is None or arguments.plot is None else figure_bytes(draw(), arguments.plot)
     recorded = replace(result, command=command, gates=held)
     document = recorded.json_text()
     texts = ci_texts(arguments, recorded, document, inputs.spec, watch)
@@ -68,6 +86,8 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         write_text(path, text)
     if arguments.plot is not None:
         write_bytes(arguments.plot, picture)
+    if proofs is not None and arguments.certificates is not None:
+        write_bytes(arguments.certificates, proofs)
     if arguments.export is not None:
         export_model(study, arguments.export)
     if arguments.json:
@@ -92,6 +112,43 @@ def _parsed(arguments: RunSettings) -> ParsedStudy:
     shares, remarks = tuple(look.share for look in looks), tuple(model_remarks(looks))
     files = input_files(inputs.spec, inputs.model, inputs.confusion)
     return parsed_study(inputs.model, study.grid, files, shares, remarks)
+
+
+def _certificates(study: Study) -> bytes:
+    """An archive with the certificate of every bound whatever the dependence."""
+    from verifier.study.free import free_certificates  # linear programs take long to load
+
+    return zip_bytes(free_certificates(study))
+
+
+def _check_certificates(study: Study, path: str) -> int:
+    """Decide certificates about a system; exit code 0 where all of its bounds are proven."""
+    from verifier.study.free import wrong_certificates
+
+    files = read_bundle(path)
+    wrong = wrong_certificates(study, files)
+    for each in wrong:
+        print(f"WRONG {one_line(each)}")
+    if not wrong:
+        print(
+            f"{len(files)} certificates prove every bound whatever the dependence of these spec, model and matrices."
+        )
+    return int(ExitCode.BAD_INPUT if wrong else ExitCode.SATISFIED)
+
+
+def _figure(
+    arguments: RunSettings, inputs: Inputs, options: RunOptions, storm: StormProcess, result: RunResult
+) -> Callable[[], Figure]:
+    """What draws the result, from what else must be computed for it."""
+    if options.persist is None:
+        return partial(run_figure, _panels(inputs, options, storm, result), arguments.plot_scale)
+    results = {options.persist: result}
+    for longest in swept_lengths(options.persist)[:-1]:
+        shorter = replace(options, persist=longest, assume_persistence=True)
+        study = Study.of(read_inputs(arguments.spec, str(arguments.cm), shorter), shorter)
+        results[longest] = verified(study, storm, progress_bar)
+    seen, _ = longest_shown(inputs.confusion, inputs.model)
+    return partial(persistence_figure, results, seen, one_line(result.title))
 
 
 def _panels(
