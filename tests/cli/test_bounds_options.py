@@ -56,6 +56,7 @@ def bounds_of(run, *options):
         (("--bounds", "approximate"), "approximate", True),
         (("--icc-at-most", "0.05"), "icc_at_most", True),
         (("--assume-independent-items",), "independent_items", True),
+        (("--bounds", "anytime"), "anytime", True),
     ],
 )
 def test_every_tier_says_what_it_is_and_holds_its_point(run, options, tier, conditional):

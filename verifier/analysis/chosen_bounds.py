@@ -15,6 +15,7 @@ from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.intervals.tiers import (
+    BY_ITEMS,
     FEW_DRIVES,
     UNITS,
     BoundsBasis,
@@ -47,6 +48,8 @@ def tier_of(settings: ConfidenceSettings, drives_known: bool) -> Tier:
         )
     if settings.icc_at_most is not None:
         return "icc_at_most"
+    if settings.bounds == "anytime":
+        return "anytime"
     if settings.assume_independent_items or not drives_known:
         return "independent_items"
     if settings.bounds == "items":
@@ -80,7 +83,7 @@ def choose_bounds(
         largest = _largest(drives, estimated, settings)
         told = _told(drives, largest, estimated, settings)
     alpha = alpha_of(settings.level)
-    if told is None or not holds_at_every_look(told, settings.weights):
+    if not holds_at_every_look(tier, told, settings.weights):
         alpha /= settings.looks
     basis = BoundsBasis(
         tier=tier,
@@ -96,7 +99,7 @@ def choose_bounds(
     if tier == "approximate":
         return basis, None
     shift = math.ceil(settings.shift * UNIT)
-    known = None if tier == "independent_items" else drives
+    known = None if tier in BY_ITEMS else drives
     return basis, RateIntervals(measured, events, alpha, tier, known, largest, settings.icc_at_most, shift)
 
 

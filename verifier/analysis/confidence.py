@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from verifier.analysis.intervals.interval_choice import choose_interval
 from verifier.analysis.intervals.intervals import Interval, Kind, PercentileStream, alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.posterior import default_draws, matrix_draws, probability_draws
+from verifier.analysis.intervals.rate_box import RateBox
 from verifier.analysis.intervals.rate_differences import RateDifference, rate_differences
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.intervals.tiers import BoundsBasis, Tier
@@ -61,6 +62,7 @@ class Data:
         basis: what the bounds rest on.
         intervals: of all rates of the run; None where bounds come from draws.
         differences: rates by item, track and drive that differ.
+        box: that bounds rest on, and not on the data; None where they do.
     """
 
     measured: Measured
@@ -71,10 +73,21 @@ class Data:
     basis: BoundsBasis
     intervals: RateIntervals | None
     differences: tuple[RateDifference, ...]
+    box: RateBox | None = None
 
     def region(self, skeleton: Skeleton) -> Region | None:
         """The matrices that the data cannot rule out, for a chain of the run; None where bounds come from draws."""
+        if self.box is not None:
+            return Region.of_bounds(skeleton, self.box.lower, self.box.upper)
         return None if self.intervals is None else region_of(skeleton, self.intervals)
+
+    def within(self, box: RateBox) -> Data:
+        """The same with bounds over a box of rates; columns held by convention stay as they are."""
+        basis = BoundsBasis(
+            tier="rate_box", weights=self.basis.weights, level=self.basis.level, chances=0, box=box.record
+        )
+        held = box.holding(self.measured.rates, self.measured.fixed)
+        return replace(self, basis=basis, intervals=None, box=held)
 
     def posterior_draws(
         self, columns: NDArray[np.int64], settings: ConfidenceSettings

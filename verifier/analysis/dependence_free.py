@@ -24,8 +24,8 @@ after the last step counts 0 for the lower end and 1 for the upper end, so both 
 
     y_0 + sum w + sum over t of min(0, least d of step t) + sum over mu of (d l if d >= 0 else d u)                (2)
 
-is a lower bound of the optimum, as at most 1 flows in each step. It is computed in fractions, from multipliers that
-are rounded to billionths; it needs no exact solution, and nothing of what found it.
+is a lower bound of the optimum, as at most 1 flows in each step. It is computed in fractions by `flow_kernel`, from
+multipliers that are rounded to billionths; it needs no exact solution, and nothing of what found it.
 """
 
 from __future__ import annotations
@@ -36,22 +36,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
+from verifier.analysis import flow_kernel
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import Ends
+from verifier.analysis.robust.bound import Side
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.told import Told, told_of
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.graphs import components
 
+SIDES: tuple[Side, ...] = get_args(Side)
 DEFAULT_HORIZON = 50
 """Steps that are looked at where paths need not end."""
 
@@ -127,27 +130,37 @@ class Program:
         """R."""
         return int(self.own.max(initial=-1)) + 1
 
-    def bound(self, cost: NDArray[Any], nodes: Ints, columns: Ints, limits: Ints) -> Fraction:
-        """The number (2), exactly.
+    def document(self, side: str) -> dict[str, Any]:
+        """The program of one side as `verifier.analysis.flow_kernel` reads it."""
+        names = ("own", "step", "after", "often", "limits", "rate_of", "column_of")
+        arrays = {name: getattr(self, name).tolist() for name in names}
+        cost = (self.wins if side == "lower" else self.loses).tolist()
+        ends = {name: [str(end) for end in getattr(self, name).tolist()] for name in ("lower", "upper")}
+        return {"total": self.total, "cost": cost, **arrays, **ends}
 
-        Args:
-            cost: (V,) `wins` or `loses`.
-            nodes, columns, limits: (R,), (columns,), (Q,) multipliers in billionths; positive ones of limits are 0.
-        """
-        y, w, u = (np.array(each.tolist(), dtype=object) for each in (nodes, columns, np.minimum(limits, 0)))
-        y, u = np.append(y, 0), np.append(u, 0)  # the last one answers for -1
-        reduced = cost * UNIT - self.total * y[self.own] + (self.often * y[self.after]).sum(axis=1)
-        reduced = reduced - self.total * u[self.limits].sum(axis=1)
-        found = Fraction(int(y[0] + sum(w)), UNIT)
-        for step in range(int(self.step.max(initial=-1)) + 1):
-            least = min(reduced[self.step == step], default=0)
-            found += Fraction(min(0, int(least)), UNIT * self.total)
-        of_rate = np.zeros(len(self.column_of), dtype=object)
-        np.add.at(of_rate, self.rate_of, u[: len(self.rate_of)])
-        for number, cost_of in enumerate(of_rate.tolist()):
-            slope = Fraction(int(cost_of - w[self.column_of[number]]), UNIT)
-            found += slope * (self.lower[number] if slope >= 0 else self.upper[number])
-        return found
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """What proves one end.
+
+    Attributes:
+        program: whose flows cost what is bounded.
+        side: "lower" for acceptance, "upper" for rejection.
+        multipliers: of nodes, columns and limits, in billionths; positive ones of limits are 0.
+    """
+
+    program: Program
+    side: str
+    multipliers: dict[str, list[int]]
+
+    def bound(self) -> Fraction:
+        """The number (2), exactly."""
+        return flow_kernel.proven(self.program.document(self.side), self.multipliers)
+
+    def document(self, claimed: Fraction) -> dict[str, Any]:
+        """The certificate of an end of P, which `verifier.analysis.flow_kernel` decides."""
+        program = self.program.document(self.side)
+        return {"side": self.side, "claimed": str(claimed), "program": program, "multipliers": self.multipliers}
 
 
 @dataclass(frozen=True)
@@ -159,6 +172,7 @@ class FreeBounds:
         horizon: steps that were looked at.
         flows: variables of the linear program.
         undecided: what flows on behind the last step, in the optimum of the lower and of the upper end.
+        proofs: of the lower and of the upper end; none where nothing is left to prove.
     """
 
     lower: Fraction
@@ -166,6 +180,7 @@ class FreeBounds:
     horizon: int
     flows: int
     undecided: tuple[float, float]
+    proofs: tuple[Proof, ...] = ()
 
 
 def dependence_free(
@@ -184,19 +199,28 @@ def dependence_free(
     Raises:
         NoAnswerError: it would be larger, or the solver finds no solution.
     """
+    program = program_from(objective, ends, rates, start, horizon, most_flows)
+    if program is None:
+        value = Fraction(int(ends.can_hold[int(objective.product.start[start])]))
+        return FreeBounds(value, value, 0, 0, (0.0, 0.0))
+    (lower, left_below, low), (rejected, left_above, high) = (_least(program, side) for side in SIDES)
+    below, above = max(lower, Fraction(0)), min(1 - rejected, Fraction(1))
+    return FreeBounds(below, above, program.horizon, len(program.step), (left_below, left_above), (low, high))
+
+
+def program_from(
+    objective: Objective, ends: Ends, rates: Rates, start: int, horizon: int | None, most_flows: int
+) -> Program | None:
+    """The flows from one initial state; None where nothing is left to prove. Arguments as for `dependence_free`."""
     node = int(objective.product.start[start])
     if not ends.can_fail[node] or not ends.can_hold[node]:
-        value = Fraction(int(ends.can_hold[node]))
-        return FreeBounds(value, value, 0, 0, (0.0, 0.0))
-    program = _Unrolled(objective, ends, rates, most_flows).program(node, horizon)
-    lower, left_below = _least(program, program.wins)
-    rejected, left_above = _least(program, program.loses)
-    below, above = max(lower, Fraction(0)), min(1 - rejected, Fraction(1))
-    return FreeBounds(below, above, program.horizon, len(program.step), (left_below, left_above))
+        return None
+    return _Unrolled(objective, ends, rates, most_flows).program(node, horizon)
 
 
-def _least(program: Program, cost: NDArray[Any]) -> tuple[Fraction, float]:
-    """A proven lower bound of the least cost, and how much of the flow is undecided in that optimum."""
+def _least(program: Program, side: str) -> tuple[Fraction, float, Proof]:
+    """A proven lower bound of the least cost, how much of the flow is undecided in that optimum, and the proof."""
+    cost = program.wins if side == "lower" else program.loses
     flows, rates, columns = len(program.step), len(program.lower), int(program.column_of.max(initial=-1)) + 1
     every, share = np.arange(flows), np.asarray(program.often / program.total, dtype=float)
     led, outcome = np.nonzero(program.after >= 0)
@@ -219,14 +243,17 @@ def _least(program: Program, cost: NDArray[Any]) -> tuple[Fraction, float]:
     if found.status != 0 or found.fun is None or found.x is None:
         raise NoAnswerError(f"the linear program of {flows} flows has no answer: {found.message}")
     duals, limits = (np.rint(each.marginals * UNIT).astype(np.int64) for each in (found.eqlin, found.ineqlin))
-    proven = program.bound(cost, duals[: program.nodes], duals[program.nodes :], limits)
+    parts = duals[: program.nodes], duals[program.nodes :], np.minimum(limits, 0)
+    names = ("nodes", "columns", "limits")
+    proof = Proof(program, side, {name: each.tolist() for name, each in zip(names, parts, strict=True)})
+    proven = proof.bound()
     if found.fun < float(proven) - 1e-6:
         raise EngineError(
             f"a linear program has the optimum {found.fun:.9g}, below the proven bound {float(proven):.9g}"
         )
     kept = np.where(program.after >= 0, program.often, 0).sum(axis=1)
     behind = np.asarray((program.total - program.wins - program.loses - kept) / program.total, dtype=float)
-    return proven, float(found.x[:flows] @ behind)
+    return proven, float(found.x[:flows] @ behind), proof
 
 
 @dataclass

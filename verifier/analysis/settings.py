@@ -17,7 +17,7 @@ from verifier.systems.settings import fraction_from_0_to_1
 
 Requested: TypeAlias = Literal["auto", "posterior", "bootstrap"]
 """The statistical interval that can be asked for."""
-Bounds: TypeAlias = Literal["auto", "drives", "approximate", "items"]
+Bounds: TypeAlias = Literal["auto", "drives", "approximate", "items", "anytime"]
 """What confidence bounds can be asked to rest on; "auto" is drives where the file knows them, else items."""
 Weights: TypeAlias = Literal["item", "track", "drive"]
 """What a rate is the rate of, see `verifier.analysis.intervals.drive_items`."""
@@ -114,8 +114,9 @@ class ConfidenceSettings:
     bounds: Annotated[
         Bounds,
         Option(
-            "confidence bounds for independent drives, by resampling drives (approximate), or for independent items "
-            "(default: drives where the file knows them, else items)"
+            "confidence bounds for independent drives, by resampling drives (approximate), for independent items, or "
+            "at every look if each bin, class and context has one rate (default: drives where the file knows them, "
+            "else items)"
         ),
     ] = "auto"
     weights: Annotated[
@@ -199,11 +200,13 @@ class ConfidenceSettings:
 
     def _check_together(self) -> None:
         """Refuse options of different tiers."""
-        by_items = self.bounds == "items" or self.assume_independent_items or self.icc_at_most is not None
+        by_items = (
+            self.bounds in ("items", "anytime") or self.assume_independent_items or self.icc_at_most is not None
+        )
         chosen = [
             name
             for name, given in (
-                (f"--bounds {self.bounds}", self.bounds in ("drives", "approximate")),
+                (f"--bounds {self.bounds}", self.bounds in ("drives", "approximate", "anytime")),
                 ("--icc-at-most", self.icc_at_most is not None),
                 ("--assume-independent-items", self.assume_independent_items),
             )

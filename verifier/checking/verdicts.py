@@ -90,12 +90,14 @@ class ChannelTest:
         label: the class that contradicts it most clearly; None where none does.
         p_value: of the test of that class.
         contexts: what the detector remembers; None for a memoryless one.
+        boxed: whether the numbers hold whatever the detector remembers, as long as its rates stay in a stated box.
     """
 
     test: Test
     label: str | None = None
     p_value: float | None = None
     contexts: str | None = None
+    boxed: bool = False
 
     @property
     def assumed(self) -> bool:
@@ -232,7 +234,7 @@ def _decision(
 ) -> Decision:
     if whatever in (Verdict.SATISFIED, Verdict.VIOLATED):
         return Decision(whatever, "any_dependence")
-    if channel.test == "contradicted" and not rule.assumes(channel):
+    if channel.test == "contradicted" and not rule.assumes(channel) and not channel.boxed:
         assert channel.label is not None
         assert channel.p_value is not None
         said = cast(ModelVerdict, model.value)
@@ -241,12 +243,12 @@ def _decision(
     if model is Verdict.INCONCLUSIVE:
         return Decision(model, reason=WithinBounds("bounds"))
     clauses = [] if assumption is None else [assumption]
-    clauses += _channel_clause(channel, rule, told=assumption == INDEPENDENT_ITEMS)
+    clauses += [] if channel.boxed else _channel_clause(channel, rule, told=assumption == INDEPENDENT_ITEMS)
     condition = f"if {' and '.join(clauses)}" if clauses else None
     if rule.strict and condition is not None:
         refused = Refused("untested", condition, "satisfied" if model is Verdict.SATISFIED else "violated")
         return Decision(Verdict.INCONCLUSIVE, reason=refused)
-    if channel.assumed or (rule.assumes(channel) and channel.test != "not_contradicted"):
+    if channel.assumed or channel.boxed or (rule.assumes(channel) and channel.test != "not_contradicted"):
         return Decision(model, "assumed", condition)
     return Decision(model, "memoryless" if channel.contexts is None else "contexts", condition)
 

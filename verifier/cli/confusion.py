@@ -6,32 +6,38 @@ import json
 from dataclasses import asdict
 from functools import partial
 
+from verifier.base.errors import UsageError
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import give
 from verifier.cli.terminal import Bars, progress_bar
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.record import check_record_target, write_record
-from verifier.perception.confusion.replay import replay_record
+from verifier.perception.confusion.replay import Replayed, replay_record
 from verifier.perception.confusion.request import check_data_named, counted, merged
 from verifier.perception.confusion.streaming import finish
 from verifier.perception.settings import CountSettings, MergeSettings, ReplaySettings
 from verifier.questions.audit import audited
+from verifier.questions.validation import validate_record
 from verifier.study.provenance import own_versions
-from verifier.telling.confusion import audit_table, counts_table, replay_table
+from verifier.telling.confusion import audit_table, counts_table, replay_table, validation_table
 from verifier.telling.figures.drawing import check_plot_target, figure_bytes
+from verifier.telling.figures.memory import run_length_figure
 from verifier.telling.figures.recall import figure_of_counts
 
 
 def count_command(arguments: CountSettings, command: Command) -> int:
     """Run `verify confusion` and give its exit code."""
     check_data_named(arguments)
-    if arguments.plot is not None:
-        check_plot_target(arguments.plot)
+    for path in (arguments.plot, arguments.plot_runs):
+        if path is not None:
+            check_plot_target(path)
     if arguments.record is not None:
         check_record_target(arguments.record)
     if arguments.matching_audit:
         return _audit(arguments)
+    if arguments.plot_runs is not None and not arguments.memory.startswith("run:"):
+        raise UsageError("--plot-runs needs counts by run: --memory run:L")
     with Bars() as bars:
         found = counted(arguments, bars("rows", unit="row", unit_scale=True))
     if found.record is not None and arguments.record is not None:
@@ -41,6 +47,7 @@ def count_command(arguments: CountSettings, command: Command) -> int:
         _document(found.counts, command),
         lambda: counts_table(found.counts),
         plot=lambda path: figure_bytes(figure_of_counts(found.counts), path),
+        plot_runs=lambda path: figure_bytes(run_length_figure(found.counts), path),
     )
     finish(found.files)
     return 0
@@ -55,8 +62,9 @@ def merge_command(arguments: MergeSettings, command: Command) -> int:
 
 def replay_command(arguments: ReplaySettings, command: Command) -> int:
     """Run `verify confusion replay` and give its exit code."""
-    found = replay_record(arguments)
-    print(json.dumps(asdict(found), indent=2) + "\n" if arguments.json else replay_table(found), end="")
+    found = replay_record(arguments) if arguments.splits is None else validate_record(arguments)
+    table = replay_table(found) if isinstance(found, Replayed) else validation_table(found)
+    print(json.dumps(asdict(found), indent=2) + "\n" if arguments.json else table, end="")
     return 0
 
 

@@ -46,6 +46,11 @@ Replay a tracker on the first window of successive frames of each real track, an
 each memory of the detector, along the same bins, with rates counted on the other drives.
 
   verify confusion replay RECORD.csv --true-class ped --range 10..20 --frames 30 --confirm 3/3
+  verify confusion replay RECORD.csv --true-class ped --range 10..20 --frames 30 --confirm 1/1,3/3 --splits 20
+
+With --splits each random half of the drives predicts the other half, for windows of 1 to N frames and for the whole
+passage through the range, with calibration p-values; also by the contexts that the half supports (auto), and bounds
+whatever the dependence (any).
 """
 COLLISION = """\
 Probability of a collision, given the distance that a detector reports and the speed: maps with intervals for one

@@ -164,6 +164,9 @@ class CountSettings:
     json: Annotated[bool, Option("print the document instead of tables", role="output")] = False
     record: Annotated[str | None, writes("write the outcome of each object (.csv, .parquet)")] = None
     plot: Annotated[str | None, writes("recall against distance (.png, .svg, .pdf)")] = None
+    plot_runs: Annotated[
+        str | None, writes("with --memory run:L: wrong reports by the length of the current run (.png, .svg, .pdf)")
+    ] = None
     matching_audit: Annotated[bool, Option("recount under every built-in matching policy")] = False
     spec: Annotated[
         str | None, reads("with the audit: effect on the verified probabilities (.ltl)", metavar="SPEC")
@@ -199,14 +202,27 @@ class ReplaySettings:
     record: Annotated[str, reads("outcome of each object, of verify confusion --record", positional=True)]
     true_class: Annotated[str, Option("class of the objects that are followed", metavar="CLASS")]
     range: Annotated[str, Option("windows lie in these metres throughout; its ends are edges", metavar="LOW..HIGH")]
-    frames: Annotated[int, Option("successive frames of a window", metavar="N")]
-    confirm: Annotated[str, Option("confirmed by M right reports among N", metavar="M/N")] = "1/1"
+    frames: Annotated[int, Option("successive frames of a window; with --splits, the most", metavar="N")]
+    confirm: Annotated[
+        str, Option("confirmed by M right reports among N; with --splits several, with commas", metavar="M/N,...")
+    ] = "1/1"
     bins: Annotated[str, Option("edges of the distance bins, metres", metavar="EDGES")] = "0..100:10,inf"
     memory: Annotated[
-        str, Option("contexts that predict, run:L or last:K or none, with commas", metavar="CONTEXTS,...")
-    ] = "none,run:1,run:5"
+        str | None,
+        Option(
+            "contexts that predict, run:L or last:K or none, with commas; with --splits also auto, and any (bounds "
+            "whatever the dependence; default: none,run:1,run:5, with --splits all of these)",
+            metavar="CONTEXTS,...",
+        ),
+    ] = None
     gaps: Annotated[
         Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
     ] = "break"
     confidence: Annotated[float, Option("level of the interval", metavar="C")] = 0.95
+    splits: Annotated[
+        int | None,
+        Option("fit on each half of the drives and predict the other, for so many random halvings", metavar="N"),
+    ] = None
+    draws: Annotated[int, Option("with --splits: draws of rates behind each predicted interval", metavar="N")] = 100
+    seed: Annotated[int, Option("with --splits: random seed", metavar="S")] = 0
     json: Annotated[bool, Option("print the numbers as JSON", role="output")] = False

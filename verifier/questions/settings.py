@@ -61,6 +61,17 @@ class RunSettings:
             "write the chain or decision process (.umb, .drn, .prism, .jani) of one planner and environment, no sweep"
         ),
     ] = None
+    certificates: Annotated[
+        str | None,
+        writes("with --dependence-free: write the proof of every bound (.zip), for verifier/analysis/flow_kernel.py"),
+    ] = None
+    check_certificates: Annotated[
+        str | None,
+        reads(
+            "with --dependence-free: decide these certificates (.zip) about spec, model and matrices, and stop; "
+            "nothing is solved"
+        ),
+    ] = None
     all_scenarios: Annotated[bool, Option("list every scenario, not only the worst", role="output")] = False
     parse: Annotated[
         bool,

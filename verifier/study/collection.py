@@ -113,13 +113,14 @@ class Judging:
         source: VerdictSource | None = "interval" if unbounded and self.settings.verdict_from == "bounds" else None
         known = Verdict.INCONCLUSIVE if whatever is None else verdict_of(whatever, whatever, *asked)
         free, condition = point.dependence_free, None
+        boxed = source is None and self.settings.tier == "rate_box"
         if free is not None and known is Verdict.INCONCLUSIVE:
             known = free.verdict(*asked)
             condition = self.settings.assumption("bounds") if free.rates == "confidence_region" else None
         return decide(
             model or verdict_of(*point.ends(self.settings.verdict_from), *asked),
             known,
-            channel_test(self.tests, point.draws),
+            replace(channel_test(self.tests, point.draws), boxed=boxed),
             self.settings.assumption(source),
             self.settings.rule,
             vacuous=bool(point.vacuity),

@@ -162,6 +162,14 @@ class RunOptions:
     assume_persistence: Annotated[
         bool, Option("accept --persist although the data show longer runs of errors, or cannot tell")
     ] = False
+    rate_box: Annotated[
+        str | None,
+        reads(
+            "bounds if no probability of a report, given all reports before, leaves a stated box: a TOML file with "
+            "source and [[rates]] of true, predicted, rate = [least, most], and distance_m or context"
+        ),
+    ] = None
+    assume_rate_box: Annotated[bool, Option("accept a --rate-box that the data contradict")] = False
     dependence_free: Annotated[
         bool,
         Option("also bounds that hold however reports depend on each other, by linear program (needs no memory)"),
@@ -194,6 +202,10 @@ class RunOptions:
             self._check_persistence()
         elif self.assume_persistence:
             raise UsageError("--assume-persistence belongs to --persist")
+        if self.rate_box is not None:
+            self._check_box()
+        elif self.assume_rate_box:
+            raise UsageError("--assume-rate-box belongs to --rate-box")
         if self.initial_context == "counted" and self.confidence is not None:
             raise UsageError(
                 "--initial-context counted: intervals and bounds are not known for a mean over contexts: add "
@@ -221,6 +233,22 @@ class RunOptions:
                 f"--persist bounds what errors may do in each state, which {option} is not about: leave out one"
             )
 
+    def _check_box(self) -> None:
+        """Refuse what a stated box of rates knows nothing of; UsageError."""
+        found = self.confidence
+        others = {
+            "--persist": self.persist is not None,
+            "--mix": self.mix is not None,
+            "--point-only": found is None,
+            "--round-transitions": self.decimals is not None,
+            f"--verdict-from {self.verdict_from}": self.verdict_from != "bounds",
+            "--semantics shared-matrix": found is not None and found.semantics != "per_state",
+            "options of bounds from data": found is not None
+            and any(getattr(found, name) != getattr(ConfidenceSettings(), name) for name in BOUNDS_ASSUME),
+        }
+        for option in [option for option, given in others.items() if given]:
+            raise UsageError(f"--rate-box states bounds in each state, which {option} is not about: leave out one")
+
     @property
     def remembers(self) -> bool:
         """Whether memory of the detector is asked for by name."""
@@ -234,6 +262,8 @@ class RunOptions:
         """Refuse memory and any dependence where there are answers for a memoryless detector only; UsageError."""
         if self.dependence_free:
             raise UsageError(f"--dependence-free belongs to verify run; {verb} knows no bounds of that kind")
+        if self.rate_box is not None:
+            raise UsageError(f"--rate-box belongs to verify run; {verb} knows no bounds of that kind")
         if self.remembers:
             raise UsageError(
                 f"--{'memory' if self.persist is None else 'persist'}: {verb} knows memoryless detectors only so "

@@ -94,8 +94,7 @@ def _persistent(
         )
     _refuse_what_stands_against(file, model, options, found)
     counts = persistent(found, longest)
-    places = file.matrices.labels.index(EMPTY)
-    seen, more = longest_run(found, [*_columns(file, model), places])
+    seen, more = longest_shown(file, model)
     told = f"the data show {counted(seen, 'wrong report')} in a row" + (" or more" if more else "")
     if (seen > longest or more) and not options.assume_persistence:
         hint = (
@@ -111,6 +110,17 @@ def _persistent(
     )
     file = replace(file, matrices=replace(file.matrices, metadata=metadata))
     return _with_remarks(file, [remark("memory", text)]), counts
+
+
+def longest_shown(file: ConfusionFile, model: SystemModel) -> tuple[int, bool]:
+    """The longest run of errors that counts by run show about what the model places; and whether it may be longer.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if file.by_context is None:
+        raise ValueError("the matrices are not counted by context")
+    return longest_run(file.by_context, [*_columns(file, model), file.matrices.labels.index(EMPTY)])
 
 
 def _columns(file: ConfusionFile, model: SystemModel) -> list[int]:

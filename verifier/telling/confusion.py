@@ -19,6 +19,7 @@ from verifier.perception.confusion.replay import Replayed
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
 from verifier.questions.audit import Audited
+from verifier.questions.validation import Validation
 from verifier.telling.blocks import Cell, Row, Table
 from verifier.telling.grounds import name_text
 from verifier.telling.terminal import aligned, block_lines
@@ -223,6 +224,50 @@ def replay_table(found: Replayed) -> str:
         "",
         *aligned(["memory", "windows expected", "p-value", ""], rows),
         "Each window is the first of its track; rates are counted on the other drives.",
+    ]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def validation_table(found: Validation) -> str:
+    """What each model predicts of the other half of the drives, beside what was seen there."""
+    lines = [
+        f"{found.true_class} in {found.range} m: each half of {found.drives} drives predicts the other, "
+        f"{found.splits} random halvings"
+    ]
+    for confirm in dict.fromkeys(each.confirm for each in found.looks):
+        needed, of = confirm.split("/")
+        told = [each for each in found.looks if each.confirm == confirm]
+        rows = [
+            [
+                "passage" if each.frames is None else str(each.frames),
+                each.model,
+                str(each.windows),
+                f"{each.not_confirmed / each.windows:.3f}",
+                "" if each.predicted is None else f"{each.predicted:.2g}",
+                *(
+                    text
+                    for own in (each.counted, each.resampled)
+                    for text in (
+                        f"[{own.low:.2f}, {own.high:.2f}]",
+                        f"{own.outside}/{found.splits}",
+                        f"{own.p_value:.2g}" + (" contradicted" if own.p_value < CONTRADICTED_BELOW else ""),
+                    )
+                ),
+            ]
+            for each in told
+            if each.frames is None or each.frames < 4 or each.frames % 5 == 0
+        ]
+        header = ["frames", "model", "tracks", "seen", "predicted", *(["interval", "outside", "p-value"] * 2)]
+        lines += ["", f"share of tracks without {needed} right reports among {of}", *aligned(header, rows)]
+    chosen = ", ".join(f"{name} in {count} halves" for name, count in sorted(found.chosen.items()))
+    lines += [
+        "",
+        *([f"auto chose {chosen}."] if chosen else []),
+        f"interval: {percent(found.level)} for the share of tracks, in the mean over halvings; first with "
+        f"the rates as counted, then with drives resampled ({found.draws} draws).",
+        "outside: halvings whose interval does not hold the share seen. p-value: twice their mean, at most 1.",
+        "Assumes: tracks are independent given the rates, and drives alike. any: bounds whatever the dependence.",
+        "passage: from a track's first frame in the range to the last that follows, for a planner that latches.",
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 

@@ -94,6 +94,8 @@ def bounds_told(bounds: BoundsBasis) -> str:
 
 def looks_text(bounds: BoundsBasis) -> str:
     """For which looks at growing data confidence bounds hold, to follow `they hold`."""
+    if bounds.tier in ("anytime", "rate_box"):
+        return "at every look"
     if bounds.every_look:
         return "at every look between drives that are added, if drives are identically distributed"
     return "for one look at the data" if bounds.looks == 1 else f"for {bounds.looks} looks at the data"

@@ -97,7 +97,8 @@ def _bounds_header(result: RunResult) -> list[str]:
     if found is None:
         return ["numerical error"]
     level = level_text(found.level)
-    return [f"{level} {found.interval} interval", f"{level} confidence bounds"]
+    bounds = "bounds of the rate box" if found.bounds.box is not None else f"{level} confidence bounds"
+    return [f"{level} {found.interval} interval", bounds]
 
 
 def _bounds(point: Point) -> list[str]:

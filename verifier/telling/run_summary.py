@@ -109,6 +109,8 @@ def _unplanned(settings: SettingsRecord, mixed: bool) -> str:
     """Why no amount of data is known."""
     if settings.tier == "approximate":
         return "bounds from resampled drives have no plan"
+    if settings.tier == "rate_box":
+        return "data do not move a stated box"
     if mixed:
         return "mixed matrices have no plan"
     return "P is too close to the target, or the chain is too large"
@@ -184,6 +186,11 @@ def _bounds_lines(confidence: ConfidenceRecord) -> Iterator[str]:
     bounds = confidence.bounds
     if bounds.tier == "approximate":
         how = "each on its own, from resampled drives"
+    elif bounds.tier == "rate_box":
+        how = (
+            "hold whatever the detector remembers, if no probability of a report, given all that was reported "
+            "before, leaves the box. It is stated, not shown by data; P and its interval are of the data"
+        )
     else:
         rates = counted(bounds.chances, "rate", "rates")
         how = f"all at once, from intervals of {rates}; {SEMANTICS[confidence.semantics]}"

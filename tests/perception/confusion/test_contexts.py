@@ -12,6 +12,7 @@ import pytest
 from counting_scenes import EDGES, LEFTOVER, PLAIN, rules, scenes
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from kitti_tracks import DETECTORS, seen_on_kitti, tracked_reports
 from plain_contexts import name_of, plain_contexts, twice_in_a_frame
 from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest
@@ -19,7 +20,6 @@ from scipy.stats import binomtest
 from verifier.base.errors import InputError, UsageError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.choices import matching_policy
 from verifier.perception.confusion.context_counts import Memory, _histories, with_contexts
 from verifier.perception.confusion.context_selection import held_out_loss, log10_e_value, selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, Contexts
@@ -28,11 +28,10 @@ from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.dependence import residual_test
 from verifier.perception.confusion.document import confusion_text, read_confusion, read_counts, write_confusion
 from verifier.perception.confusion.document_reader import DocumentReader
-from verifier.perception.confusion.job import default_policy
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.record import record_table, write_record
-from verifier.perception.confusion.replay import Tracked, Tracker, _confirmed, replay_record, replayed
-from verifier.perception.confusion.request import counted, prepared
+from verifier.perception.confusion.replay import Tracker, replay_record, replayed, unconfirmed
+from verifier.perception.confusion.request import counted
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.tally import summed
 from verifier.perception.matching import MatchingPolicy, match
@@ -300,25 +299,6 @@ def test_settings_that_do_not_go_together(change, message):
 
 # --- Real tracks, against counts made by independent code.
 
-DETECTORS = {"pointrcnn": ("det_pointrcnn", "centre_bev", 2.0, 2.0), "rrc": ("det_rrc2d", "iou_2d", 0.5, 0.8)}
-
-
-def seen_on_kitti(shared, tmp_path, detector):
-    """The data of all classes, the rule, and what was seen of each object; tests by permutation are left out."""
-    folder = shared / "data/kitti_tracking"
-    path, affinity, threshold, score = DETECTORS[detector]
-    classes = tmp_path / "map.txt"
-    classes.write_text("Pedestrian -> ped\nCar -> car\nCyclist -> cyc\n* -> ignore\n")
-    asked = CountSettings(
-        format="kitti_tracking", annotations=str(folder / "label_02"), detections=str(folder / path),
-        frames=str(folder / "sequences.csv"), class_map=str(classes), class_aware=True, affinity=affinity,
-        match_threshold=threshold, min_score=score, distance="ground_plane", bins="0,10,20,30,40,100", outside="drop",
-    )  # fmt: skip
-    data, rule = prepared(asked)
-    policy = matching_policy(asked, default_policy(data))
-    found, observed = count_and_observe(data, policy, rule)
-    return data, rule, observed, confusion_counts(found, rule, policy)
-
 
 def kitti(shared, tmp_path, detector, memory, gaps):
     data, rule, observed, counts = seen_on_kitti(shared, tmp_path, detector)
@@ -448,18 +428,6 @@ def test_the_e_value_of_a_true_model_is_rarely_large(seed):
 # --- Replay on real tracks.
 
 
-def tracked_reports(shared, tmp_path, detector, name):
-    """From the record that `verify confusion --record` would write."""
-    data, rule, observed, _ = seen_on_kitti(shared, tmp_path, detector)
-    table = record_table(data, rule, observed)
-    rows = np.flatnonzero((table["kind"] == "object") & (table["true"] == name))
-    sequences, sequence = np.unique(table["sequence"][rows].astype(str), return_inverse=True)
-    frame = np.array([int(text.rpartition("/")[2]) for text in table["frame"][rows]])
-    track = np.unique(np.char.add(np.char.add(sequences[sequence], "-"), table["track"][rows].astype(str)),
-                      return_inverse=True)[1]  # fmt: skip
-    return Tracked(sequence, track, frame, table["bin"][rows], (table["predicted"][rows] == name).astype(int))
-
-
 def test_replay_on_kitti(shared, tmp_path):
     reports = {detector: tracked_reports(shared, tmp_path, detector, "ped") for detector in DETECTORS}
     for row in json.loads((shared / "oracles/memory/replay.json").read_text())["rows"]:
@@ -492,8 +460,9 @@ def test_a_prediction_is_the_sum_over_all_reports(needed, more, contexts, begin)
         window = [0] * needed + [0] * more + list(reports)
         if any(sum(window[k - needed - more + 1 : k + 1]) >= needed for k in range(needed + more, len(window))):
             total += chance
-    found = _confirmed(rates, contexts, tracker, bins[None], np.array([start]))
-    assert found[0] == pytest.approx(total, abs=1e-12)
+    found = unconfirmed(rates[None], contexts, tracker, bins[None], np.array([start]))
+    assert found.shape == (1, 5, 1)
+    assert 1 - found[0, -1, 0] == pytest.approx(total, abs=1e-12)
 
 
 def replay_settings(path, **change):

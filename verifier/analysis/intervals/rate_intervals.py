@@ -14,6 +14,8 @@ numbers (Kish, Survey Sampling, 1965),
 
 the items of the event rounded down and those of its complement rounded up: wider, and decided in whole numbers.
 
+Of tier `anytime` it is the set of rates that no bet at odds of K0 / alpha has ruled out (`anytime`).
+
 A shift widens every interval at both ends. Ends are whole billionths, rounded outwards: short fractions that any
 checker can compute with.
 """
@@ -29,10 +31,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from verifier.analysis.intervals.anytime import anytime_ends
 from verifier.analysis.intervals.betting import UNIT, approximate_ends, lower_ends
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.measured import Measured
-from verifier.analysis.intervals.tiers import Tier
+from verifier.analysis.intervals.tiers import BY_ITEMS, Tier
 from verifier.base.arrays import Ints
 from verifier.base.statistics import binomial_lower_end
 
@@ -59,8 +62,8 @@ class RateIntervals:
         measured: the counts.
         events: all of the run.
         alpha: the chance that some interval misses its rate is at most this.
-        tier: "independent_drives", "icc_at_most" or "independent_items".
-        drives: what each drive holds; None only for the last of them.
+        tier: "independent_drives", "icc_at_most", "independent_items" or "anytime".
+        drives: what each drive holds; None only for the last two of them.
         largest: (bins, true) int64, B in units of `drives`; for betting.
         icc: for "icc_at_most".
         shift: billionths.
@@ -83,7 +86,7 @@ class RateIntervals:
         needs = {"independent_drives": self.largest is not None, "icc_at_most": self.icc is not None}
         if self.tier == "approximate" or not needs.get(self.tier, True):
             raise ValueError(f"no intervals of tier {self.tier} can be made")
-        if self.drives is None and self.tier != "independent_items":
+        if self.drives is None and self.tier not in BY_ITEMS:
             raise ValueError("the drives are not known")
 
     @property
@@ -105,6 +108,8 @@ class RateIntervals:
     def _lower_ends(self, order: Sequence[Event]) -> tuple[Ints, Ints]:
         """The lower ends of the events and of their complements."""
         hits, total = held_in_events(self.measured.counts[None] if self.drives is None else self.drives.table, order)
+        if self.tier == "anytime":
+            return anytime_ends(hits[0], total[0], 2 * float(self.tail), self.times or 1.0)
         if self.tier != "independent_drives":
             return _of_effective_items(hits, total, self.icc or Fraction(0), float(self.tail), self.times)
         at = tuple(np.array([(each.bin, each.true) for each in order]).T)

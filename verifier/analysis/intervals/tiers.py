@@ -6,6 +6,8 @@
 | `approximate`       | drives are independent; coverage shown by simulation, not proven (`phantom_draws`)   |
 | `icc_at_most`       | items of one drive are correlated with at most this intraclass correlation           |
 | `independent_items` | items are independent                                                                |
+| `anytime`           | one rate per bin, class and context, whatever was reported before (`anytime`)         |
+| `rate_box`          | no probability of a report leaves a stated box, whatever was reported before           |
 
 Condition and tier travel with every bound.
 """
@@ -16,10 +18,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
+from verifier.analysis.intervals.rate_box import BoxRecord
 from verifier.analysis.settings import Weights
 from verifier.base.documents import ALWAYS, Count, Derives, Level, Limits, Magnitude, Share, derived
 
-Tier: TypeAlias = Literal["independent_drives", "approximate", "icc_at_most", "independent_items"]
+Tier: TypeAlias = Literal[
+    "independent_drives", "approximate", "icc_at_most", "independent_items", "anytime", "rate_box"
+]
+BY_ITEMS: tuple[Tier, ...] = ("independent_items", "anytime")
+"""Tiers that need no drives."""
 
 FEW_DRIVES = 8
 """With fewer drives the bounds can hardly decide anything, and the result says how far they could reach."""
@@ -30,6 +37,8 @@ _NAMES: Mapping[str, str] = {
     "independent_drives": "independent drives",
     "approximate": "approximate: drives resampled",
     "independent_items": "if items are independent",
+    "anytime": "at every look, if each bin, class and context has one rate",
+    "rate_box": "of a stated rate box, not of data",
 }
 
 
@@ -77,6 +86,7 @@ class BoundsBasis(Derives):
         largest_drive: B of the betting bounds; None for the other tiers.
         ceiling: with fewer than `FEW_DRIVES` drives the greatest lower end that any outcome of them could give.
         icc_at_most: the intraclass correlation that is assumed to be the largest; None for the other tiers.
+        box: where the box of rates comes from; None for the other tiers.
     """
 
     tier: Tier
@@ -95,16 +105,21 @@ class BoundsBasis(Derives):
     largest_drive: LargestDrive | None = field(default=None, metadata=ALWAYS)
     ceiling: float | None = field(default=None, metadata=ALWAYS)
     icc_at_most: Share | None = field(default=None, metadata=ALWAYS)
+    box: BoxRecord | None = None
 
     def __post_init__(self) -> None:
         if (self.tier == "icc_at_most") != (self.icc_at_most is not None):
             raise ValueError("an ICC belongs to the tier that assumes it")
+        if (self.tier == "rate_box") != (self.box is not None):
+            raise ValueError("a box belongs to the tier that rests on it")
         if (self.tier == "independent_drives") != (self.largest_drive is not None):
             raise ValueError("a largest drive belongs to the tier that rests on it")
         super().__post_init__()
 
 
 def _name(basis: BoundsBasis) -> str:
+    if basis.box is not None:
+        return f"bounds ({_NAMES[basis.tier]})"
     told = f"if the ICC is at most {basis.icc_at_most:.10g}" if basis.icc_at_most is not None else _NAMES[basis.tier]
     return f"{basis.level * 100:.10g} % confidence bounds ({told})"
 
@@ -116,6 +131,10 @@ def _condition(basis: BoundsBasis) -> str:
         text = RESAMPLED
     elif basis.icc_at_most is not None:
         text = f"items are independent or correlated within a drive with ICC at most {basis.icc_at_most:.10g}"
+    elif basis.box is not None:
+        text = f"every report stays in the stated rate box of {basis.box.source}"
+    elif basis.tier == "anytime":
+        text = "each bin, class and context has one rate for all objects and drives, whatever was reported before"
     else:
         text = "items are independent"
     return (
@@ -124,12 +143,14 @@ def _condition(basis: BoundsBasis) -> str:
 
 
 def _every_look(basis: BoundsBasis) -> bool:
-    return basis.largest_drive is not None and holds_at_every_look(basis.largest_drive, basis.weights)
+    return holds_at_every_look(basis.tier, basis.largest_drive, basis.weights)
 
 
-def holds_at_every_look(largest_drive: LargestDrive, weights: Weights) -> bool:
-    """Whether betting bounds on drives hold at every look: their scale must not depend on the data."""
-    return largest_drive.declared or weights == "drive"
+def holds_at_every_look(tier: Tier, largest_drive: LargestDrive | None, weights: Weights) -> bool:
+    """Whether bounds hold at every look; the scale of betting bounds on drives must not depend on the data."""
+    return tier in ("anytime", "rate_box") or (
+        largest_drive is not None and (largest_drive.declared or weights == "drive")
+    )
 
 
 def _within(largest: LargestDrive, weights: Weights) -> str:

@@ -30,7 +30,7 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
-from verifier.analysis.intervals.tiers import Tier
+from verifier.analysis.intervals.tiers import BY_ITEMS, Tier
 from verifier.analysis.robust.told import told_of
 from verifier.base.arrays import Ints, Mask
 from verifier.perception.confusion.matrices import Label
@@ -70,10 +70,10 @@ class Evidence:
             raise ValueError("alpha lies strictly between 0 and 1, events, items and shift are counts")
         if self.fixed.shape != (len(self.items), self.items.shape[2]):
             raise ValueError("items and fixed columns must fit together")
-        if self.tier not in ("independent_drives", "icc_at_most", "independent_items"):
+        if self.tier not in ("independent_drives", "icc_at_most", *BY_ITEMS):
             raise ValueError(f"no region is made from evidence of tier {self.tier}")
         given = (self.drives is not None, self.largest is not None, self.icc is not None)
-        if given != (self.tier != "independent_items", self.tier == "independent_drives", self.tier == "icc_at_most"):
+        if given != (self.tier not in BY_ITEMS, self.tier == "independent_drives", self.tier == "icc_at_most"):
             raise ValueError("evidence has what its tier needs and nothing else")
         if self.drives is not None and (self.drives.ndim != 3 or self.drives.shape[2] != self.items.shape[1]):
             raise ValueError("what drives hold is said by report")
@@ -236,7 +236,7 @@ def _evidence(intervals: RateIntervals, items: Ints, free: Ints, group: Ints) ->
     """Of the (k, 2) columns that are needed and not fixed."""
     drives, largest = None, None
     at = (free[:, 0], free[:, 1])
-    if intervals.drives is not None and intervals.tier != "independent_items":
+    if intervals.drives is not None and intervals.tier not in BY_ITEMS:
         drives = np.moveaxis(by_group(intervals.drives.table, group)[:, at[0], :, at[1]], 0, 1)
     if intervals.largest is not None:
         largest = intervals.largest[at]

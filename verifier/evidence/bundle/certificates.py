@@ -125,6 +125,8 @@ def why_none(rebuilt: Study, objective: Objective) -> str | None:
         return "bounds from resampled drives are drawn, and not proven by a certificate"
     if isinstance(objective, StepCount):
         return "steps are counted: a certificate would hold a vector for each of them; a check computes bounds again"
+    if rebuilt.data is not None and rebuilt.data.basis.tier in ("anytime", "rate_box"):
+        return f"the kernel of certificates does not know bounds {rebuilt.data.basis.name}"
     if objective.state_count <= LARGEST_CERTIFIED:
         return None
     return (

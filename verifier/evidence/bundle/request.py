@@ -36,7 +36,7 @@ _SELECTION, _CONFIDENCE = (tuple(each.name for each in fields(kind)) for kind in
 _FRACTIONS = ("icc_at_most", "shift")
 _MEMORY = (
     "memory", "initial_context", "empty_contexts", "assume_contexts", "persist", "assume_persistence",
-    "dependence_free", "horizon", "max_lp",
+    "dependence_free", "horizon", "max_lp", "rate_box", "assume_rate_box",
 )  # fmt: skip
 _APART = ("selection", "where", "mix", *_MEMORY, "confidence", "engines", "limits", "point_weights")
 """Options that are recorded in ways of their own, or not at all."""

@@ -179,6 +179,8 @@ def _confidence_bounds(found: ConfidenceRecord | None) -> Iterator[Assumption]:
     )
     if bounds.tier == "approximate":
         how = f"then each covers with about {level_text(found.level)}, shown by simulation; none holds with others"
+    if bounds.tier == "rate_box":
+        how = "then they hold whatever the detector remembers; every state may have a matrix of its own"
     yield f"{bounds.name}: {bounds.condition}", "not tested", f"{how}; they hold {looks_text(bounds)}"
     if bounds.drives is not None and bounds.ceiling is not None:
         yield (

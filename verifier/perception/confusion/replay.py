@@ -35,6 +35,8 @@ LARGEST_WINDOW = 1000
 LARGEST_TRACKER = 12
 """Reports that a tracker looks at; its histories are kept one by one."""
 
+NO_RATE = "the drives that predict have no report in a bin of the range: name another --range, or wider --bins"
+
 
 @dataclass(frozen=True, eq=False)
 class Tracked:
@@ -62,11 +64,32 @@ class Tracker:
     needed: int
     window: int
 
+    @classmethod
+    def parsed(cls, text: str) -> Tracker:
+        """Read M/N; UsageError."""
+        found = re.fullmatch(r"(\d{1,2})/(\d{1,2})", text, re.ASCII)
+        if found is None or not 1 <= int(found[1]) <= int(found[2]) <= LARGEST_TRACKER:
+            raise UsageError(
+                f"--confirm: expected M/N with 1 <= M <= N <= {LARGEST_TRACKER}, such as 3/5, got {shown(text)}"
+            )
+        return cls(int(found[1]), int(found[2]))
+
+    def __str__(self) -> str:
+        return f"{self.needed}/{self.window}"
+
+    def after(self, history: int, right: int) -> int | None:
+        """The history (bits, newest last) after one more report; None where that confirms."""
+        if self.needed == self.window and not right:
+            return 0  # nothing before a wrong report matters
+        if history.bit_count() + right >= self.needed:
+            return None
+        return (history << 1 | right) & ((1 << (self.window - 1)) - 1)
+
     def confirmed(self, right: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """(w,) whether the tracker confirms somewhere in each row of (w, frames) reports."""
+        """(w, frames) whether the tracker has confirmed by each of (w, frames) reports."""
         total = np.cumsum(np.pad(right.astype(np.int64), ((0, 0), (self.window, 0))), axis=1)
         within: NDArray[np.bool_] = total[:, self.window :] - total[:, : -self.window] >= self.needed
-        return np.asarray(np.any(within, axis=1), dtype=bool)
+        return np.asarray(np.logical_or.accumulate(within, axis=1), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -116,20 +139,27 @@ def replay_record(settings: ReplaySettings) -> Replayed:
         UsageError: choices that cannot be read or do not go together, or no window of that length.
         InputError: the record cannot be read, has no tracks of the class, or two objects of a track in one frame.
     """
-    edges = parse_edges(settings.bins)
-    low, high = _range(settings.range, edges)
-    tracker = _tracker(settings.confirm)
-    contexts = [Contexts.parsed(text.strip()) for text in settings.memory.split(",")]
-    if settings.frames < 1 or settings.frames > LARGEST_WINDOW:
-        raise UsageError(f"--frames: expected a number from 1 to {LARGEST_WINDOW}, got {settings.frames}")
-    if not 0 < settings.confidence < 1:
-        raise UsageError(f"--confidence: expected a level between 0 and 1, got {settings.confidence:g}")
-    found = _tracked(read_record(settings.record, tracks=True), settings.true_class, Bins(edges))
-    inside = [at for at in range(len(edges) - 1) if low <= edges[at] and edges[at + 1] <= high]
+    tracker = Tracker.parsed(settings.confirm)
+    contexts = [Contexts.parsed(text.strip()) for text in (settings.memory or "none,run:1,run:5").split(",")]
+    found, inside, _ = tracked_of(settings)
     result = replayed(found, inside, settings.frames, tracker, contexts, settings.gaps, settings.confidence)
     if not result.windows:
         raise UsageError(f"no track of {settings.true_class} has {settings.frames} successive frames in that range")
     return result
+
+
+def tracked_of(settings: ReplaySettings) -> tuple[Tracked, list[int], tuple[str, ...]]:
+    """The reports along tracks, the bins of the range, and the names of the drives; raises as `replay_record`."""
+    edges = parse_edges(settings.bins)
+    low, high = _range(settings.range, edges)
+    if settings.frames < 1 or settings.frames > LARGEST_WINDOW:
+        raise UsageError(f"--frames: expected a number from 1 to {LARGEST_WINDOW}, got {settings.frames}")
+    if not 0 < settings.confidence < 1:
+        raise UsageError(f"--confidence: expected a level between 0 and 1, got {settings.confidence:g}")
+    record = read_record(settings.record, tracks=True)
+    found = _tracked(record, settings.true_class, Bins(edges))
+    inside = [at for at in range(len(edges) - 1) if low <= edges[at] and edges[at + 1] <= high]
+    return found, inside, tuple(np.unique(record["sequence"].astype(str)).tolist())
 
 
 def _range(text: str, edges: tuple[float, ...]) -> tuple[float, float]:
@@ -142,15 +172,6 @@ def _range(text: str, edges: tuple[float, ...]) -> tuple[float, float]:
         listed = ", ".join(f"{edge:g}" for edge in edges)
         raise UsageError(f"--range: expected LOW..HIGH with both at edges of bins ({listed}), got {shown(text)}")
     return found
-
-
-def _tracker(text: str) -> Tracker:
-    found = re.fullmatch(r"(\d{1,2})/(\d{1,2})", text, re.ASCII)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]) <= LARGEST_TRACKER:
-        raise UsageError(
-            f"--confirm: expected M/N with 1 <= M <= N <= {LARGEST_TRACKER}, such as 3/5, got {shown(text)}"
-        )
-    return Tracker(int(found[1]), int(found[2]))
 
 
 def _tracked(record: Record, name: str, bins: Bins) -> Tracked:
@@ -208,12 +229,11 @@ def replayed(
         gaps: what frames without an annotation do to contexts.
         level: of the interval.
     """
-    order = np.lexsort((found.frame, found.track))
-    rows = Tracked(*(getattr(found, name)[order] for name in Tracked.__dataclass_fields__))
-    first = _first_windows(rows, np.isin(rows.bin, list(bins)), frames)
+    rows = in_order(found)
+    begin, length = passages(rows, bins)
+    first = begin[first_passages(rows, begin, length, frames)]
     windows = first[:, None] + np.arange(frames)
-    confirmed = tracker.confirmed(rows.right[windows] > 0)
-    seen = int(np.count_nonzero(~confirmed))
+    seen = int(np.count_nonzero(~tracker.confirmed(rows.right[windows] > 0)[:, -1]))
     tail = (1 - level) / 2
     low, high = (float(end[0]) for end in clopper_pearson(np.array([seen]), np.array([len(first)]), tail))
     predictions = []
@@ -222,27 +242,46 @@ def replayed(
         chances = np.empty(len(first))
         for drive in np.unique(rows.sequence[first]):
             own = np.flatnonzero(rows.sequence[first] == drive)
-            rates = _rates(rows, context, each, rows.sequence != drive)
-            chances[own] = 1 - _confirmed(rates, each, tracker, rows.bin[windows[own]], context[first[own]])
-        predictions.append(Prediction(str(each), float(chances.sum()), _two_sided(chances, seen)))
+            rates = right_rates(rows, context, each, rows.sequence != drive)
+            at, begun = rows.bin[windows[own]], context[first[own]]
+            chances[own] = unconfirmed(rates[None], each, tracker, at, begun)[0, -1]
+        above, below = tails(count_law(chances[None]))
+        p_value = float(min(1.0, 2 * min(above[seen], below[seen])))
+        predictions.append(Prediction(str(each), float(chances.sum()), p_value))
     drives = len(np.unique(rows.sequence[first]))
     return Replayed(frames, tracker.needed, tracker.window, len(first), drives, seen, low, high, tuple(predictions))
 
 
-def _first_windows(rows: Tracked, inside: NDArray[np.bool_], frames: int) -> Ints:
-    """(w,) the row at which the first window of each track begins; the rows are in order of tracks and frames."""
+def in_order(found: Tracked) -> Tracked:
+    """The rows by track and frame."""
+    order = np.lexsort((found.frame, found.track))
+    return Tracked(*(getattr(found, name)[order] for name in Tracked.__dataclass_fields__))
+
+
+def passages(rows: Tracked, bins: Sequence[int]) -> tuple[Ints, Ints]:
+    """The row at which each passage through some bins begins, and its frames: as long as they follow each other.
+
+    Args:
+        rows: in order.
+        bins: see above.
+    """
+    inside = np.isin(rows.bin, list(bins))
     goes_on = np.zeros(len(rows.track), dtype=bool)
     goes_on[1:] = (rows.track[1:] == rows.track[:-1]) & (rows.frame[1:] == rows.frame[:-1] + 1)
     goes_on[1:] &= inside[:-1]
-    goes_on &= inside
-    begin = np.maximum.accumulate(np.where(goes_on, 0, np.arange(len(goes_on))))
-    long_enough = np.flatnonzero(inside & (np.arange(len(begin)) - begin + 1 == frames))
-    at = np.unique(rows.track[long_enough], return_index=True)[1]
-    found: Ints = begin[long_enough[at]]
-    return found
+    begin = np.flatnonzero(inside & ~goes_on)
+    number = np.cumsum(inside & ~goes_on)[inside] - 1
+    return begin, np.bincount(number, minlength=len(begin)).astype(np.int64)
 
 
-def _rates(rows: Tracked, context: Ints, contexts: Contexts, chosen: NDArray[np.bool_]) -> Floats:
+def first_passages(rows: Tracked, begin: Ints, length: Ints, frames: int) -> Ints:
+    """(w,) the number of the first passage of each track that has so many frames, in the order of tracks."""
+    found = np.flatnonzero(length >= frames)
+    result: Ints = found[np.unique(rows.track[begin[found]], return_index=True)[1]]
+    return result
+
+
+def right_rates(rows: Tracked, context: Ints, contexts: Contexts, chosen: NDArray[np.bool_]) -> Floats:
     """(bins, contexts) share of right reports; a context without reports has that of a shorter past, then the bin's.
 
     NaN where the bin has none at all.
@@ -260,32 +299,59 @@ def _rates(rows: Tracked, context: Ints, contexts: Contexts, chosen: NDArray[np.
     return found
 
 
-def _confirmed(rates: Floats, contexts: Contexts, tracker: Tracker, bins: Ints, start: Ints) -> Floats:
-    """(w,) the chance that the tracker confirms, along the bins (w, frames) and from the context of each window."""
-    histories = 1 << (tracker.window - 1)
-    ones = np.array([bits.bit_count() for bits in range(histories)])
-    state = np.zeros((len(bins), contexts.count, histories))
-    state[np.arange(len(bins)), start, 0] = 1
-    done = np.zeros(len(bins))
+def unconfirmed(rates: Floats, contexts: Contexts, tracker: Tracker, bins: Ints, start: Ints) -> Floats:
+    """(draws, frames, w) the chance that the tracker has not confirmed after each frame; NaN after a window's end.
+
+    Windows that were in the same bins, from the same context, are followed as one.
+
+    Args:
+        rates: (draws, bins, contexts) of right reports.
+        contexts: the model.
+        tracker: from when the window begins.
+        bins: (w, frames) of each window; -1 after its end.
+        start: (w,) its context at first.
+
+    Raises:
+        UsageError: a rate that matters is not known (NaN).
+    """
+    found = np.full((len(rates), bins.shape[1], len(bins)), np.nan)
+    unknown = np.asarray(np.isnan(rates).any(axis=0))
+    known = np.moveaxis(np.nan_to_num(rates), 2, 0)
+    begun, group = np.unique(start, return_inverse=True)
+    state = {(context, 0): np.tile(begun == context, (len(rates), 1)).astype(float) for context in begun.tolist()}
     for frame in range(bins.shape[1]):
-        right = rates[bins[:, frame]][:, :, None]
-        following = np.zeros_like(state)
-        # A context that no run has reached may have no rate.
-        for outcome, chance in ((0, 1 - right), (1, right)):
-            moved = np.where(state > 0, state * chance, 0.0)
-            reached = ones + outcome >= tracker.needed
-            done += moved[:, :, reached].sum(axis=(1, 2))
-            shifted = ((np.arange(histories) << 1) | outcome) & (histories - 1)
-            for history in np.flatnonzero(~reached):
-                for context, after in enumerate(contexts.update[:, outcome].tolist()):
-                    following[:, after, shifted[history]] += moved[:, context, history]
+        alive = np.flatnonzero(bins[:, frame] >= 0)
+        pairs, of = np.unique(np.column_stack([group[alive], bins[alive, frame]]), axis=0, return_inverse=True)
+        group = group.copy()
+        group[alive] = of.reshape(-1)
+        following: dict[tuple[int, int], Floats] = {}
+        for (context, history), mass in state.items():
+            here = mass[:, pairs[:, 0]]
+            if np.any(here[:, unknown[:, context][pairs[:, 1]]] > 0):
+                raise UsageError(NO_RATE)
+            right = here * known[context][:, pairs[:, 1]]
+            for outcome, moved in ((0, here - right), (1, right)):
+                after = tracker.after(history, outcome)
+                if after is not None:
+                    node = int(contexts.update[context, outcome]), after
+                    following[node] = following[node] + moved if node in following else moved
         state = following
-    return done
+        total = sum(state.values(), np.zeros((len(rates), len(pairs))))
+        found[:, frame, alive] = total[:, group[alive]]
+    return found
 
 
-def _two_sided(chances: Floats, seen: int) -> float:
-    """Twice the smaller tail of the number of independent events with these chances, at most 1."""
-    law = np.ones(1)
-    for chance in chances.tolist():
-        law = np.convolve(law, [1 - chance, chance])
-    return float(min(1.0, 2 * min(law[: seen + 1].sum(), law[seen:].sum())))
+def count_law(chances: Floats) -> Floats:
+    """(w + 1,) the law of the number of independent events with chances (draws, w), in the mean over the draws."""
+    law = np.zeros((len(chances), chances.shape[1] + 1))
+    law[:, 0] = 1
+    for number, chance in enumerate(chances.T, 1):
+        happens = law[:, :number] * chance[:, None]
+        law[:, :number] -= happens
+        law[:, 1 : number + 1] += happens
+    return np.asarray(law.mean(axis=0))
+
+
+def tails(law: Floats) -> tuple[Floats, Floats]:
+    """The chance of at least, and of at most, each number."""
+    return np.cumsum(law[::-1])[::-1], np.cumsum(law)

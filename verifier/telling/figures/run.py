@@ -6,14 +6,14 @@ maximal speed, the distance-free (canonical) matrix beside those by distance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import level_text
-from verifier.study.points import Point
+from verifier.study.points import FreeBounds, Point, PointBounds, PointInterval
 from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.figures.drawing import MOST_ROWS, shades, subplots
 
@@ -74,7 +74,8 @@ def run_figure(panels: Sequence[tuple[str, RunResult]], scale: str = "linear") -
 def _y_label(result: RunResult, each: RequirementResult) -> str:
     found = result.settings.confidence
     unit = f" in {each.unit}" if each.unit else ""
-    return f"{each.asked}{unit} (worst environment)" + (f", {level_text(found.level)} interval" if found else "")
+    what = "bands" if any(point.dependence_free for point in each.points) else "interval"
+    return f"{each.asked}{unit} (worst environment)" + (f", {level_text(found.level)} {what}" if found else "")
 
 
 def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
@@ -86,11 +87,11 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
         places = [place for place, _ in points]
         values = [point.probability for _, point in points]
         axis.plot(places, values, marker="o", markersize=4, linewidth=1.2, label=label, color=colour)
-        sure = [point.uncertainty.interval for _, point in points if point.uncertainty is not None]
-        if len(sure) == len(points):
-            ends = [each.lower for each in sure], [each.upper for each in sure]
-            axis.fill_between(places, *ends, color=colour, alpha=0.15, linewidth=0)
-            axis.vlines(places, *ends, color=colour, alpha=0.5, linewidth=1)
+        for (low, high), width in _bands([point for _, point in points]):
+            axis.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
+            axis.vlines(places, low, high, color=colour, alpha=0.5, linewidth=width)
+    if any(point.dependence_free for point in each.points):
+        title = f"{title}\nfrom wide to narrow: whatever the dependence, confidence bounds, interval"
     if each.threshold is not None:
         axis.axhline(float(each.threshold), color="0.4", linestyle="--", linewidth=0.9)
         axis.text(0.01, float(each.threshold), f" {each.target_text}", transform=axis.get_yaxis_transform(),
@@ -98,6 +99,24 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
     axis.set_title(title, fontsize="small")
     axis.grid(True, linewidth=0.3)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _bands(points: Sequence[Point]) -> Iterator[tuple[tuple[list[float], list[float]], float]]:
+    """Lower and upper ends along a line, and how wide each is drawn, outermost first, of what all points have.
+
+    The statistical interval; where bounds whatever the dependence were asked for, these and the confidence bounds,
+    too. They overlap, so that what all of them allow is darkest.
+    """
+    free = [point.dependence_free for point in points]
+    bounds = [None if each.uncertainty is None else each.uncertainty.confidence_bounds for each in points]
+    interval = [None if each.uncertainty is None else each.uncertainty.interval for each in points]
+    tiers: tuple[Sequence[FreeBounds | PointBounds | PointInterval | None], ...] = (interval,)
+    if any(free):
+        tiers = free, bounds, interval
+    for width, tier in zip((1.0, 2.5, 4.5), tiers, strict=False):
+        known = [each for each in tier if each is not None]
+        if len(known) == len(points):
+            yield ([each.lower for each in known], [each.upper for each in known]), width
 
 
 def _initial_value(name: str, point: Point) -> float:

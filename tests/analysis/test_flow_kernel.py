@@ -1,0 +1,210 @@
+"""Certificates of bounds whatever the dependence: what the kernel accepts, and that changed ones are refused."""
+
+import copy
+import json
+import random
+import subprocess
+import sys
+import zipfile
+from fractions import Fraction
+
+import pytest
+
+from verifier.analysis import flow_kernel
+from verifier.cli import main
+from verifier.evidence.bundle.archive import zip_bytes
+
+MODEL = """
+initial = "t = 0 & seen = 0"
+terminal = "t = 4"
+[variables]
+t = { range = [0, 4], next = "t + 1" }
+seen = { range = [0, 1], next = "max(seen, note)" }
+[inputs]
+note = { range = [0, 1] }
+[environments]
+ped = [{ class = "ped", distance_m = 5 }]
+[planners.latch]
+rules = [{ when = "sees(ped)", set = { note = 1 } }, { when = "true", set = { note = 0 } }]
+"""
+SPEC = 'model "m.toml"\nsome: P >= 0.75 [ F seen = 1 ]\nnever: P <= 0.9 [ F (t = 2 & seen = 1) ]\n'
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("flows")
+    (folder / "m.toml").write_text(MODEL)
+    (folder / "s.ltl").write_text(SPEC)
+    document = {
+        "schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"],
+        "labels": ["ped", "empty"], "bins": [{"distance_m": [0, 10], "counts": [[80, 0], [20, 0]]}],
+    }  # fmt: skip
+    (folder / "c.json").write_text(json.dumps(document))
+    asked = ["run", str(folder / "s.ltl"), "--cm", str(folder / "c.json"), "--dependence-free", "--point-only"]
+    assert main([*asked, "--certificates", str(folder / "p.zip"), "-o", str(folder / "r.json")]) in (0, 1, 3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def certificates(archive):
+    with zipfile.ZipFile(archive / "p.zip") as files:
+        return {name: json.loads(files.read(name)) for name in files.namelist()}
+
+
+def test_every_end_of_the_result_is_proven(archive, certificates):
+    requirements = json.loads((archive / "r.json").read_text())["requirements"]
+    assert len(certificates) == 4
+    for each in certificates.values():
+        (found,) = (one for one in requirements if one["name"] == each["about"]["requirement"])
+        end = found["points"][0]["dependence_free"][each["side"]]
+        assert flow_kernel.check(each) == Fraction(each["claimed"])
+        assert float(Fraction(each["claimed"])) == pytest.approx(end, abs=1e-15)
+    some = {each["side"]: Fraction(each["claimed"]) for each in certificates.values() if "some" in str(each["about"])}
+    # Of a latch the least is the rate of one look, as a miss may persist; the greatest 1.
+    assert some["lower"] <= Fraction(4, 5) <= some["lower"] + Fraction(1, 10**6)
+    assert some["upper"] == 1
+
+
+def test_the_kernel_needs_nothing_but_itself(archive):
+    found = subprocess.run(
+        [sys.executable, "-I", flow_kernel.__file__, str(archive / "p.zip")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "4 of 4 certificates proven" in found.stdout
+
+
+def rejected(certificate):
+    try:
+        flow_kernel.check(certificate)
+    except flow_kernel.Rejected:
+        return True
+    return False
+
+
+def test_more_than_is_proven_is_refused(certificates):
+    for each in certificates.values():
+        step = Fraction(1, 10**6) * (1 if each["side"] == "lower" else -1)
+        assert rejected({**each, "claimed": str(Fraction(each["claimed"]) + step)})
+
+
+CHANGES = [
+    ("no multipliers", lambda c: c.pop("multipliers")),
+    ("a multiplier less", lambda c: c["multipliers"]["nodes"].pop()),
+    ("a text", lambda c: c["multipliers"]["nodes"].__setitem__(0, "1")),
+    ("a truth value", lambda c: c["multipliers"]["nodes"].__setitem__(0, True)),
+    ("a limit that pays", lambda c: c["multipliers"]["limits"].__setitem__(0, 5)),
+    ("two first nodes", lambda c: c["program"]["step"].__setitem__(-1, 0)),
+    ("a step back", lambda c: c["program"]["after"][0].__setitem__(0, 0)),
+    ("a node that is not there", lambda c: c["program"]["after"][0].__setitem__(0, 10**6)),
+    ("more than comes", lambda c: c["program"]["often"][0].__setitem__(0, 2 * c["program"]["total"])),
+    ("less than nothing", lambda c: c["program"]["often"][0].__setitem__(0, -1)),
+    ("a cost above 1", lambda c: c["program"]["cost"].__setitem__(0, c["program"]["total"] + 1)),
+    ("ends out of order", lambda c: c["program"]["lower"].__setitem__(0, "2")),
+    ("no number", lambda c: c["program"]["lower"].__setitem__(0, "nan")),
+    ("an end less", lambda c: c["program"]["upper"].pop()),
+    ("a limit that is not there", lambda c: c["program"]["limits"][0].__setitem__(0, 10**6)),
+    ("another side", lambda c: c.update(side="both")),
+    ("a list", lambda c: c.update(program=[])),
+]
+
+
+@pytest.mark.parametrize(("what", "change"), CHANGES, ids=[what for what, _ in CHANGES])
+def test_changed_certificates_are_refused(what, change, certificates):
+    for each in certificates.values():
+        changed = copy.deepcopy(each)
+        change(changed)
+        assert rejected(changed), each["about"]
+
+
+def test_random_multipliers_never_prove_more(certificates):
+    """Whatever the multipliers, the bound is one: of 400 changes none proves more than the optimum, .8 and 1."""
+    rng = random.Random(3)
+    known = {
+        ("some", "lower"): Fraction(4, 5),
+        ("some", "upper"): 0,
+        ("never", "lower"): None,
+        ("never", "upper"): None,
+    }
+    for each in certificates.values():
+        best = known[each["about"]["requirement"], each["side"]]
+        for _ in range(100):
+            changed = copy.deepcopy(each["multipliers"])
+            for part in changed.values():
+                for at in range(len(part)):
+                    part[at] += rng.choice([0, 0, 1, -1, 10**6, -(10**8), rng.randint(-(10**10), 10**10)])
+            changed["limits"] = [min(number, 0) for number in changed["limits"]]
+            if best is not None:
+                assert flow_kernel.proven(each["program"], changed) <= best
+
+
+def test_certificates_belong_to_the_bounds_that_they_prove(archive, capsys):
+    asked = ["run", str(archive / "s.ltl"), "--cm", str(archive / "c.json"), "--certificates", str(archive / "q.zip")]
+    assert main(asked) == 2
+    assert "--certificates of verify run is about the bounds of --dependence-free" in capsys.readouterr().err
+
+
+# --- About the system: the programs are built again from spec, model and matrices.
+
+
+def decided(archive, files, capsys, **texts):
+    """Exit code and output of deciding some certificates; `texts` replace the file of that name."""
+    for name, text in texts.items():
+        (archive / name).write_text(text)
+    (archive / "q.zip").write_bytes(
+        zip_bytes({path: (json.dumps(each) + "\n").encode() for path, each in files.items()})
+    )
+    code = main(
+        ["run", str(archive / "s.ltl"), "--cm", str(archive / "c.json"), "--dependence-free", "--point-only",
+         "--check-certificates", str(archive / "q.zip")]
+    )  # fmt: skip
+    return code, capsys.readouterr().out
+
+
+def test_certificates_are_decided_about_the_inputs(archive, certificates, capsys):
+    code, told = decided(archive, certificates, capsys)
+    assert (code, told.split(" prove")[0]) == (0, "4 certificates")
+
+
+RELAXED = [
+    ("a limit that is left out", lambda c: c["program"]["limits"].__setitem__(0, [-1])),
+    ("a wider rate", lambda c: c["program"]["lower"].__setitem__(0, "0")),
+    (
+        "a cost that is not there",
+        lambda c: c["program"]["cost"].__setitem__(-1, c["program"]["total"] - c["program"]["cost"][-1]),
+    ),
+    (
+        "another requirement",
+        lambda c: c["about"].update(requirement="never" if "some" in str(c["about"]) else "some"),
+    ),
+    ("another claim", lambda c: c.update(claimed="1/3" if c["side"] == "upper" else "9999/10000")),
+]
+
+
+@pytest.mark.parametrize(("what", "change"), RELAXED, ids=[what for what, _ in RELAXED])
+def test_certificates_about_another_system_are_refused(what, change, archive, certificates, capsys):
+    """Programs that the kernel alone may accept: they are not those of spec, model and matrices."""
+    for path in certificates:
+        changed = copy.deepcopy(certificates)
+        change(changed[path])
+        code, told = decided(archive, changed, capsys)
+        assert (code, f"WRONG {path}: " in told, told.count("WRONG")) == (4, True, 1), (path, told)
+
+
+def test_every_bound_needs_its_certificate(archive, certificates, capsys):
+    path = sorted(certificates)[0]
+    code, told = decided(archive, {name: each for name, each in certificates.items() if name != path}, capsys)
+    assert (code, told) == (4, f"WRONG {path}: missing\n")
+    code, told = decided(archive, {**certificates, "certificates/more.json": {}}, capsys)
+    assert (code, told) == (4, "WRONG certificates/more.json: about nothing that is asked\n")
+
+
+def test_certificates_of_other_matrices_are_refused(archive, certificates, capsys):
+    document = json.loads((archive / "c.json").read_text())
+    kept = json.dumps(document)
+    document["bins"][0]["counts"] = [[81, 0], [19, 0]]
+    code, told = decided(archive, certificates, capsys, **{"c.json": json.dumps(document)})
+    (archive / "c.json").write_text(kept)
+    assert (code, told.count("about another system than spec, model and matrices give")) == (4, 4)

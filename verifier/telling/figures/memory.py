@@ -1,0 +1,137 @@
+"""Figures of detectors with memory: misses by what went before, and P by how long errors may persist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from verifier.base.errors import UsageError
+from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
+from verifier.perception.confusion.matrices import EMPTY, label_text
+from verifier.perception.confusion.recall import wilson
+from verifier.study.results import RunResult
+from verifier.telling.figures.drawing import MOST_ROWS, subplots
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MARKERS = "os^Dv<>p*hXd"
+"""Beside colours, so that lines are told apart without these."""
+FEWEST = 5
+"""Items of a context that is drawn: intervals of fewer cover the panel."""
+
+
+def run_length_figure(counts: ConfusionCounts) -> Figure:
+    """One panel per true label with tracks: the share of wrong reports by the length of the current run, per bin.
+
+    Args:
+        counts: with counts by run; of a family the lowest threshold is drawn.
+    """
+    found = counts.by_context
+    if found is None or found.contexts.kind != "run":
+        raise ValueError("the counts are not by run")
+    drawn = [
+        number
+        for number, label in enumerate(counts.labels)
+        if label != EMPTY and found.counts[0, :, :-1, :, number].any()
+    ]
+    figure, axes = subplots(len(drawn), 1, figsize=(7.6, 3.3 * len(drawn) + 0.3), squeeze=False, sharex=True)
+    for axis, number in zip(axes[:, 0], drawn, strict=True):
+        _run_lengths(axis, counts, found, number)
+    axes[-1][0].set_xlabel(f"right or wrong reports in a row just before (the last: {found.contexts.cap} or more)")
+    axes[0][0].legend(frameon=False, fontsize="x-small", title="bin", title_fontsize="x-small", ncols=2)
+    figure.suptitle(
+        f"Missed or misreported by what went before ({found.contexts}), 95 % intervals for independent items",
+        fontsize="small",
+    )
+    figure.tight_layout()
+    return figure
+
+
+def _run_lengths(axis: Axes, counts: ConfusionCounts, found: ContextCounts, number: int) -> None:
+    """One line per bin: wrong runs to the left, the longest first; no outcome in the middle; right runs."""
+    from matplotlib import colormaps
+
+    cap, own = found.contexts.cap, found.counts[0, :, :-1, :, number]
+    order = [*range(2 * cap, cap, -1), found.contexts.start, *range(1, cap + 1)]
+    items, right = own.sum(axis=2)[:, order], own[:, :, number][:, order]
+    shown = np.flatnonzero((items >= FEWEST).any(axis=1)).tolist()
+    for line, at in enumerate(shown):
+        known = items[at] >= FEWEST  # a line is broken where a context has fewer
+        share = np.where(known, 1 - right[at] / np.maximum(items[at], 1), np.nan)
+        wrong = (items - right)[at].tolist()
+        ends = np.array([wilson(*each) for each in zip(wrong, items[at].tolist(), strict=True)])
+        shift = (line - (len(shown) - 1) / 2) * 0.5 / max(len(shown), 1)
+        axis.errorbar(
+            np.arange(-cap, cap + 1) + shift, share, yerr=np.abs(ends.T - share), markersize=4, capsize=2,
+            linewidth=1, color=colormaps["viridis"](0.9 * line / max(len(shown) - 1, 1)), label=counts.bins.text(at),
+            marker=MARKERS[line % len(MARKERS)],
+        )  # fmt: skip
+    axis.axvspan(-0.5, 0.5, color="0.93", zorder=0)
+    ticks = list(range(-cap, cap + 1))
+    axis.set_xticks(ticks, [f"{-at} wrong" if at < 0 else f"{at} right" if at else "none" for at in ticks])
+    axis.tick_params(axis="x", labelrotation=60, labelsize="x-small")
+    axis.set_ylim(-0.02, 1.02)
+    axis.set_ylabel(f"wrong, of {label_text(counts.labels[number])}")
+    axis.grid(True, linewidth=0.3)
+
+
+def persistence_figure(results: Mapping[int, RunResult], seen: int, title: str) -> Figure:
+    """One panel per requirement and planner: confidence bounds of its worst scenario by how long errors may last.
+
+    Args:
+        results: of `--persist`, by the number of frames.
+        seen: the longest run of errors that the data show.
+        title: above all panels.
+
+    Raises:
+        UsageError: too many panels.
+    """
+    lengths = sorted(results)
+    rows = [(each.name, each.planner) for each in results[lengths[0]].requirements]
+    if len(rows) > MOST_ROWS:
+        raise UsageError(f"--plot: {len(rows)} panels; at most {MOST_ROWS} are drawn. Choose with --requirement")
+    figure, axes = subplots(len(rows), 1, figsize=(6.4, 2.7 * len(rows) + 0.6), squeeze=False, sharex=True)
+    for number, (axis, (name, planner)) in enumerate(zip(axes[:, 0], rows, strict=True)):
+        ends = [_worst_ends(results[length], number) for length in lengths]
+        low, high = (np.array([pair[k] for pair in ends]) for k in (0, 1))
+        axis.fill_between(lengths, low, high, step="mid", color="#0072b2", alpha=0.25, linewidth=0)
+        for values, marker, what in ((high, "v", "upper"), (low, "^", "lower")):
+            axis.plot(lengths, values, marker=marker, markersize=4, linewidth=1, drawstyle="steps-mid",
+                      color="#0072b2", label=f"{what} end")  # fmt: skip
+        if seen > lengths[0]:
+            axis.axvspan(lengths[0] - 0.5, min(seen, lengths[-1] + 1) - 0.5, facecolor="0.93", edgecolor="0.7",
+                         hatch="//", linewidth=0.5, zorder=0, label="the data show longer runs")  # fmt: skip
+        threshold = results[lengths[0]].requirements[number].threshold
+        if threshold is not None:
+            axis.axhline(float(threshold), color="0.3", linestyle="--", linewidth=0.9, label="target")
+        axis.set_ylim(-0.03, 1.03)
+        axis.set_xlim(lengths[0] - 0.5, lengths[-1] + 0.5)
+        axis.set_title(f"{name}, {planner}", fontsize="small")
+        axis.set_ylabel("P, confidence bounds", fontsize="small")
+        axis.grid(True, linewidth=0.3)
+    axes[0][0].legend(framealpha=0.9, fontsize="x-small", loc="best")
+    axes[-1][0].set_xlabel("frames that errors about an object may last")
+    figure.suptitle(title, fontsize="medium", parse_math=False)
+    figure.tight_layout()
+    return figure
+
+
+def _worst_ends(result: RunResult, number: int) -> tuple[float, float]:
+    """Confidence bounds of the scenario that is worst by the end that decides; [0, 1] where there are none."""
+    found = result.requirements[number]
+    bounds = [None if each.uncertainty is None else each.uncertainty.confidence_bounds for each in found.points]
+    ends = [(0.0, 1.0) if each is None else (each.lower, each.upper) for each in bounds]
+    return max(ends, key=lambda pair: pair[1]) if found.is_upper else min(ends, key=lambda pair: pair[0])
+
+
+def swept_lengths(longest: int, most: int = 20) -> Sequence[int]:
+    """The lengths up to the longest for which P is computed: all of them, or so many spread evenly.
+
+    >>> list(swept_lengths(4)), list(swept_lengths(50, 5))
+    ([1, 2, 3, 4], [1, 13, 26, 38, 50])
+    """
+    return [int(each) for each in np.unique(np.rint(np.linspace(1, longest, min(longest, most))))]
