@@ -5,7 +5,7 @@
 where D_min is the true and D^_min the reported distance of the nearest object of an image (Xu, Blanchet,
 Gerardo-Castro and Paudel, WSC 2021, eq. (1)). The estimator takes all pairs of all images, so it assumes that pairs
 are drawn independently of each other and of how many there are in an image. It is consistent as the number of pairs
-grows; how far it is off at a given number is what `subsampling`, `bootstrap` and `intervals` are for.
+grows; how far it is off at a given number is what `resampling` and `intervals` are for.
 
 Not to be confused with the chance that *the object reported at y* is nearer than S(v): another object of the image,
 reported further away, may be nearer in truth, and counts here.

@@ -37,7 +37,7 @@ def from_arrays(
     annotations. Other columns of the annotations are attributes. `sequences` names the sequence of each frame.
 
     Raises:
-        InputError: a column is missing or has the wrong shape, a name occurs twice; see also `reading.IGNORABLE`.
+        InputError: a column is missing or has the wrong shape, a name occurs twice; see also `sources.IGNORABLE`.
     """
     for what, names in (("frame", frames), ("class", classes)):
         if len(set(names)) != len(names):

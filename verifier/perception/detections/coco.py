@@ -37,7 +37,7 @@ def coco(
     of annotations: `id`, `area` where given.
 
     Raises:
-        InputError: a file cannot be read, with its JSON pointer; see also `reading.IGNORABLE`.
+        InputError: a file cannot be read, with its JSON pointer; see also `sources.IGNORABLE`.
     """
     document, raw = load_json(annotations)
     file = str(annotations)

@@ -60,7 +60,7 @@ def kitti_object(annotations: str | Path, detections: str | Path, reading: Readi
     of the form of Frustum PointNets, which lists only images with detections.
 
     Raises:
-        InputError: a file cannot be read, with file, line and column; see also `reading.IGNORABLE`.
+        InputError: a file cannot be read, with file, line and column; see also `sources.IGNORABLE`.
     """
     truth = read_source(annotations, "annotations")
     found = read_source(detections, "detections")
@@ -111,7 +111,7 @@ def kitti_tracking(
     objects are missed. Frames are named "SSSS/FFFFFF". A sequence needs at least one file of detections.
 
     Raises:
-        InputError: a file cannot be read, with file, line and column; see also `reading.IGNORABLE`.
+        InputError: a file cannot be read, with file, line and column; see also `sources.IGNORABLE`.
         UsageError: `reading.sequences` names one that is not there.
     """
     reading = reading or Reading()

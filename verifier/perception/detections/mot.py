@@ -61,7 +61,7 @@ def mot(
     (0 to 1).
 
     Raises:
-        InputError: a file cannot be read, with file, line and column; see also `reading.IGNORABLE`.
+        InputError: a file cannot be read, with file, line and column; see also `sources.IGNORABLE`.
     """
     truth = _select(read_source(annotations, "annotations"), "gt", reading)
     found = _select(read_source(detections, "detections"), "det", reading)

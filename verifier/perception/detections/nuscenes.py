@@ -74,7 +74,7 @@ def nuscenes(tables: str | Path, results: str | Path, reading: Reading | None = 
     over ground, from the annotations of the same object before and after, NaN if they are more than 1.5 s away).
 
     Raises:
-        InputError: a table or the results cannot be read, with the JSON pointer; see also `reading.IGNORABLE`.
+        InputError: a table or the results cannot be read, with the JSON pointer; see also `sources.IGNORABLE`.
     """
     reading = reading or Reading()
     if reading.class_map is None:

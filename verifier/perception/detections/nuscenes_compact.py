@@ -77,7 +77,7 @@ def nuscenes_compact(annotations: str | Path, detections: str | Path, reading: R
     annotations: `num_lidar_pts`, `num_radar_pts`, `num_points`, `speed` (m/s, NaN where unknown).
 
     Raises:
-        InputError: a file cannot be read, with its JSON pointer or line; see also `reading.IGNORABLE`.
+        InputError: a file cannot be read, with its JSON pointer or line; see also `sources.IGNORABLE`.
     """
     document, raw = load_json(annotations)
     file = str(annotations)

@@ -213,7 +213,7 @@ def tables(
     an unknown frame.
 
     Raises:
-        InputError: a file cannot be read, with file and line; see also `reading.IGNORABLE`.
+        InputError: a file cannot be read, with file and line; see also `sources.IGNORABLE`.
         UsageError: `columns` names something that does not exist.
     """
     columns = check_columns(columns or {})
