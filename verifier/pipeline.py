@@ -19,6 +19,8 @@ import numpy as np
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.confidence import Confidence, confidence
 from verifier.analysis.robust.any_dependence import any_dependence
+from verifier.analysis.robust.step_counting import refuse_uncountable
+from verifier.analysis.step_counts import StepCount
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import EngineError, LimitError, NoAnswerError, UsageError
 from verifier.chains import DecisionProcess, write_model
@@ -252,13 +254,7 @@ def _answered(
     """
     reasons: dict[int, LimitError] = {}
     for case in cases:
-        counted = [
-            number
-            for number, values in zip(case.answered, case.values, strict=True)
-            if values.counted and study.bounded
-        ]
-        for number, reason in [*case.refused.items(), *((k, _without_intervals(study, k)) for k in counted)]:
-            reasons.setdefault(number, reason)
+        reasons = {**(_uncounted(case) if study.bounded else {}), **case.refused, **reasons}
     if reasons and (not partial or len(reasons) == len(study.requirements)):
         raise next(iter(reasons.values()))
     unanswered = tuple(
@@ -269,12 +265,27 @@ def _answered(
     return kept, tuple(case.without(reasons) for case in cases), unanswered
 
 
-def _without_intervals(study: Study, number: int) -> NoAnswerError:
-    return NoAnswerError(
-        f"{study.requirements[number].name}: its steps are counted, for the measured matrix; intervals and bounds "
-        "over all matrices would need an obligation for each step left, more than the limits allow",
-        hint="--point-only gives the probability for the measured matrix alone; or shorten the window",
-    )
+def _uncounted(checked: CheckedCase) -> dict[int, LimitError]:
+    """Number of a requirement whose steps are counted for the measured matrix only -> why not for all."""
+    found: dict[int, LimitError] = {}
+    for place, (number, values) in enumerate(zip(checked.answered, checked.values, strict=True)):
+        if not values.counted:
+            continue
+        alone = checked.case.asking([place])
+        try:
+            if alone.window(0) is None:
+                raise NoAnswerError("more than the probability of one formula is asked, or the world decides")
+            region = None if alone.study.data is None else alone.study.data.region(alone.skeleton)
+            (objective,) = alone.objectives
+            if region is not None and isinstance(objective, StepCount):
+                refuse_uncountable(objective, region)
+        except NoAnswerError as error:
+            name, reason = alone.study.requirements[0].name, str(error).partition("\n")[0]
+            found[number] = NoAnswerError(
+                f"{name}: its steps are counted for the measured matrix, and cannot be for all: {reason}",
+                hint="--point-only gives the number for the measured matrix alone; or shorten the windows",
+            )
+    return found
 
 
 def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:

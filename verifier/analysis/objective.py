@@ -148,7 +148,8 @@ def product_of(
         raise NoAnswerError(
             f"the formula has about {window.obligations} obligations, one for each step left; the limit is "
             f"{MOST_OBLIGATIONS}",
-            hint="shorten the window of the bounded operator; `verify run --point-only` counts its steps instead",
+            hint="shorten the window of the bounded operator; `verify run` and `compare` count its steps instead, "
+            "on chains",
         )
     return build_product(indptr, skeleton.indices, labels, formula, skeleton.starts, max_states=max_states)
 

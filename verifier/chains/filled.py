@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -96,21 +96,32 @@ def markov_chain(
             raise UsageError(f"expected 1 to {LARGEST_DECIMALS} decimals to round to, got {decimals}")
         fractions = [round(each, decimals) for each in fractions]
         entries = np.array([float(each) for each in fractions])
-    kept = (entries > 0)[skeleton.entry]
-    sources = rows_of(skeleton.indptr)[kept]
-    counts_kept = np.bincount(sources, minlength=skeleton.state_count)
-    if counts_kept.min() == 0:
+    defect = 0.0 if decimals is None else skeleton.entry_observations.shape[1] * 0.5 * 10.0**-decimals
+    if np.any(np.maximum.reduceat(entries[skeleton.entry], skeleton.indptr[:-1]) == 0):
         raise UsageError(f"rounded to {decimals} decimals, every transition of some state is 0: keep more decimals")
+    return chain_of_entries(skeleton, entries, labels, fractions if exact else None, defect)
+
+
+def chain_of_entries(
+    skeleton: Skeleton,
+    entries: NDArray[np.float64],
+    labels: Mapping[str, NDArray[np.bool_]],
+    fractions: Sequence[Fraction] | None = None,
+    defect: float = 0.0,
+) -> MarkovChain:
+    """The chain with the probabilities of these (entries,) values, and with their fractions where there are some."""
+    kept = (entries > 0)[skeleton.entry]
+    lengths = np.bincount(rows_of(skeleton.indptr)[kept], minlength=skeleton.state_count)
     entry = skeleton.entry[kept]
     return MarkovChain(
-        indptr=np.concatenate([[0], np.cumsum(counts_kept)]).astype(np.int64),
+        indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         indices=skeleton.indices[kept],
         probabilities=entries[entry],
         labels=dict(labels),
         initial=skeleton.starts,
-        fractions=tuple(fractions[each] for each in entry) if exact and fractions is not None else None,
+        fractions=None if fractions is None else tuple(fractions[each] for each in entry),
         valuations=_valuations(skeleton),
-        rounding_defect=0.0 if decimals is None else skeleton.entry_observations.shape[1] * 0.5 * 10.0**-decimals,
+        rounding_defect=defect,
     )
 
 

@@ -25,6 +25,7 @@ from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.quantities import Conditional, Gained, Quantile
 from verifier.analysis.robust.optimal_gains import OptimalGain
 from verifier.analysis.robust.optimum import build_optimum
+from verifier.analysis.step_counts import build_step_count, counted_window
 from verifier.analysis.vacuity import Findings, find_vacuity
 from verifier.base.cache import Cache, array_bytes
 from verifier.base.errors import NoAnswerError, UsageError
@@ -32,6 +33,7 @@ from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.product import Product
 from verifier.checking.requirements import AbstractFormula, abstracted
+from verifier.checking.step_bounds import LongWindow
 from verifier.language.expressions.syntax import Node, children, names_in
 from verifier.language.specs import Requirement
 from verifier.perception.confusion import ConfusionMatrices
@@ -105,10 +107,8 @@ class Study:
 
     def with_counts(self, counts: NDArray[np.int64], *, exact: bool) -> Study:
         """The same structure with other counts; on chains with fractions where `exact`."""
-        engines = replace(self.options.engines, exact=exact)
-        return replace(
-            self, matrices=replace(self.matrices, counts=counts), options=replace(self.options, engines=engines)
-        )
+        engines, matrices = replace(self.options.engines, exact=exact), replace(self.matrices, counts=counts)
+        return replace(self, matrices=matrices, options=replace(self.options, engines=engines))
 
     @property
     def divided(self) -> ConfusionMatrices | None:
@@ -123,9 +123,8 @@ class Study:
     @cached_property
     def cases(self) -> tuple[Case, ...]:
         """One per block of the grid."""
-        return tuple(
-            Case(block.planner, block.swept, block.system, block.environment, self) for block in self.grid.blocks
-        )
+        blocks = self.grid.blocks
+        return tuple(Case(each.planner, each.swept, each.system, each.environment, self) for each in blocks)
 
     def place_of(self, planner: str, point: Numbers) -> tuple[Case, int]:
         """The case of a scenario, and the number of its initial state there."""
@@ -164,10 +163,9 @@ class Study:
     @cached_property
     def tests(self) -> tuple[ClassTest, ...]:
         """The test of the detector for each class that some chain draws."""
-        drawn = drawn_together(case.draws for case in self.cases)
-        by_distance = {name: {int(self.matrices.distance_bin(at)) for at in bins} for name, bins in drawn.items()}
-        drawn = {name: sorted(bins) for name, bins in by_distance.items()}
-        return class_tests(self.inputs.confusion.matrices.metadata, drawn)
+        drawn, bin_of = drawn_together(case.draws for case in self.cases), self.matrices.distance_bin
+        by_distance = {name: sorted({int(bin_of(at)) for at in bins}) for name, bins in drawn.items()}
+        return class_tests(self.inputs.confusion.matrices.metadata, by_distance)
 
     @property
     def skeleton_options(self) -> SkeletonOptions:
@@ -248,6 +246,13 @@ class Case(Block):
             lambda objective: array_bytes(objective, objective.product, objective.skeleton),
         )
 
+    def window(self, number: int) -> LongWindow | None:
+        """What a requirement asks, where its steps are counted for every matrix; else None."""
+        if self.decides or not self.study.requirements[number].is_plain:
+            return None
+        asked, memory = self.study.formulas[number], self.study.options.engines.memory_bytes
+        return counted_window(self.skeleton, asked.formula, asked.propositions, memory)
+
     @property
     def _key(self) -> tuple[object, ...]:
         """What the structure depends on. A skeleton keeps its system, so that no other one has its identity."""
@@ -264,6 +269,8 @@ class Case(Block):
         return tuple(map(self._asked, range(len(self.study.formulas))))
 
     def _asked(self, number: int) -> Objective:
+        if (window := self.window(number)) is not None:
+            return build_step_count(self.skeleton, window)
         requirement, plain, given = self.study.requirements[number], self.objective(number), self.study.given[number]
         parts, asked = {each.name: getattr(plain, each.name) for each in fields(plain)}, requirement.asked
         if self.decides and not asked.is_probability:

@@ -344,6 +344,8 @@ def _worst_question(
         return None
     case, initial = study.place_of(result.planner, worst)
     number = [requirement.name for requirement in study.requirements].index(result.name)
+    if case.window(number) is not None:  # asked many times, it would take too long
+        return None
     objective = case.objective(number)
     question = Question(initial, result.target.comparison, result.target.probability, settings.semantics)
     asked = objective.state_count <= LARGEST_PLANNED and not objective.is_undecided(study.measured.rates)

@@ -29,8 +29,10 @@ from verifier.analysis.robust.common_choices import common_choices
 from verifier.analysis.robust.inner_bounds import Attained, best_of, climbed, middle_of, rates_of
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.shared_matrix import covered
+from verifier.analysis.robust.step_counting import counted_side
 from verifier.analysis.robust.subject import Subject, subject_of
 from verifier.analysis.settings import Semantics
+from verifier.analysis.step_counts import StepCount
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import EngineError
 from verifier.checking.enclosure import AGREEMENT
@@ -120,6 +122,8 @@ def robust_bounds(
         LimitError: deciding the recurrent part needs too large a graph.
         ValueError: the region does not fit the objective.
     """
+    if isinstance(objective, StepCount):
+        return _counted_bounds(objective, region, semantics, effort)
     (lower, below), (upper, above) = _sides(objective, region, semantics, effort, ("lower", "upper"))
     certificates: tuple[Certificate, ...] = ()
     if effort.certificates:
@@ -142,9 +146,33 @@ def robust_bounds(
 
 def bound_of(objective: Objective, region: Region, semantics: Semantics, side: Side) -> Floats:
     """(m,) one side of the bounds, where the other does not matter; errors as `robust_bounds`."""
+    if isinstance(objective, StepCount):
+        return counted_side(objective, region, side, attained=False).bounds
     effort = Effort(attained=semantics == "shared_matrix", certificates=False)
     ((proven, _),) = _sides(objective, region, semantics, effort, (side,))
     return proven.bounds()
+
+
+def _counted_bounds(objective: StepCount, region: Region, semantics: Semantics, effort: Effort) -> RobustBounds:
+    """Of a formula whose steps are counted. They hold for rates that change with time, so for one matrix throughout;
+    without certificates."""
+    sides: tuple[Side, Side] = ("lower", "upper")
+    lower, upper = (counted_side(objective, region, side, attained=effort.attained) for side in sides)
+    for side, each in zip(sides, (lower, upper), strict=True):
+        _refuse_outside(side, each.bounds, each.attained)
+    apart = [np.any(np.abs(each.bounds - each.attained.value) > effort.gap) for each in (lower, upper)]
+    return RobustBounds(
+        lower.bounds,
+        upper.bounds,
+        lower.attained.value,
+        upper.attained.value,
+        rates_of(region, lower.attained.masses),
+        rates_of(region, upper.attained.masses),
+        semantics,
+        lower.conservative or upper.conservative or (semantics == "shared_matrix" and any(apart)),
+        lower.steps + upper.steps,
+        (),
+    )
 
 
 def _sides(
@@ -160,7 +188,7 @@ def _sides(
             known = _attained(objective, found)
             if semantics == "shared_matrix":
                 proven, known = _narrowed(objective, found, known, effort)
-            _refuse_outside(proven, known)
+            _refuse_outside(found.side, proven.bounds(), known)
         yield proven, known
 
 
@@ -259,15 +287,14 @@ def _narrowed(objective: Objective, found: SideBound, known: Attained, effort: E
     return _Proven(found, whole.states, tuple(covers), iterations), known
 
 
-def _refuse_outside(proven: _Proven, known: Attained) -> None:
+def _refuse_outside(side: Side, bounds: Floats, known: Attained) -> None:
     """What is attained must lie within the bounds."""
-    sign = _sign(proven.root.side)
-    bounds = proven.bounds()
+    sign = _sign(side)
     outside = sign * (bounds - known.value) > known.error + AGREEMENT
     if np.any(outside):
         at = int(np.argmax(outside))
         raise EngineError(
-            f"the robust {proven.root.side} bound at initial state {at} is {float(bounds[at])!r}, and a matrix "
+            f"the robust {side} bound at initial state {at} is {float(bounds[at])!r}, and a matrix "
             f"of the region has {float(known.value[at])!r} by the batch engine"
         )
 

@@ -23,6 +23,7 @@ from verifier.analysis.robust.point_certificate import point_certificates
 from verifier.analysis.robust.provable import LARGEST_CERTIFIED
 from verifier.analysis.robust.solutions import Effort
 from verifier.analysis.robust.subject import point_document, region_document, subject_document, subject_of
+from verifier.analysis.step_counts import StepCount
 from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError
 from verifier.base.files import json_of
@@ -58,13 +59,18 @@ class Certified(NamedTuple):
     objective: Objective
     counts: NDArray[np.int64]
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where its certificates lie; none where steps are counted, which the batch engine does again."""
+        return () if isinstance(self.objective, StepCount) else (self.path("lower"), self.path("upper"))
+
     def path(self, side: str) -> str:
         """Where the certificate of one side lies."""
         return certificate_file(self.block, self.requirement, f"point_{side}", 0, self.of)
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Path and text of each certificate that can be made."""
-        for side, content in point_certificates(self.objective, self.counts):
+        for side, content in point_certificates(self.objective, self.counts) if self.paths else ():
             yield self.path(side), json.dumps(content, allow_nan=False) + "\n"
 
 
@@ -110,6 +116,8 @@ def why_none(rebuilt: Study, objective: Objective) -> str | None:
     """Why no certificates are made of an objective; None where they are."""
     if rebuilt.data is not None and rebuilt.data.basis.tier == "approximate":
         return "bounds from resampled drives are drawn, and not proven by a certificate"
+    if isinstance(objective, StepCount):
+        return "steps are counted: a certificate would hold a vector for each of them; a check computes bounds again"
     if objective.state_count <= LARGEST_CERTIFIED:
         return None
     return (
@@ -161,8 +169,11 @@ def check_certificates(
 def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, list[Finding]]:
     """What certificates prove about the probabilities of a chain, and what is wrong; one that can be made must be
     there."""
-    objective, paths = source.objective, [source.path(side) for side in ("lower", "upper")]
-    there = [path for path in paths if path in files]
+    objective = source.objective
+    if not source.paths:
+        nothing: list[Fraction | None] = [None] * len(objective.product.start)
+        return Proven(nothing, nothing), []
+    there = [path for path in source.paths if path in files]
     missing = [] if len(there) == 2 else [path for path, _ in source.texts() if path not in files]
     about = {
         "subject": subject_document(subject_of(objective)),

@@ -123,7 +123,7 @@ def _proven_recalls(
     for source, point, pointer, initial in certified_recalls(parts.rebuilt, number, content):
         proven = points.get((source.block, source.requirement))
         if source.of or proven is None:
-            found.certificates |= {source.path(side) for side in ("lower", "upper")} & parts.files.keys()
+            found.certificates |= set(source.paths) & parts.files.keys()
             proven, wrong = check_point(parts.files, source)
             found.findings += wrong
         low, high = proven.lower[initial], proven.upper[initial]

@@ -15,8 +15,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from verifier.analysis.channel_test import Channel
+from verifier.analysis.confidence import bounds_of_chain
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import any_dependence
+from verifier.analysis.robust.solutions import Effort
+from verifier.analysis.step_counts import StepCount
 from verifier.base.documents import fraction_text, json_values
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
@@ -47,12 +50,14 @@ class Tally:
         points: probabilities.
         proven: those among them that certificates prove.
         bounds: confidence bounds that a certificate proves.
+        bounds_again: those that were computed again.
         findings: what is wrong.
     """
 
     points: int = 0
     proven: int = 0
     bounds: int = 0
+    bounds_again: int = 0
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -132,7 +137,9 @@ class Again:
 
     @cached_property
     def whatever(self) -> list[int | None]:
-        """The probability, 0 or 1, if every detector gives the same."""
+        """The probability, 0 or 1, if every detector gives the same; where steps are counted, nobody looks."""
+        if isinstance(self.objective, StepCount):
+            return [None] * len(self.objective.product.start)
         free = any_dependence(self.objective, self.rebuilt.measured).tolist()
         return [least if least == most else None for least, most in free]
 
@@ -147,6 +154,16 @@ class Again:
             ends = float(again.lower[0, k]) - slack, float(again.upper[0, k]) + slack
             found.append(Enclosure(value, *ends, self.whatever[k], "the batch engine encloses again"))
         return found
+
+    @cached_property
+    def bounds(self) -> Proven | None:
+        """Confidence bounds where steps are counted; None where certificates prove them, and where they are drawn."""
+        data, settings = self.rebuilt.data, self.rebuilt.options.confidence
+        if not isinstance(self.objective, StepCount) or data is None or settings is None or data.intervals is None:
+            return None
+        effort = Effort(attained=False, certificates=False)
+        (found,) = bounds_of_chain([self.objective], data, settings, effort)
+        return Proven([Fraction(each) for each in found.lower], [Fraction(each) for each in found.upper])
 
     def wrong(self, point: Point, k: int) -> list[tuple[str, str, str]]:
         """(pointer, found, expected) of the numbers of a point that proof and batch engine contradict.
@@ -222,8 +239,9 @@ def check_points(
         point, at = one.points[first + k], f"{pointer}/points/{first + k}"
         wrong = again.wrong(point, k)
         if point.uncertainty is not None:
-            wrong += _wrong_bounds(point.uncertainty, point.probability, k, proven, again.rebuilt)
+            wrong += _wrong_bounds(point.uncertainty, point.probability, k, proven, again)
             tally.bounds += 0 if proven is None else 2
+            tally.bounds_again += 0 if proven is not None or again.bounds is None else 2
         tally.points += 1
         tally.proven += is_proven(point, *ends)
         tally.findings += [
@@ -310,9 +328,9 @@ def _wrong_numbers(point: Point, again: Enclosure) -> Iterator[tuple[str, str, s
 
 
 def _wrong_bounds(
-    uncertainty: Uncertainty, probability: float, k: int, proven: Proven | None, rebuilt: Study
+    uncertainty: Uncertainty, probability: float, k: int, proven: Proven | None, again: Again
 ) -> Iterator[tuple[str, str, str]]:
-    settings = rebuilt.options.confidence
+    settings, known = again.rebuilt.options.confidence, again.bounds if proven is None else proven
     if settings is not None and uncertainty.level != settings.level:
         yield "/uncertainty/level", repr(uncertainty.level), repr(settings.level)
     stated = uncertainty.confidence_bounds
@@ -323,9 +341,13 @@ def _wrong_bounds(
         where = f"/uncertainty/confidence_bounds/{side}"
         if sign * (probability - number) < -AGREEMENT:
             yield where, repr(number), f"a bound of the probability {probability!r} beside it"
-        if proven is None:
+        if known is None:
             continue
-        bound = (proven.lower if side == "lower" else proven.upper)[k]
+        bound = (known.lower if side == "lower" else known.upper)[k]
+        if known is again.bounds and bound is not None:
+            if abs(bound - Fraction(number)) > Fraction(AGREEMENT):
+                yield where, repr(number), f"{float(bound)!r}, as it is computed again"
+            continue
         if bound is None:
             yield where, repr(number), "a certificate that proves it, and there is none"
         elif not 0 <= sign * (bound - Fraction(number)) <= _ROUNDING:

@@ -68,9 +68,11 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
             log.findings += check_same_points(path, parts.documents[path].result, parts.result)
     log.findings += tally.findings
     log.proven += tally.bounds + NUMBERS_OF_POINT * tally.proven
-    log.recomputed += NUMBERS_OF_POINT * (tally.points - tally.proven)
+    log.recomputed += tally.bounds_again + NUMBERS_OF_POINT * (tally.points - tally.proven)
     if rebuilt.bounded:
         log.checked.append((tally.bounds, "confidence bounds compared with what certificates prove"))
+        if tally.bounds_again:
+            log.checked.append((tally.bounds_again, "confidence bounds computed again, where steps are counted"))
         if others:
             log.until_recomputed.append(
                 f"confidence bounds and what rests on them in {len(others)} runs under other policies, such as "
@@ -122,7 +124,7 @@ def _check_alike(
             proven = None
             points[number, index], wrong = check_point(parts.files, source)
             log.findings += wrong
-            log.certificates |= {source.path(side) for side in ("lower", "upper")} & parts.files.keys()
+            log.certificates |= set(source.paths) & parts.files.keys()
             if bounded:
                 pair = certificates_of_pair(number, index)
                 proven = _proven(parts, rebuilt, objective, pair, certificates.get((number, index), ()), log)

@@ -1,0 +1,199 @@
+"""Counted steps over regions of matrices: the definition in fractions, closed forms, unrolled products, matrices."""
+
+import decimal
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from interval_models import Model, random_member, random_model
+from looping_systems import write_system
+from plain_windows import response_by_definition, rows_of_model, until_by_definition
+
+from verifier.analysis import step_counts
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.robust import step_counting
+from verifier.analysis.robust.inner_bounds import rates_of
+from verifier.analysis.robust.solutions import Effort, bound_of, robust_bounds
+from verifier.analysis.step_counts import StepCount, build_step_count
+from verifier.base.errors import NoAnswerError
+from verifier.checking import step_bounds
+from verifier.checking.step_bounds import long_window
+from verifier.language.ltl import parse_formula
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
+from verifier.study.options import RunOptions
+
+BOUNDS_ONLY = Effort(attained=False)
+TWO, THREE = ((), ("a",)), ((), ("a",), ("b",))
+NANO = Fraction(1, UNIT)
+WAYS = ((-1.0, 1000, 10**7), (step_bounds.MOST_APART, 1000, 10**7), (2.0, 1, 0), (-1.0, 2, 0))
+"""What windows may cost to be apart, steps before a stop, and the numbers that these may touch."""
+
+
+def counting(model, formula):
+    """The formula with its steps counted, and the region of the model."""
+    plain = model.objective("true U q" if "q" in model.true_in else "true U g")
+    labels = {name: np.isin(np.arange(model.size), list(states)) for name, states in model.true_in.items()}
+    window = long_window(parse_formula(formula), labels, plain.skeleton.indptr, plain.skeleton.indices)
+    return build_step_count(plain.skeleton, window), model.region(plain)
+
+
+@pytest.fixture
+def every_window_is_long(monkeypatch):
+    monkeypatch.setattr(step_bounds, "LONGEST_UNROLLED", -1)
+    monkeypatch.setattr(step_bounds, "on_cycle", lambda *graph: np.array([True]))
+
+
+def windows(rng, model):
+    """A random formula, and its least and greatest probability from every state by definition."""
+    low = rng.choice([0, 0, 1, 3])
+    high, wait, choices = low + rng.choice([1, 4, 9]), rng.choice([1, 2, 4]), rows_of_model(model)
+    p, q, everything = model.true_in["p"], model.true_in["q"], set(range(model.size))
+
+    def until(a, b):
+        return [until_by_definition(choices, a, b, low, high, best) for best in (min, max)]
+
+    def answered(a, b):
+        return [response_by_definition(choices, a, b, low, high, wait, best) for best in (min, max)]
+
+    def complement(ends):
+        return [[1 - x for x in end] for end in reversed(ends)]
+
+    return rng.choice(
+        [
+            (f"F[{low},{high}] q", until(everything, q)),
+            (f"p U[{low},{high}] q", until(p, q)),
+            (f"G[{low},{high}] p", complement(until(everything, everything - p))),
+            (f"p R[{low},{high}] q", complement(until(everything - p, everything - q))),
+            (f"G[{low},{high}] (p -> F[0,{wait}] q)", answered(p, q)),
+            (f"F[{low},{high}] (p & G[0,{wait}] !q)", complement(answered(p, q))),
+        ]
+    )
+
+
+@pytest.mark.every(2)
+@pytest.mark.parametrize("seed", range(24))
+def test_bounds_against_the_best_choices_in_every_step_in_fractions(every_window_is_long, monkeypatch, seed):
+    rng = random.Random(seed)
+    model = random_model(np.random.default_rng(seed))
+    formula, (least, greatest) = windows(rng, model)
+    objective, region = counting(model, formula)
+    exactly = [[each[start] for start in model.starts] for each in (least, greatest)]
+    for apart, fewest, work in WAYS:
+        monkeypatch.setattr(step_counts, "MOST_APART", apart)
+        monkeypatch.setattr(step_counting, "FEWEST_TAKEN", fewest)
+        monkeypatch.setattr(step_counting, "WORK", work)
+        found = robust_bounds(objective, region, effort=Effort() if fewest == 1000 else BOUNDS_ONLY)
+        for k, (low, high) in enumerate(zip(*exactly, strict=True)):
+            assert Fraction(float(found.lower[k])) <= low <= high <= Fraction(float(found.upper[k]))
+            if work:  # without a stop, bounds are those of the definition
+                assert low - Fraction(float(found.lower[k])) < 1e-12
+                assert Fraction(float(found.upper[k])) - high < 1e-12
+        attained = found.lower_attained - found.lower, found.upper - found.upper_attained
+        assert fewest < 1000 or min(each.min() for each in attained) > -1e-12
+
+
+@pytest.mark.every(2)
+@pytest.mark.parametrize("seed", range(16))
+def test_draws_against_unrolled_products(every_window_is_long, monkeypatch, seed):
+    numbers = np.random.default_rng(seed)
+    model = random_model(numbers)
+    formula, _ = windows(random.Random(seed), model)
+    objective, region = counting(model, formula)
+    unrolled = model.objective(formula)
+    rates = rates_of(region, np.array([random_member(numbers, region) * UNIT for _ in range(4)]))
+    expected = unrolled.probabilities(rates).probability
+    for squared, apart in ((2000, -1.0), (0, -1.0), (3, step_bounds.MOST_APART)):
+        monkeypatch.setattr(step_counts, "STEPS_BEFORE_SQUARING", squared)
+        monkeypatch.setattr(step_counts, "MOST_APART", apart)
+        np.testing.assert_allclose(objective.probabilities(rates, roughly=True).probability, expected, atol=1e-12)
+    found = objective.probabilities(rates)
+    assert np.all((found.lower - 1e-12 <= expected) & (expected <= found.upper + 1e-12))
+
+
+@pytest.mark.parametrize("steps", [10**5, 10**7, 10**9])
+def test_one_rate_over_very_many_steps(steps):
+    """A rate between 1 and 3 billionths: the probability is 1 - (1 - rate)^steps, and grows with the rate."""
+    model = Model(TWO, [[0, 1], [1, 1]], {"g": {1}}, {0: [(1 - 3 * NANO, 1 - NANO), (NANO, 3 * NANO)]})
+    objective, region = counting(model, f"F[0,{steps}] g")
+    found = robust_bounds(objective, region)
+    with decimal.localcontext() as context:
+        context.prec = 60
+        low, high = (1 - (1 - decimal.Decimal(rate) / UNIT) ** steps for rate in (1, 3))
+        assert decimal.Decimal(float(found.lower[0])) <= low
+        assert decimal.Decimal(float(found.upper[0])) >= high
+    width = 1e-12 + 4e-15 * steps  # rounding of each of the steps
+    assert found.lower[0] == pytest.approx(float(low), abs=width)
+    assert found.upper[0] == pytest.approx(float(high), abs=width)
+    assert found.lower_attained[0] == pytest.approx(float(low), abs=width)
+    assert found.upper_attained[0] == pytest.approx(float(high), abs=width)
+    assert np.array_equal(bound_of(objective, region, "per_state", "upper"), found.upper)
+    assert found.certificates == ()
+
+
+def slow_model(rng, slowest):
+    """Five states that are left seldom, at rates of down to 10^-slowest, among themselves and to an end."""
+    following = [[s, *rng.integers(0, 5, 2).tolist()] for s in range(4)] + [[4, 4, 4]]
+    bounds = {}
+    for state in range(4):
+        rates = [int(UNIT * 10.0 ** -rng.uniform(1, slowest)) for _ in range(2)]
+        ends = [(rate * NANO, (rate + int(rng.integers(0, rate + 1))) * NANO) for rate in rates]
+        bounds[state] = [(1 - sum(high for _, high in ends), 1 - sum(low for low, _ in ends)), *ends]
+    return Model(THREE, following, {"p": {0, 1}, "q": {4}}, bounds, (0, 1, 2, 3))
+
+
+@pytest.mark.every(2)
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("formula", "slowest"),
+    [
+        ("F[0,2000000] q", 6),
+        ("p U[0,300000] q", 6),
+        ("G[200000,500000] !q", 6),
+        ("G[0,1000000] (p -> F[0,5000] !p)", 2),
+    ],
+)
+def test_no_matrix_of_the_region_beats_the_bounds(monkeypatch, seed, formula, slowest):
+    """Bounds with stops after few steps and after many hold for fixed matrices."""
+    numbers = np.random.default_rng(seed)
+    model = slow_model(numbers, slowest)
+    objective, region = counting(model, formula)
+    rates = rates_of(region, np.array([random_member(numbers, region) * UNIT for _ in range(2)]))
+    found = objective.probabilities(rates)
+    for work in (10**4, 10**6):
+        monkeypatch.setattr(step_counting, "WORK", work)
+        bounds = robust_bounds(objective, region, effort=BOUNDS_ONLY)
+        assert np.all(bounds.lower <= found.upper + found.representation_bound)
+        assert np.all(bounds.upper >= found.lower - found.representation_bound)
+    rough = objective.probabilities(rates, roughly=True).probability
+    np.testing.assert_allclose(rough, found.probability, atol=1e-7)
+
+
+def test_a_response_that_can_be_counted_in_no_way_is_refused():
+    """State 0 answers at a rate of 10^-6 only: windows of 10^5 steps overlap, and have too many ages."""
+    rate = 1000 * NANO
+    model = Model(TWO, [[0, 1], [0, 0]], {"g": {1}}, {0: [(1 - 2 * rate, 1 - rate), (rate, 2 * rate)]})
+    objective, region = counting(model, "G[0,1000000] (!g -> F[0,1000000] g)")
+    with pytest.raises(NoAnswerError, match="windows of 1000000 steps overlap"):
+        robust_bounds(objective, region)
+    with pytest.raises(NoAnswerError, match="overlap"):
+        step_counting.refuse_uncountable(objective, region)
+
+
+@pytest.mark.parametrize(
+    ("formula", "obligations"),
+    [
+        ("F<=1000000000 hit", 10**9),
+        ("G[0,1000] (x < 14 -> F<=200 hit)", 200_000),
+        ("F<=9000 hit", None),
+        ("G F hit", None),
+        ("F<=1000000000 hit given F c = 1", None),
+    ],
+)
+def test_only_what_has_no_product_is_counted(tmp_path, formula, obligations):
+    spec, matrices = write_system(tmp_path, formula)
+    (case,) = Study.of(read_inputs(spec, matrices, RunOptions()), RunOptions()).cases
+    window = case.window(0)
+    assert (None if window is None else window.obligations) == obligations
+    assert obligations is None or isinstance(case.objectives[0], StepCount)
