@@ -274,17 +274,17 @@ def _uncounted(checked: CheckedCase) -> dict[int, LimitError]:
         alone = checked.case.asking([place])
         try:
             if alone.window(0) is None:
-                raise NoAnswerError(
-                    "its steps are counted, for the measured matrix; of what it asks beside the probability of one "
-                    "formula, intervals would need an obligation for each step left",
-                    hint="--point-only gives the number for the measured matrix alone; or shorten the window",
-                )
+                raise NoAnswerError("more than the probability of one formula is asked, or the world decides")
             region = None if alone.study.data is None else alone.study.data.region(alone.skeleton)
             (objective,) = alone.objectives
             if region is not None and isinstance(objective, StepCount):
                 refuse_uncountable(objective, region)
         except NoAnswerError as error:
-            found[number] = NoAnswerError(f"{alone.study.requirements[0].name}: {error}")
+            name, reason = alone.study.requirements[0].name, str(error).partition("\n")[0]
+            found[number] = NoAnswerError(
+                f"{name}: its steps are counted for the measured matrix, and cannot be for all: {reason}",
+                hint="--point-only gives the number for the measured matrix alone; or shorten the windows",
+            )
     return found
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from interval_models import Model, random_member, random_model
+from looping_systems import write_system
 from plain_windows import response_by_definition, rows_of_model, until_by_definition
 
 from verifier.analysis import step_counts
@@ -14,16 +15,19 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.robust import step_counting
 from verifier.analysis.robust.inner_bounds import rates_of
 from verifier.analysis.robust.solutions import Effort, bound_of, robust_bounds
-from verifier.analysis.step_counts import build_step_count, counted_window
+from verifier.analysis.step_counts import StepCount, build_step_count
 from verifier.base.errors import NoAnswerError
 from verifier.checking import step_bounds
 from verifier.checking.step_bounds import long_window
 from verifier.language.ltl import parse_formula
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
+from verifier.study.options import RunOptions
 
 BOUNDS_ONLY = Effort(attained=False)
 TWO, THREE = ((), ("a",)), ((), ("a",), ("b",))
 NANO = Fraction(1, UNIT)
-WAYS = ((-1.0, 1000, 10**8), (step_bounds.MOST_APART, 1000, 10**8), (2.0, 1, 0), (-1.0, 2, 0))
+WAYS = ((-1.0, 1000, 10**7), (step_bounds.MOST_APART, 1000, 10**7), (2.0, 1, 0), (-1.0, 2, 0))
 """What windows may cost to be apart, steps before a stop, and the numbers that these may touch."""
 
 
@@ -69,7 +73,7 @@ def windows(rng, model):
 
 
 @pytest.mark.every(2)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_bounds_against_the_best_choices_in_every_step_in_fractions(every_window_is_long, monkeypatch, seed):
     rng = random.Random(seed)
     model = random_model(np.random.default_rng(seed))
@@ -80,18 +84,18 @@ def test_bounds_against_the_best_choices_in_every_step_in_fractions(every_window
         monkeypatch.setattr(step_counts, "MOST_APART", apart)
         monkeypatch.setattr(step_counting, "FEWEST_TAKEN", fewest)
         monkeypatch.setattr(step_counting, "WORK", work)
-        found = robust_bounds(objective, region)
+        found = robust_bounds(objective, region, effort=Effort() if fewest == 1000 else BOUNDS_ONLY)
         for k, (low, high) in enumerate(zip(*exactly, strict=True)):
             assert Fraction(float(found.lower[k])) <= low <= high <= Fraction(float(found.upper[k]))
             if work:  # without a stop, bounds are those of the definition
                 assert low - Fraction(float(found.lower[k])) < 1e-12
                 assert Fraction(float(found.upper[k])) - high < 1e-12
         attained = found.lower_attained - found.lower, found.upper - found.upper_attained
-        assert min(each.min() for each in attained) > -1e-12
+        assert fewest < 1000 or min(each.min() for each in attained) > -1e-12
 
 
 @pytest.mark.every(2)
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(16))
 def test_draws_against_unrolled_products(every_window_is_long, monkeypatch, seed):
     numbers = np.random.default_rng(seed)
     model = random_model(numbers)
@@ -119,7 +123,7 @@ def test_one_rate_over_very_many_steps(steps):
         low, high = (1 - (1 - decimal.Decimal(rate) / UNIT) ** steps for rate in (1, 3))
         assert decimal.Decimal(float(found.lower[0])) <= low
         assert decimal.Decimal(float(found.upper[0])) >= high
-    width = 1e-9 if steps < 10**9 else 1e-5  # rounding of each of the steps
+    width = 1e-12 + 4e-15 * steps  # rounding of each of the steps
     assert found.lower[0] == pytest.approx(float(low), abs=width)
     assert found.upper[0] == pytest.approx(float(high), abs=width)
     assert found.lower_attained[0] == pytest.approx(float(low), abs=width)
@@ -128,37 +132,40 @@ def test_one_rate_over_very_many_steps(steps):
     assert found.certificates == ()
 
 
-def slow_model(rng):
-    """Five states that are left seldom, at rates that differ by powers of ten, among themselves and to an end."""
+def slow_model(rng, slowest):
+    """Five states that are left seldom, at rates of down to 10^-slowest, among themselves and to an end."""
     following = [[s, *rng.integers(0, 5, 2).tolist()] for s in range(4)] + [[4, 4, 4]]
     bounds = {}
     for state in range(4):
-        rates = [int(UNIT * 10.0 ** -rng.uniform(1, 6)) for _ in range(2)]
+        rates = [int(UNIT * 10.0 ** -rng.uniform(1, slowest)) for _ in range(2)]
         ends = [(rate * NANO, (rate + int(rng.integers(0, rate + 1))) * NANO) for rate in rates]
         bounds[state] = [(1 - sum(high for _, high in ends), 1 - sum(low for low, _ in ends)), *ends]
     return Model(THREE, following, {"p": {0, 1}, "q": {4}}, bounds, (0, 1, 2, 3))
 
 
 @pytest.mark.every(2)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
-    "formula", ["F[0,2000000] q", "p U[0,300000] q", "G[200000,500000] !q", "G[0,1000000] (p -> F[0,300000000] !p)"]
+    ("formula", "slowest"),
+    [
+        ("F[0,2000000] q", 6),
+        ("p U[0,300000] q", 6),
+        ("G[200000,500000] !q", 6),
+        ("G[0,1000000] (p -> F[0,5000] !p)", 2),
+    ],
 )
-def test_no_matrix_of_the_region_beats_the_bounds(monkeypatch, seed, formula):
-    """Bounds with stops after few steps and after many hold for fixed matrices; more steps do not widen them."""
+def test_no_matrix_of_the_region_beats_the_bounds(monkeypatch, seed, formula, slowest):
+    """Bounds with stops after few steps and after many hold for fixed matrices."""
     numbers = np.random.default_rng(seed)
-    model = slow_model(numbers)
+    model = slow_model(numbers, slowest)
     objective, region = counting(model, formula)
     rates = rates_of(region, np.array([random_member(numbers, region) * UNIT for _ in range(2)]))
     found = objective.probabilities(rates)
-    bounds = []
-    for work in (10**5, 10**6):
+    for work in (10**4, 10**6):
         monkeypatch.setattr(step_counting, "WORK", work)
-        bounds.append(robust_bounds(objective, region))
-        assert np.all(bounds[-1].lower <= found.upper + found.representation_bound)
-        assert np.all(bounds[-1].upper >= found.lower - found.representation_bound)
-        assert np.all(bounds[-1].lower <= bounds[-1].lower_attained + 1e-9)
-        assert np.all(bounds[-1].upper >= bounds[-1].upper_attained - 1e-9)
+        bounds = robust_bounds(objective, region, effort=BOUNDS_ONLY)
+        assert np.all(bounds.lower <= found.upper + found.representation_bound)
+        assert np.all(bounds.upper >= found.lower - found.representation_bound)
     rough = objective.probabilities(rates, roughly=True).probability
     np.testing.assert_allclose(rough, found.probability, atol=1e-7)
 
@@ -174,9 +181,19 @@ def test_a_response_that_can_be_counted_in_no_way_is_refused():
         step_counting.refuse_uncountable(objective, region)
 
 
-def test_only_what_has_no_product_is_counted():
-    model = Model(TWO, [[0, 1], [0, 0]], {"g": {1}}, {0: [(0, 1)] * 2, 1: [(0, 1)] * 2})
-    skeleton = model.objective("F g").skeleton
-    skeleton_of = {"g": parse_formula("true")}
-    assert counted_window(skeleton, parse_formula("G F true"), {}, 2**34) is None
-    assert counted_window(skeleton, parse_formula("F[0,50] true"), skeleton_of, 2**34) is None
+@pytest.mark.parametrize(
+    ("formula", "obligations"),
+    [
+        ("F<=1000000000 hit", 10**9),
+        ("G[0,1000] (x < 14 -> F<=200 hit)", 200_000),
+        ("F<=9000 hit", None),
+        ("G F hit", None),
+        ("F<=1000000000 hit given F c = 1", None),
+    ],
+)
+def test_only_what_has_no_product_is_counted(tmp_path, formula, obligations):
+    spec, matrices = write_system(tmp_path, formula)
+    (case,) = Study.of(read_inputs(spec, matrices, RunOptions()), RunOptions()).cases
+    window = case.window(0)
+    assert (None if window is None else window.obligations) == obligations
+    assert obligations is None or isinstance(case.objectives[0], StepCount)

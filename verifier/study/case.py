@@ -108,10 +108,8 @@ class Study:
 
     def with_counts(self, counts: NDArray[np.int64], *, exact: bool) -> Study:
         """The same structure with other counts; on chains with fractions where `exact`."""
-        engines = replace(self.options.engines, exact=exact)
-        return replace(
-            self, matrices=replace(self.matrices, counts=counts), options=replace(self.options, engines=engines)
-        )
+        engines, matrices = replace(self.options.engines, exact=exact), replace(self.matrices, counts=counts)
+        return replace(self, matrices=matrices, options=replace(self.options, engines=engines))
 
     @property
     def divided(self) -> ConfusionMatrices | None:
@@ -126,9 +124,8 @@ class Study:
     @cached_property
     def cases(self) -> tuple[Case, ...]:
         """One per block of the grid."""
-        return tuple(
-            Case(block.planner, block.swept, block.system, block.environment, self) for block in self.grid.blocks
-        )
+        blocks = self.grid.blocks
+        return tuple(Case(each.planner, each.swept, each.system, each.environment, self) for each in blocks)
 
     def place_of(self, planner: str, point: Numbers) -> tuple[Case, int]:
         """The case of a scenario, and the number of its initial state there."""
@@ -170,10 +167,9 @@ class Study:
     @cached_property
     def tests(self) -> tuple[ClassTest, ...]:
         """The test of the detector for each class that some chain draws."""
-        drawn = drawn_together(case.draws for case in self.cases)
-        by_distance = {name: {int(self.matrices.distance_bin(at)) for at in bins} for name, bins in drawn.items()}
-        drawn = {name: sorted(bins) for name, bins in by_distance.items()}
-        return class_tests(self.inputs.confusion.matrices.metadata, drawn)
+        drawn, bin_of = drawn_together(case.draws for case in self.cases), self.matrices.distance_bin
+        by_distance = {name: sorted({int(bin_of(at)) for at in bins}) for name, bins in drawn.items()}
+        return class_tests(self.inputs.confusion.matrices.metadata, by_distance)
 
     @property
     def skeleton_options(self) -> SkeletonOptions:
@@ -255,11 +251,11 @@ class Case(Block):
         )
 
     def window(self, number: int) -> LongWindow | None:
-        """What a requirement asks, where its steps are counted for every matrix; None where it has a product, or none
-        is needed."""
-        study, plain = self.study, self.study.requirements[number].is_plain and not self.decides
-        asked, memory = study.formulas[number], study.options.engines.memory_bytes
-        return counted_window(self.skeleton, asked.formula, asked.propositions, memory) if plain else None
+        """What a requirement asks, where its steps are counted for every matrix; else None."""
+        if self.decides or not self.study.requirements[number].is_plain:
+            return None
+        asked, memory = self.study.formulas[number], self.study.options.engines.memory_bytes
+        return counted_window(self.skeleton, asked.formula, asked.propositions, memory)
 
     @property
     def _key(self) -> tuple[object, ...]:
@@ -277,8 +273,7 @@ class Case(Block):
         return tuple(map(self._asked, range(len(self.study.formulas))))
 
     def _asked(self, number: int) -> Objective:
-        window = self.window(number)
-        if window is not None:
+        if (window := self.window(number)) is not None:
             return build_step_count(self.skeleton, window)
         requirement, plain, given = self.study.requirements[number], self.objective(number), self.study.given[number]
         parts, asked = {each.name: getattr(plain, each.name) for each in fields(plain)}, requirement.asked

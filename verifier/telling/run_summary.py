@@ -113,7 +113,7 @@ def _unplanned(settings: SettingsRecord, mixed: bool) -> str:
         return "data do not move a stated box"
     if mixed:
         return "mixed matrices have no plan"
-    return "P is too close to the target, or the chain is too large"
+    return "P is too close to the target, steps are counted, or the chain is too large"
 
 
 def tipping_lines(result: RunResult) -> list[str]:

@@ -35,7 +35,7 @@ from scipy.sparse import csr_array
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.bound import Side, bound_sides
 from verifier.analysis.robust.certificate import claimed_bound
-from verifier.analysis.robust.inner_bounds import Attained, best_of, middle_of, per_column
+from verifier.analysis.robust.inner_bounds import Attained, best_of, middle_of, per_column, rates_of
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solve import LARGE_LOSS
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, uncertain_step
@@ -43,18 +43,19 @@ from verifier.analysis.step_counts import StepCount
 from verifier.base.arrays import ROUNDOFF, Floats, Mask
 from verifier.language.ltl.progression import ACCEPT, REJECT
 
-MOST_TAKEN, FEWEST_TAKEN = 200_000, 1_000
+MOST_TAKEN, FEWEST_TAKEN = 50_000, 1_000
 """Steps that are taken before a stop other than at a limit is looked for, and how many even in large products."""
-WORK = 10**8
+WORK = 2 * 10**7
 """Numbers, one for each state and observation, that so many steps may touch."""
-SPAN, JUMP = 1 / 16, 1 / 4
+SPAN, JUMP = 1 / 32, 1 / 2
 """Share of these steps from which a stop is proven; it spans so many times the steps before it."""
-_LARGEST_BLOCK, _NUMBERS_AT_ONCE = 64, 2**20
+_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150
 _DRIFT = 2.0**-43
 """Relative, in one step, from which on other rates are looked for."""
 _CLOSE, _STILL, _NOISE = 2.0**-40, 1e-10, 2.0**-46
 _MOST_LIFTED = 1e-6
 _FIRST_LOOK = 64
+_MOST_FAVOURED = 32
 _NOTHING = 2.0**-200
 """A probability that nobody asks to be known to be smaller."""
 _MOST_ROUNDS = 1000
@@ -97,8 +98,27 @@ def counted_side(objective: StepCount, region: Region, side: Side, *, attained: 
     nothing = np.full(len(bounds), np.nan)
     known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))
     if attained:
-        known = best_of(objective, region, None, walk.choices(), 1.0 if side == "lower" else -1.0)
+        sign = 1.0 if side == "lower" else -1.0
+        tried = np.array([*walk.choices(), _each_for_itself(objective, region, sign)])
+        known = best_of(objective, region, None, tried, sign)
     return CountedSide(bounds, known, walk.lost > LARGE_LOSS, walk.taken)
+
+
+def _each_for_itself(objective: StepCount, region: Region, sign: float) -> Floats:
+    """(bins, groups, true) masses where each column favours the report that is best if it favours one alone."""
+    middle, groups = middle_of(region), region.group_count
+    columns = np.argwhere(region.needed & (region.lower < region.upper).any(axis=1))[:_MOST_FAVOURED]
+    favoured = np.repeat(middle[None], len(columns) * groups, axis=0).reshape(len(columns), groups, *middle.shape)
+    for number, (index, true) in enumerate(columns.tolist()):
+        ends = (np.repeat(each[None, index, :, true], groups, axis=0) for each in (region.lower, region.upper))
+        favoured[number, :, index, :, true] = greatest_masses(np.eye(groups), *ends)
+    if len(columns):
+        rates = rates_of(region, favoured.reshape(-1, *middle.shape))
+        worth = objective.probabilities(rates, roughly=True).probability.mean(axis=1).reshape(len(columns), groups)
+        for number, (index, true) in enumerate(columns.tolist()):
+            best = int(np.argmin(sign * worth[number]))
+            middle[index, :, true] = favoured[number, best, index, :, true]
+    return middle
 
 
 @dataclass(eq=False)
@@ -310,13 +330,7 @@ class _Steps:
             self._size = 2
             return self.greatest(worth), 1
         _, masses = self.step.greatest(worth[following])
-        rows = np.repeat(np.arange(count), following.shape[1])
-        weights = self.step.weights(masses).ravel()
-        mean = csr_array((weights, (rows, following.ravel())), shape=(count, count))
-        walked = np.empty((size + 1, count))
-        walked[0] = worth
-        for k in range(size):
-            walked[k + 1] = self.fixed(mean @ walked[k])
+        walked = self._walked(worth, self.step.weights(masses), size)
         behind = walked[:-1][:, following].reshape(size * count, -1)
         top = self.fixed(self.step.upper_bound(behind, np.tile(np.arange(count), size)).reshape(size, count).copy())
         growth = _quotient(top, walked[1:]).max(axis=1)
@@ -327,3 +341,31 @@ class _Steps:
         if taken == 0:
             return top[0], 1
         return self.fixed(walked[taken] * (math.prod(growth[:taken].tolist()) * _WIDER)), taken
+
+    def _walked(self, worth: Floats, weights: Floats, steps: int) -> Floats:
+        """(steps + 1, p) worths, step by step, with given probabilities of what follows."""
+        count, width = self.step.following.shape
+        weights = weights.copy()
+        stays = np.zeros(count, dtype=bool) if self._cut is None else self._cut.copy()
+        stays[[REJECT, ACCEPT]] = True
+        weights[stays] = 0.0
+        rows, diagonal = np.repeat(np.arange(count), width), np.flatnonzero(stays)
+        mean = csr_array(
+            (
+                np.concatenate([weights.ravel(), np.ones(len(diagonal))]),
+                (np.concatenate([rows, diagonal]), np.concatenate([self.step.following.ravel(), diagonal])),
+            ),
+            shape=(count, count),
+        )
+        walked = np.empty((steps + 1, count))
+        walked[0] = worth
+        if count > _LARGEST_DENSE:
+            for k in range(steps):
+                walked[k + 1] = mean @ walked[k]
+            return walked
+        power, known = mean.toarray().T, 1
+        while known <= steps:
+            more = min(known, steps + 1 - known)
+            walked[known : known + more] = walked[:more] @ power
+            power, known = power @ power, known + more
+        return walked

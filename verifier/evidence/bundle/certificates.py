@@ -179,7 +179,8 @@ def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, 
     there."""
     objective = source.objective
     if not source.paths:
-        return Proven([None] * len(objective.product.start), [None] * len(objective.product.start)), []
+        nothing: list[Fraction | None] = [None] * len(objective.product.start)
+        return Proven(nothing, nothing), []
     there = [path for path in source.paths if path in files]
     missing = [] if len(there) == 2 else [path for path, _ in source.texts() if path not in files]
     proven, findings = _checked(files, there, objective, point_document(objective.skeleton, source.counts))

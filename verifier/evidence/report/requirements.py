@@ -144,8 +144,8 @@ def deciding_sentences(subject: Subject) -> Iterator[str]:
     if needed is None:
         if subject.settings.verdict_from == "bounds":
             yield (
-                "No amount of further data is known to decide it: P is too close to the target, or the chain is too "
-                "large to plan for."
+                "No amount of further data is known to decide it: P is too close to the target, steps are counted, "
+                "or the chain is too large to plan for."
             )
         return
     would = f"About {needed_text(needed)} would decide it, if the rates stay what they are"
