@@ -9,13 +9,16 @@ are written down here once more.
 import contextlib
 import io
 import json
+import math
 import random
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 import report_documents
 from document_edits import edited, pattern, summed
+from PIL import Image
 
 from verifier.base import checksums
 from verifier.base.errors import ExitCode, InputError
@@ -33,39 +36,99 @@ DECLARED = (
     "labels", "bins", "channel", "detector", "detectors",
 )  # fmt: skip
 """Keys below which a document says what was given, of which it holds nothing to compare with."""
-POINTS = (
-    r"/requirements/\*/points/\*", r"/explanations/\*/point", r"/answers/\*/(measured|at_value|perfect)",
-    r"/specs/\*/requirements/\*/entries/\*/points/\*",
-)  # fmt: skip
 SLACK = 1e-9
-RULED = re.compile(
-    rf"({'|'.join(POINTS)})/(lower|upper|probability|second_engine|uncertainty.*)|/requirements/\*/points/\*"
-)
-"""Numbers that may move within what `fits` says."""
+POINT = {
+    "lower|upper": "bounds that hold are wider than they need be, or narrower: only solving again tells how far",
+    "second_engine": "within the bound on the difference, which stands for points that are not listed, too",
+    "uncertainty/interval/(lower|upper|(lower|upper)_range/.*)": "drawn: in order, and shares by `fits`",
+    "uncertainty/confidence_bounds/(lower|upper|attained_(lower|upper))": "of data that are not in the document",
+}
+"""Parts of points -> why an edit there contradicts nothing, within what `fits` says."""
 GIVEN = ("curves", "by_class")
 """Documents that people write too: they have no checksums."""
+TARGET = "given: verdicts, and values that meet it, are judged by it again"
+REQUIREMENT = {
+    "/requirements/*": "which requirements were asked about is said nowhere else",
+    "/requirements/*/target.*": TARGET,
+    **{f"/requirements/*/points/*/({part})": why for part, why in POINT.items()},
+}
+ENGINES = {"/engines/largest_difference": "a bound on points that are not all listed, of at most 1"}
+MATRICES = "of matrices, which are not in the document; what is told twice is the same"
+SOLVED = "of chains, which are not in the document; what is told twice is the same, and sums are"
+EXPLAINED = {
+    "": "which requirements were asked about is said nowhere else",
+    "/target.*": TARGET,
+    "/asks_about.*": "classes of which no listed run has a report",
+    "/violation/error": "how far solving may be off, which nothing else tells; all sums keep to it",
+    "/violation/detection_errors/*": "a kind of which no cause, pattern or correction speaks",
+    "/violation/detection_errors/*/(bin|true|reported|rate|items|in_record|frames.*)": MATRICES,
+    "/violation/(detection_errors|corrections|causes)/*/corrected": SOLVED,
+    "/violation/causes/*/others": "said only where there are kinds that are not told apart",
+    "/violation/corrections(/*.*)?": "sets of growing size and gain; fewer of them say less",
+    "/violation/patterns/*/(steps.*|probability|share|complete)": SOLVED,
+    "/violation/(complete|ranked)": "that there may be other patterns says less than that there are none",
+    "/violation/patterns/*/members/*": "runs of a pattern that may have others",
+    "/violation/patterns/*/members/*/(replayed|counted_steps|irrevocable_after)": "what is not certain yet may be",
+    "/violation/patterns/*/members/*/steps/*": "a step more or less that changes no probability",
+    "/violation/patterns/*/members/*/steps/*/(there|after).*": "of the model, which is not in the document",
+    "/violation/patterns/*/members/*/steps/*/(reported.*|matters|probability|chance)": SOLVED,
+    "/perfect_perception": SOLVED,
+    "/(fixes|moves)/*": "a table of at most so many rows",
+    "/fixes/*/(rate|probability)": SOLVED,
+    "/moves/*/(rate_from|rate_to)": MATRICES,
+    "/label_more/*/(bin|items|p_range|p_range_of)": MATRICES,
+    "/posterior_deviation": "within what the slopes allow; the posterior is not in the document",
+    "/gradient/*(/slopes/*)?": SOLVED,
+    "/jumps.*": "cells of which no listed move or fix speaks",
+    "/map/(values|probability)/.*": SOLVED,
+    **{f"/point/({part})": why for part, why in POINT.items()},
+}
+COMPARED = {
+    "": "which requirements were asked about is said nowhere else",
+    "/target.*": TARGET,
+    "/entries/*/points/*": "configurations may differ in their scenarios",
+    "/entries/*/interval(/(lower|upper))?": "drawn, and in order",
+    "/entries/*/(worst|best)|/better/*/*": "drawn; chances add up, and verdicts and order of the worst are kept",
+    **{f"/entries/*/points/*/({part})": why for part, why in POINT.items()},
+}
 FREE = {
-    "run": r"/requirements/\*|/requirements/\*/target.*",
-    "sweep": r"/requirements/\*|/requirements/\*/target.*",
-    "explain": r"/explanations.*|/engines.*",
-    "require": r"/answers/\*(/(constants|gaps|curve|others|draws).*|/cells/\*(/bin|/label|/measured.*)?)?"
-    r"|/answers/\*/floor/(checked|rest|semantics|proven|floors/\*)"
-    r"|/answers/\*/(measured|at_value|perfect)/(exact|basis|draws.*)|/requirement.*|/engines.*",
-    "compare": r"/specs.*|/engines.*|/gate.*",
+    "run": REQUIREMENT,
+    "sweep": REQUIREMENT,
+    "explain": {
+        **ENGINES,
+        "/explain/(full_paths|patterns|members|rows|level|prior)": "asked for: no list is longer than it says",
+        **{f"/explanations/*{part}": why for part, why in EXPLAINED.items()},
+    },
+    "require": {
+        **ENGINES,
+        "/requirement/(comparison|probability)": TARGET,
+        "/answers/*/(gaps|curve).*": "what was tried: in order, and on the side of the target that the value says",
+        "/answers/*/others.*": "columns that were not in question are said nowhere else",
+        "/answers/*/cells/*/measured": MATRICES,
+        "/answers/*/floor/(checked|proven|floors/*)": "proven: within the target, the required and what was tried",
+        **{f"/answers/*/(measured|at_value|perfect)/({part})": why for part, why in POINT.items()},
+    },
+    "compare": {f"/specs/*/requirements/*{part}": why for part, why in COMPARED.items()},
+    "mutate": {
+        "/images/*/(size/*|sha256|outputs/*/sha256)": "of files that are not in the document",
+        "/images/*/failures/*/message|/notes.*": "a free text",
+    },
+}
+"""What each kind tells without telling anything that it follows from -> why an edit there contradicts nothing."""
+LEFT = {
     "collision": r"/codes/(reason|trust|area)/.*"
     r"|/policies/\*/detectors/\*/(intervals/\*.*|trust.*|images_near.*|pairs|images|.*_m)",
     "robroc": r"/metrics/\*/curves/\*",
     "curves": r"/curves.*",
     "rate": r"/requirement|/event|/condition|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds(/\*)?"
     r"|/terms/\*/(worst_scenario|scenarios|exposure/source)|/acceptance/source|/demonstration/encounters",
-    "mutate": r"/mutations.*|/counts/unreadable",
     "assess": r"/systems/\*/((source|targets/\*)/performance|targets/\*/distances).*"
     r"|/systems/\*/(citation|viewpoint|perspectives|circumstances|rules|sweeps|plan).*",
     "by_class": r"/(distance|source|notes|matching|false_positives).*",
 }
-"""What each kind tells without telling anything that it follows from: of a list what is left out, of two that nothing
-tells apart which is which, texts that are said of something, and numbers that were drawn or are within rules that are
-written down here once more. A rate's encounters are whole, and follow up to one from numbers that are rounded."""
+"""The same of the other kinds: of a list what is left out, of two that nothing tells apart which is which, texts that
+are said of something, and numbers that were drawn or are within rules that are written down here once more. A rate's
+encounters are whole, and follow up to one from numbers that are rounded."""
 RUN_KINDS = ("run", "sweep")
 
 
@@ -207,9 +270,10 @@ def told(path):
 def free(kind, way):
     """Whether an edit that is accepted and seen is one of something declared, or of a number within its rules."""
     where = pattern(way)
-    if any(key in DECLARED for key in way) or re.fullmatch(FREE[kind], where):
-        return True
-    return RULED.fullmatch(where) is not None
+    allowed = (each.replace("/*", r"/\*") for each in FREE.get(kind, ()))
+    return any(key in DECLARED for key in way) or bool(
+        any(re.fullmatch(each, where) for each in allowed) or re.fullmatch(LEFT.get(kind, "-"), where)
+    )
 
 
 FEWER = {"run": 10, "sweep": 10, "explain": 12, "collision": 6}
@@ -391,8 +455,115 @@ def test_chances_of_a_comparison_add_up(change, place, tmp_path):
     assert refusal(content, tmp_path)[0] == f"/specs/0/requirements/0{place}"
 
 
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda content: content["specs"].append(content["specs"][0]), "/specs"),
+        (lambda content: content["specs"][0]["drawn"].reverse(), "/specs/0/drawn"),
+        (lambda content: content["specs"][0]["drawn"].pop(), "/specs/0/requirements/0/entries/1/detector"),
+        (lambda content: content["specs"][0]["drawn"][1].update(reason="a feeling"), "/specs/0/drawn/1/reason"),
+        (lambda content: content["specs"][0]["drawn"][1].update(kind="bootstrap"), "/specs/0/drawn/1/kind"),
+        (lambda content: content["specs"][0]["drawn"][0]["channel"]["classes"].append(
+            content["specs"][0]["drawn"][0]["channel"]["classes"][0]), "/specs/0/drawn/0/channel/classes"),
+        (lambda content: content["specs"][0]["requirements"].append(content["specs"][0]["requirements"][0]),
+         "/specs/0/requirements/4"),
+        (lambda content: content["settings"]["specs"]["car_pedestrian.ltl"]["one"]["planners"].update(
+            other={"kind": "runs", "pick": "lsb_first"}), "/specs/0/configurations"),
+        (lambda content: content["specs"][0]["requirements"][0]["entries"][0]["points"].append(
+            content["specs"][0]["requirements"][0]["entries"][0]["points"][0]),
+         "/specs/0/requirements/0/entries/0/points/1"),
+        (lambda content: content.update(level=0.5), "/level"),
+        (lambda content: content.update(draws=7), "/draws"),
+    ],
+)  # fmt: skip
+def test_a_comparison_is_of_what_its_settings_say(change, place, tmp_path):
+    content = read("compare")
+    change(content)
+    assert refusal(content, tmp_path)[0] == place
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda content: content["counts"].update(unreadable=1), "/counts/unreadable"),
+        (lambda content: content["mutations"][0].update(text="gaussian_blur:sigma_px=3"), "/mutations/0/folder"),
+        (lambda content: content["mutations"][0].update(text="smear"), "/mutations/0/text"),
+        (lambda content: content["mutations"][0]["mutation"]["parameters"].update(sigma_px=1.0),
+         "/mutations/0/mutation/parameters/sigma_px"),
+        (lambda content: content["mutations"].append(content["mutations"][0]), "/mutations/1"),
+        (lambda content: content["images"][0].update(sha256=None), "/images/0/sha256"),
+        (lambda content: content["images"][0].update(file="b.png"), "/images/0/file"),
+    ],
+)  # fmt: skip
+def test_a_mutation_is_the_one_that_its_text_stands_for(change, place, tmp_path):
+    content = read("mutate")
+    change(content)
+    assert refusal(content, tmp_path)[0] == place
+
+
+def test_images_of_several_folders_may_have_one_file_name(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+        Image.new("RGB", (8, 6)).save(tmp_path / "in" / name / "a.png")
+    with contextlib.redirect_stdout(io.StringIO()):
+        words = [
+            "mutate",
+            str(tmp_path / "in"),
+            "--mutation",
+            "gaussian_blur:sigma_px=2",
+            "-o",
+            str(tmp_path / "made"),
+        ]
+        assert main(words) == 0
+    assert {image.name for image in read_document(tmp_path / "made/mutate.json").result.images} == {"one/a", "two/a"}
+
+
+@pytest.mark.parametrize("far", [1, 3])
+def test_a_fraction_rounds_to_the_numbers_beside_it(far, tmp_path):
+    """Of a run in exact arithmetic; doubles beside are all that rounding may give."""
+    content = json.loads((exact_run()).read_text())
+    point = content["requirements"][0]["points"][0]
+    for _ in range(far):
+        point["lower"] = math.nextafter(point["lower"], -1)
+    path = tmp_path / "edited.json"
+    written(content, path)
+    if far == 1:
+        read_document(path)
+    else:
+        assert refusal(content, tmp_path)[0] == "/requirements/0/points/0/lower"
+        point["lower"] = point["probability"]
+        del point["exact"]
+        assert refusal(content, tmp_path) == (
+            "/requirements/0/points/0/exact", "expected a fraction where the settings are exact"
+        )  # fmt: skip
+
+
+@cache
+def exact_run():
+    """The file of a run in exact arithmetic."""
+    path = report_documents.folder() / "exact.json"
+    words = ["run", report_documents.SPEC, "--cm", report_documents.BY_CLASS, "--env", "ped", "--exact"]
+    with contextlib.redirect_stdout(io.StringIO()):
+        main([*words, "--point-only", "--output", str(path)])
+    return path
+
+
 def first_answer(**changes):
     return lambda content: content["answers"][0].update(changes)
+
+
+FIRST_RUN = "/violation/patterns/0/members/0"
+
+
+def first_run(each):
+    return each["violation"]["patterns"][0]["members"][0]
+
+
+def test_that_no_floor_is_enough_contradicts_nothing(tmp_path):
+    content = read("require")
+    content["answers"][0]["floor"].update(floors=None, proven=0.5)
+    written(content, tmp_path / "edited.json")
+    assert read_document(tmp_path / "edited.json").result.answers[0].floor.floors is None
 
 
 def first_violation(content):
@@ -403,9 +574,16 @@ def first_violation(content):
     ("change", "place"),
     [
         (first_answer(met_as_measured=True), "/answers/0/met_as_measured"),
+        (first_answer(condition=None), "/answers/0/condition"),
+        (first_answer(condition="if it rains"), "/answers/0/condition"),
+        (first_answer(floor=None), "/answers/0/floor"),
+        (lambda content: content["answers"][0]["floor"].update(rest="measured"), "/answers/0/floor/rest"),
+        (lambda content: content["answers"].append(content["answers"][0]), "/answers/1"),
         (first_answer(planner_is_limit=True), "/answers/0/planner_is_limit"),
         (first_answer(value=None), "/answers/0/value"),
         (first_answer(value="0.9"), "/answers/0/cells/0/required"),
+        (first_answer(value="1/0"), "/answers/0/value"),
+        (lambda content: content["answers"][0]["curve"][3].__setitem__(0, "1/0"), "/answers/0/curve/3/0"),
         (first_answer(outcome="infeasible"), "/answers/0/value"),
         (first_answer(outcome="independent"), "/answers/0/value"),
         (first_answer(cells=[], floor=None), "/answers/0/cells"),
@@ -416,6 +594,24 @@ def first_violation(content):
         (lambda content: content["answers"][0]["curve"][3].__setitem__(0, "0"), "/answers/0/curve"),
         (lambda content: content["requirement"].update(probability="1/3"), "/requirement/probability"),
         (lambda content: content["settings"].update(decimals=-5), "/settings/decimals"),
+        (
+            lambda content: content["answers"][0]["measured"].update(exact="1962025316/10000000000"),
+            "/answers/0/measured/probability",
+        ),
+        (lambda content: content["answers"][0]["measured"].pop("exact"), "/answers/0"),
+        (lambda content: content["answers"][0]["at_value"].update(lower=0.5), "/answers/0/at_value/lower"),
+        (
+            lambda content: content["answers"][0]["cells"].append(content["answers"][0]["cells"][0]),
+            "/answers/0/floor/floors",
+        ),
+        (lambda content: content["answers"][0]["cells"][0].update(bin="x"), "/answers/0/cells/0/bin"),
+        (lambda content: content["answers"][0]["cells"][0].update(label="x"), "/answers/0/cells/0/label"),
+        (lambda content: content["answers"][0]["curve"].reverse(), "/answers/0/curve"),
+        (lambda content: content["answers"][0]["floor"].update(proven=0.5), "/answers/0/floor/proven"),
+        (lambda content: content["answers"][0]["floor"].update(proven=0.96), "/answers/0/curve/244/1"),
+        (lambda content: content["answers"][0]["floor"].update(floors=["0.9"]), "/answers/0/floor/floors/0"),
+        (lambda content: content["answers"][0]["floor"].update(floors=None), "/answers/0/floor/proven"),
+        (lambda content: content["engines"].update(largest_difference=2.0), "/engines/largest_difference"),
     ],
 )
 def test_a_required_recall_follows_from_what_was_tried(change, place, tmp_path):
@@ -446,6 +642,57 @@ def test_a_required_recall_follows_from_what_was_tried(change, place, tmp_path):
         (lambda each: each["violation"]["patterns"][0]["members"][0].update(counted_steps=999),
          "/violation/patterns/0/members/0/counted_steps"),
         (lambda each: each["map"]["values"][0].reverse(), "/map/values/0"),
+        (lambda each: each["map"]["probability"][0].__setitem__(1, 0.5), "/map/probability"),
+        (lambda each: each.update(map=None), "/map"),
+        (lambda each: each["map"].update(worst_is_largest=True), "/map/worst_is_largest"),
+        (lambda each: each.update(posterior_deviation_assumes="x"), "/posterior_deviation_assumes"),
+        (lambda each: each["fixes"].extend(each["fixes"] * 20), "/fixes"),
+        (lambda each: each["asks_about"].reverse(), "/asks_about"),
+        (lambda each: each["gradient"][0]["slopes"].append(0.0), "/gradient/0/slopes"),
+        (lambda each: each["gradient"].append(each["gradient"][0]), "/gradient/1"),
+        (lambda each: each["fixes"].append(each["fixes"][0]), "/fixes/1"),
+        (lambda each: each["moves"].append(each["moves"][0]), "/moves/2"),
+        (lambda each: each["label_more"][0].update(p_range=1.5), "/label_more/0/p_range"),
+        (lambda each: each["label_more"].append(each["label_more"][0]), "/label_more/1"),
+        (lambda each: each["label_more"][0].update(bin=1), "/label_more/0"),
+        (lambda each: each["label_more"][0].update(share_of_variance=0.5), "/label_more"),
+        (lambda each: each.update(posterior_deviation=0.5), "/posterior_deviation"),
+        (lambda each: each.update(posterior_deviation=0.0), "/label_more"),
+        (lambda each: each["label_more"][0].update(p_range_of="x"), "/label_more/0/p_range_of"),
+        (lambda each: each["moves"][0].update(jumps=True), "/moves/0/jumps"),
+        (lambda each: each["moves"][0].update(bin=1), "/moves/0"),
+        (lambda each: each["moves"][0].update({"from": "x"}), "/moves/0/from"),
+        (lambda each: each["fixes"][0].update(jumps=True), "/fixes/0/jumps"),
+        (lambda each: each["fixes"][0].update(bin=1), "/fixes/0"),
+        (lambda each: each["point"].update(second_engine=0.5), "/point/second_engine"),
+        (lambda each: each["point"]["uncertainty"]["interval"]["lower_range"].__setitem__(0, -0.1),
+         "/point/uncertainty/interval/lower_range"),
+        (lambda each: each["violation"]["detection_errors"][0].update(true="x"),
+         "/violation/detection_errors/0/true"),
+        (lambda each: each["violation"]["detection_errors"][0].update(reported="ped"),
+         "/violation/detection_errors/0/reported"),
+        (lambda each: each["violation"]["detection_errors"][0].update(told_apart=False),
+         "/violation/causes/0/detection_errors"),
+        (lambda each: each["violation"]["causes"][0].update(others=True), "/violation/causes/0/others"),
+        (lambda each: each["violation"]["corrections"][0].update(detection_errors=[0, 0]),
+         "/violation/corrections/0"),
+        (lambda each: each["violation"].update(ranked=False), "/violation/ranked"),
+        (lambda each: each["violation"]["patterns"][0]["steps"][0].append([0]), "/violation/patterns/0/steps"),
+        (lambda each: each["violation"]["patterns"][0]["steps"].append([[0]]), "/violation/patterns/0/steps"),
+        (lambda each: each["violation"]["patterns"][0]["steps"][0].__setitem__(0, []),
+         "/violation/patterns/0/steps"),
+        (lambda each: first_run(each)["initial"].update(x=2), f"{FIRST_RUN}/initial"),
+        (lambda each: first_run(each).update(irrevocable_after=54), f"{FIRST_RUN}/irrevocable_after"),
+        (lambda each: first_run(each)["steps"][3].update(chance=0.5), f"{FIRST_RUN}/steps/3/chance"),
+        (lambda each: first_run(each)["steps"][3]["after"].pop("v"), f"{FIRST_RUN}/steps/3/after"),
+        (lambda each: first_run(each)["steps"][3]["reported"][0]["classes"].append("x"),
+         f"{FIRST_RUN}/steps/3/reported/0/classes"),
+        (lambda each: first_run(each)["steps"][3]["reported"].append(first_run(each)["steps"][3]["reported"][0]),
+         f"{FIRST_RUN}/steps/3/reported/2"),
+        (lambda each: first_run(each)["steps"][3]["reported"][0].update(probability=0.25),
+         f"{FIRST_RUN}/steps/3/reported/0/probability"),
+        (lambda each: first_run(each)["steps"][3]["there"][0].update(label="x"),
+         f"{FIRST_RUN}/steps/3/there/0/label"),
     ],
 )  # fmt: skip
 def test_what_an_explanation_says_twice_is_the_same(change, place, tmp_path):

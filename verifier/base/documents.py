@@ -28,7 +28,6 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -38,6 +37,11 @@ from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 from verifier.base import checksums
 from verifier.base.errors import InputError, Place, pointer_part, shown
+from verifier.base.exact_numbers import Exact as Exact
+from verifier.base.exact_numbers import FractionText as FractionText
+from verifier.base.exact_numbers import NumberText as NumberText
+from verifier.base.exact_numbers import fraction_of as fraction_of
+from verifier.base.exact_numbers import fraction_text as fraction_text
 
 Content: TypeAlias = Mapping[str, Any]
 """A JSON object of a document that was validated; its keys are those of the schema."""
@@ -79,30 +83,11 @@ Share = Annotated[float, Limits(ge=0, le=1)]
 Level = Annotated[float, Limits(gt=0, lt=1)]
 Magnitude = Annotated[float, Limits(ge=0)]
 Count = Annotated[int, Limits(ge=0)]
-FractionText = Annotated[str, Limits(pattern="^[0-9]+(/[0-9]+)?$")]
-NumberText = Annotated[str, Limits(pattern=r"^-?[0-9]+(\.[0-9]+)?(/[0-9]+)?$")]
-"""Exact: a decimal or a fraction."""
+
 Condition = Annotated[str, Limits(pattern="^if ")]
 """Of a verdict: what must be true for it to hold."""
 Sha256 = Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
 """In hexadecimal."""
-
-
-LONGEST_FRACTION = 1_000_000
-"""Characters of a fraction that are read."""
-
-
-class _FractionText:
-    """For pydantic: a fraction is a text in JSON."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        text = core_schema.str_schema(pattern="^-?[0-9]+(/[0-9]+)?$")
-        return core_schema.no_info_after_validator_function(fraction_of, text)
-
-
-Exact = Annotated[Fraction, _FractionText()]
 
 
 class _Infinite:
@@ -116,39 +101,6 @@ class _Infinite:
 
 
 Extended = Annotated[float, _Infinite()]
-
-
-def fraction_text(value: Fraction) -> str:
-    """`str(value)`, however many digits it has; Python refuses to write integers of more than 4300."""
-    parts = (value.numerator,) if value.denominator == 1 else (value.numerator, value.denominator)
-    return "/".join(format(Decimal(part), "f") for part in parts)
-
-
-def fraction_of(text: str) -> Fraction:
-    """A decimal or a fraction of documents, however many digits an exact probability has.
-
-    Raises:
-        ValueError: it is none, its denominator is 0, or it is longer than any that is written.
-    """
-    if len(text) > LONGEST_FRACTION:
-        raise ValueError(f"expected a fraction of at most {LONGEST_FRACTION} characters")
-    top, slash, bottom = text.partition("/")
-    try:
-        return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)
-    except ZeroDivisionError:
-        raise ValueError("expected a fraction whose denominator is not 0") from None
-
-
-def _long(digits: str) -> int:
-    """A whole number piece by piece: Python decodes no more than 4300 digits at once."""
-    sign, digits = (-1, digits[1:]) if digits.startswith("-") else (1, digits)
-    if not (digits.isascii() and digits.isdigit()):
-        raise ValueError("no whole number")
-    value = 0
-    for start in range(0, len(digits), 4000):
-        piece = digits[start : start + 4000]
-        value = value * 10 ** len(piece) + int(piece)
-    return sign * value
 
 
 class MisfitError(ValueError):

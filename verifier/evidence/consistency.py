@@ -33,7 +33,7 @@ from verifier.evidence.measured import (
     check_trade_offs,
     refuse_misfits,
 )
-from verifier.evidence.points import ROUNDING, SOLVING, is_probability, numbers_apart
+from verifier.evidence.points import SOLVING, is_probability, numbers_apart
 from verifier.evidence.resting import (
     check_channel,
     check_condition,
@@ -48,7 +48,6 @@ from verifier.evidence.resting import (
     conclusions_apart,
     part_of,
     refuse,
-    stated_fraction,
 )
 from verifier.perception.confusion.document_types import Dependence
 from verifier.study.collection import Judging
@@ -141,6 +140,8 @@ def _check_run(document: Document) -> None:
         for k, point in enumerate(each.points):
             check_numbers(document, f"{where}/points/{k}", point, run.settings, each.asked)
             _check_difference(document, "", [(f"{where}/points/{k}", point)])
+            if each.is_plain and (point.exact is not None) != run.settings.exact:
+                refuse(document, f"{where}/points/{k}/exact", "expected a fraction where the settings are exact")
             ends = None if each.strategies is None else each.strategies[k]
             if ends is not None and not ends.smallest - SOLVING <= point.probability <= ends.largest + SOLVING:
                 refuse(document, f"{where}/strategies/{k}", f"expected a range that holds {point.probability}")
@@ -171,6 +172,13 @@ def _check_difference(document: Document, where: str, points: Sequence[tuple[str
         refuse(document, where, f"expected {largest}, the largest, found {furthest}")
 
 
+def _check_alike(document: Document) -> None:
+    """Of probabilities that are not all listed: the engines differ by one at most."""
+    furthest = document.content["engines"]["largest_difference"]
+    if not is_probability(furthest):
+        refuse(document, "/engines/largest_difference", f"expected a difference of probabilities, got {furthest}")
+
+
 def _check_explain(document: Document) -> None:
     """Parts that are said to be as in the documents of runs are read as those."""
     content, bins = document.content, len(document.content["bins"])
@@ -179,6 +187,9 @@ def _check_explain(document: Document) -> None:
     part_of(document, Engines, "/engines", content["engines"])
     check_channel(document, "/channel", channel, content.get("matrices", {}))
     judging = Judging(settings, channel.classes)
+    check_once(document, "/explanations", [(each["name"], each["planner"]) for each in content["explanations"]])
+    check_worst(document, "/verdict", content["verdict"], content["explanations"])
+    check_condition(document, "/condition", content, content["explanations"])
     for at, each in enumerate(content["explanations"]):
         where = f"/explanations/{at}"
         point = part_of(document, Point, f"{where}/point", each["point"])
@@ -189,6 +200,7 @@ def _check_explain(document: Document) -> None:
             if each.get(name) is not None
         }
         check_numbers(document, f"{where}/point", point, settings)
+        _check_difference(document, "", [(f"{where}/point", point)])
         check_decision(document, f"{where}/point", point.decision, judging.decision(point, read.get("target")))
         _check_violation(document, where, each)
         check_worst(document, f"{where}/verdict", each["verdict"], [each["point"]])
@@ -206,7 +218,8 @@ def _check_explain(document: Document) -> None:
                         check_index(document, pointer, thing["bin"], bins)
         if each["map"] is not None:
             _check_map(document, f"{where}/map", each["map"])
-    refuse_misfits(document, explain_misfits(document.result))
+    _check_alike(document)
+    refuse_misfits(document, explain_misfits(document.result, content["explanations"]))
 
 
 def _check_causes(document: Document, where: str, found: Mapping[str, Any]) -> None:
@@ -269,29 +282,18 @@ def _check_require(document: Document) -> None:
         floors = None if each["floor"] is None else each["floor"]["floors"]
         if floors is not None and len(floors) != len(each["cells"]):
             refuse(document, f"{where}/floor/floors", "expected one floor per cell")
-        for k, number in enumerate(floors or ()):
-            stated_fraction(document, f"{where}/floor/floors/{k}", number)
-        if each["value"] is not None:
-            stated_fraction(document, f"{where}/value", each["value"])
-        for k, ends in enumerate(each["gaps"]):
-            for n, end in enumerate(ends):
-                stated_fraction(document, f"{where}/gaps/{k}/{n}", end)
-        for k, cell in enumerate(each["cells"]):
-            if cell["required"] is not None:
-                stated_fraction(document, f"{where}/cells/{k}/required", cell["required"])
-            hits, items, recall = (cell["measured"][name] for name in ("hits", "items", "recall"))
-            if hits > items:
-                refuse(document, f"{where}/cells/{k}/measured/hits", "more hits than items")
-            if recall is not None and items and abs(recall - hits / items) > ROUNDING:
-                refuse(document, f"{where}/cells/{k}/measured/recall", f"expected {hits / items}, hits by items")
         for name in ("measured", "at_value", "perfect"):
             if each[name] is not None:
                 point = part_of(document, Point, f"{where}/{name}", each[name])
                 check_model_verdict(document, f"{where}/{name}", point, target)
                 _check_difference(document, "", [(f"{where}/{name}", point)])
-        drawn = channel_test(channel.classes, each["measured"]["draws"])
-        if each["condition"] is None and channel_condition(drawn) is not None:
-            refuse(document, f"{where}/condition", f"expected {shown(channel_condition(drawn))}, found nothing")
+        draws = set(each["measured"]["draws"])  # of the other scenarios one class decides
+        further = [draws | {test.label} for test in channel.classes]
+        follows = {channel_condition(channel_test(channel.classes, sorted(names))) for names in (draws, *further)}
+        if each["condition"] not in follows:
+            told = " or ".join(sorted(f"{shown(condition)}" for condition in follows))
+            refuse(document, f"{where}/condition", f"expected {told}, found {shown(each['condition'])}")
+    _check_alike(document)
     refuse_misfits(document, require_misfits(document.result))
 
 
@@ -299,6 +301,7 @@ def _check_compare(document: Document) -> None:
     settings = document.content["settings"].get("specs", {})
     for s, spec in enumerate(document.content["specs"]):
         configurations, channels = len(spec["configurations"]), dict[str, Channel]()
+        check_once(document, f"/specs/{s}/requirements", [each["name"] for each in spec["requirements"]])
         for k, drawn in enumerate(spec["drawn"]):
             named = [each for each in document.content["detectors"] if each["name"] == drawn["detector"]]
             said = named[0] if named else {}
@@ -333,6 +336,7 @@ def _check_compare(document: Document) -> None:
                     points.append(part_of(document, Point, pointer, told))
                     check_numbers(document, pointer, points[-1], chosen)
                     check_resting(document, pointer, points[-1], target, chosen, channel)
+                check_once(document, f"{where}/entries/{k}/points", [point.scenario for point in points])
                 check_over(document, f"{where}/entries/{k}/verdict", entry["verdict"], entry["points"])
                 if chosen.verdict_from == "point":  # else by bounds, which are not in the document
                     whole = RequirementResult(
@@ -349,8 +353,6 @@ def _check_compare(document: Document) -> None:
                 refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per configuration")
     _check_difference(document, "/engines/largest_difference", _compared_points(document))
     refuse_misfits(document, compare_misfits(document.result))
-    if document.content["gate"] is not None:
-        stated_fraction(document, "/gate/max_drop", document.content["gate"]["max_drop"])
 
 
 def _compared_points(document: Document) -> list[tuple[str, Point]]:
@@ -366,8 +368,6 @@ def _compared_points(document: Document) -> list[tuple[str, Point]]:
 
 def _check_curve(document: Document, where: str, curve: Mapping[str, Any], configurations: int) -> None:
     places = len(curve["places"])
-    for k, place in enumerate(curve["places"]):
-        stated_fraction(document, f"{where}/places/{k}", place)
     for name in ("probability", "lower", "upper"):
         if [len(row) for row in curve[name]] != [configurations] * places:
             refuse(document, f"{where}/{name}", "expected one number per place and configuration")

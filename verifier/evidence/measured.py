@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from dataclasses import fields
 from fractions import Fraction
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from verifier.base.documents import read_document
+from verifier.base.documents import fraction_of, json_values, read_document
+from verifier.base.errors import UsageError
 from verifier.closedloop.curvefiles import curves_of
 from verifier.evidence.documents import Document
 from verifier.evidence.following.assessments import assess_misfits
 from verifier.evidence.following.collisions import collision_misfits
-from verifier.evidence.following.numbers import Misfits, near
+from verifier.evidence.following.numbers import Misfits, misfits, near
 from verifier.evidence.following.rates import rate_misfits
 from verifier.evidence.following.trade_offs import trade_offs_misfits
 from verifier.evidence.resting import (
     check_criterion,
     check_once,
     refuse,
-    stated_fraction,
 )
 from verifier.perception.confusion.document_reader import DocumentReader
 
@@ -55,7 +56,7 @@ def check_rate(document: Document) -> None:
     content: RateResult = document.result
     limit = None
     if content.acceptance is not None:
-        limit = stated_fraction(document, "/acceptance/per_hour", content.acceptance.per_hour)
+        limit = fraction_of(content.acceptance.per_hour)
     check_criterion(document, limit)
     total = 0.0
     for k, term in enumerate(content.terms):
@@ -64,11 +65,9 @@ def check_rate(document: Document) -> None:
             refuse(document, f"{where}/per_hour", "expected a rate within its own bounds")
         if exposure.lower > exposure.upper:
             refuse(document, f"{where}/lower", f"expected at most the upper bound, {exposure.upper}")
-        if exposure.hours is not None:
-            hours = stated_fraction(document, f"{where}/hours", exposure.hours)
-            counted = exposure.encounters, exposure.per_hour
-            if not _is_rate(*counted, hours):
-                refuse(document, f"{where}/per_hour", "expected encounters by hours")
+        hours = None if exposure.hours is None else fraction_of(exposure.hours)
+        if hours is not None and not _is_rate(exposure.encounters, exposure.per_hour, hours):
+            refuse(document, f"{where}/per_hour", "expected encounters by hours")
         total += term.probability * (exposure.per_hour or 0.0)
     if content.per_hour is not None and not near(total, content.per_hour):
         refuse(document, "/per_hour", f"expected {total}, the sum of probability and exposure over the terms")
@@ -102,20 +101,39 @@ def refuse_misfits(document: Document, found: Misfits) -> None:
 
 
 def check_mutate(document: Document) -> None:
-    """The totals are those of the images, whose files lie in the folders of their mutations."""
+    """The totals are those of the images, whose files lie in the folders of their mutations; a mutation is the one
+    that its text stands for."""
+    from verifier.robustness.mutators.batch_result import named_mutation  # with all mutations, for these only
+    from verifier.robustness.mutators.sweeps import parse_mutation
+
     result: MutateResult = document.result
+    for k, told in enumerate(result.mutations):
+        try:
+            follows = named_mutation(parse_mutation(told.text))
+        except UsageError as error:
+            refuse(document, f"/mutations/{k}/text", str(error))
+        refuse_misfits(document, misfits(f"/mutations/{k}", json_values(told), json_values(follows)))
+    check_once(document, "/mutations", [told.folder for told in result.mutations])
     images, counts = result.images, result.counts
-    check_once(document, "/images", [image.file for image in images])
+    check_once(document, "/images", [image.name for image in images])
     written = sum(len(image.outputs) for image in images)
     failures = sum(len(image.failures) for image in images)
-    for name, expected in (("images", len(images)), ("written", written), ("failures", failures)):
+    unread = sum(image.size is None for image in images)
+    totals = (("images", len(images)), ("unreadable", unread), ("written", written), ("failures", failures))
+    for name, expected in totals:
         told = getattr(counts, name)
         if told != expected:
             refuse(document, f"/counts/{name}", f"expected {expected}, as the images have, got {told}")
     for k, image in enumerate(images):
+        if PurePosixPath(image.name).name != PurePosixPath(image.file).stem:
+            refuse(document, f"/images/{k}/file", f"expected the file of {image.name}, got {image.file}")
+        if (image.size is None) != (image.sha256 is None) or (image.size is None and image.outputs):
+            refuse(
+                document, f"/images/{k}/sha256", "expected size and checksum of an image that was read, or neither"
+            )
         for n, output in enumerate(image.outputs):
             here = result.mutations[output.mutation : output.mutation + 1]
-            if not here or not output.path.startswith(f"{here[0].folder}/"):
+            if not here or output.path != f"{here[0].folder}/{image.name}.png":
                 where = f"/images/{k}/outputs/{n}/mutation"
                 refuse(document, where, f"expected the mutation of the folder, got {output.mutation}")
         for n, failure in enumerate(image.failures):

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.base.documents import fraction_of
+from verifier.base.errors import shown
 from verifier.study.points import Numbers, Point, Uncertainty
 from verifier.study.records import ConfidenceRecord, SettingsRecord
 
@@ -39,7 +40,7 @@ def contradictions(point: Point, settings: SettingsRecord | None, asked: str = "
     if point.uncertainty is not None and confidence is None:
         yield "/uncertainty", "expected none, as the settings have no confidence"
     elif point.uncertainty is not None and confidence is not None:
-        yield from _disordered(point.uncertainty, confidence)
+        yield from _disordered(point.uncertainty, confidence, free=rounded or not asked.startswith("P"))
     value, whatever = point.probability, point.whatever_predicted
     if whatever is not None and abs(whatever - value) > ROUNDING:
         yield "/whatever_predicted", f"expected the probability, {value}, or nothing"
@@ -62,11 +63,15 @@ def numbers_apart(point: Numbers, *, rounded: bool, asked: str = "P") -> Iterato
         yield "/probability", f"expected a value within its own bounds, {point.lower} to {point.upper}"
     if point.lower > point.upper:
         yield "/lower", f"expected at most the upper bound, {point.upper}, got {point.lower}"
-    if point.exact is not None and (math.isinf(value) or abs(point.exact - Fraction(value)) > slack):
-        yield "/exact", f"expected what rounds to {value}"
+    if point.exact is not None:
+        for name in ("probability", "lower", "upper"):
+            number = getattr(point, name)
+            # A mean over initial states is one of rounded numbers, and may be the double beside.
+            if math.isinf(number) or abs(point.exact - Fraction(number)) > Fraction(2 * math.ulp(number)):
+                yield f"/{name}", f"expected what the fraction {shown(str(point.exact))} rounds to, got {number}"
 
 
-def _disordered(sure: Uncertainty, asked: ConfidenceRecord) -> Iterator[tuple[str, str]]:
+def _disordered(sure: Uncertainty, asked: ConfidenceRecord, *, free: bool) -> Iterator[tuple[str, str]]:
     interval, bounds = sure.interval, sure.confidence_bounds
     for kind, ends in (("interval", interval), ("confidence_bounds", bounds)):
         if ends is not None and ends.lower > ends.upper:
@@ -75,7 +80,7 @@ def _disordered(sure: Uncertainty, asked: ConfidenceRecord) -> Iterator[tuple[st
         ("lower", interval.lower, interval.lower_range),
         ("upper", interval.upper, interval.upper_range),
     ):
-        if not low <= value <= high:
+        if not low <= value <= high or not (free or (is_probability(low) and is_probability(high))):
             yield f"/uncertainty/interval/{end}_range", f"expected a range that holds the end, {value}"
         attained = value if bounds is None else getattr(bounds, f"attained_{end}")
         if bounds is not None and not bounds.lower - SOLVING <= attained <= bounds.upper + SOLVING:

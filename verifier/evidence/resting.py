@@ -136,7 +136,7 @@ def check_channel(
     document: Document, pointer: str, channel: Channel, matrices: Mapping[str, Any], drawn: Set[str] | None = None
 ) -> None:
     """The test of the channel is that of the matrices, for the classes that are drawn, in the bins that it names."""
-    labels = [test.label for test in channel.classes] if drawn is None else sorted(drawn)
+    labels = list({test.label: None for test in channel.classes}) if drawn is None else sorted(drawn)
     told_bins = {test.label: test.bins or () for test in channel.classes}
     expected = class_tests(matrices, {label: told_bins.get(label, ()) for label in labels})
     if [test.label for test in channel.classes] != labels:
@@ -197,16 +197,6 @@ def check_criterion(document: Document, limit: Fraction | None) -> None:
         refuse(document, "/verdict", f"expected {' or '.join(sorted(models)) or 'inconclusive'}, got {said}")
     if content.condition is not None and content.verdict not in (Verdict.SATISFIED, Verdict.VIOLATED):
         refuse(document, "/condition", f"expected none of a verdict {content.verdict.value}")
-
-
-def stated_fraction(document: Document, pointer: str, text: str) -> Fraction:
-    """The value of a text such as 19/20; refuses one that is none."""
-    try:
-        value = Fraction(text)
-        float(value)
-        return value
-    except (ValueError, ZeroDivisionError, OverflowError):
-        refuse(document, pointer, f"expected a fraction, got {shown(text)}")
 
 
 def check_index(document: Document, pointer: str, index: int, count: int) -> None:

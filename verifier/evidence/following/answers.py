@@ -6,9 +6,10 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from verifier.base.documents import fraction_of
 from verifier.base.errors import shown
 from verifier.checking.verdicts import Verdict
-from verifier.evidence.following.numbers import Misfits, misfits, ordered
+from verifier.evidence.following.numbers import Misfits, misfits, once, ordered
 from verifier.evidence.points import ROUNDING, SOLVING
 from verifier.questions.require.question import MOST_DECIMALS
 
@@ -22,8 +23,15 @@ def require_misfits(result: RequireResult) -> Misfits:
     if type(decimals) is not int or not 1 <= decimals <= MOST_DECIMALS:
         yield "/settings/decimals", f"expected a whole number from 1 to {MOST_DECIMALS}, got {shown(decimals)}"
         return
+    asked = result.settings.get("floor")
+    yield from once("/answers", ((answer.planner, *sorted(answer.constants.items())) for answer in result.answers))
     for at, answer in enumerate(result.answers):
         where = f"/answers/{at}"
+        if answer.cells and (answer.floor is None) != (asked is None):
+            yield f"{where}/floor", "expected floors where the settings ask for them, and nowhere else"
+        elif answer.floor is not None and isinstance(asked, dict):
+            for name in ("rest", "semantics"):
+                yield from misfits(f"{where}/floor/{name}", getattr(answer.floor, name), asked.get(name))
         stated = {
             "met_as_measured": answer.measured.verdict is Verdict.SATISFIED,
             "planner_is_limit": answer.perfect.verdict is Verdict.VIOLATED,
@@ -32,13 +40,59 @@ def require_misfits(result: RequireResult) -> Misfits:
             yield from misfits(f"{where}/{name}", getattr(answer, name), follows)
         yield from _outcome(where, answer)
         for name in ("gaps", "curve"):
-            places = [Fraction(each[0]) for each in getattr(answer, name)]
+            places = [fraction_of(each[0]) for each in getattr(answer, name)]
             if sorted(set(places)) != sorted(places) or any(place < 0 for place in places):
                 yield f"{where}/{name}", "expected each place once, from 0 on"
         for k, (low, high) in enumerate(answer.gaps):
-            yield from ordered(f"{where}/gaps/{k}", (float(Fraction(low)), float(Fraction(high))), 0)
+            yield from ordered(f"{where}/gaps/{k}", (float(fraction_of(low)), float(fraction_of(high))), 0)
         yield from _recalls(where, answer, result.mode, 10**decimals)
         yield from _target(where, answer, result)
+        yield from _cells(where, answer, result)
+        yield from _floor(where, answer, result)
+
+
+def _cells(where: str, answer: Answer, result: RequireResult) -> Misfits:
+    """Cells of the matrices, each once; the search goes along its path, and all points are fractions, or none."""
+    exact = {point.exact is not None for point in answer.points}
+    if len(exact) > 1 or (result.settings.get("exact") and not all(exact)):
+        yield where, "expected fractions of all points, or of none"
+    yield from once(f"{where}/cells", ((cell.bin, cell.label) for cell in answer.cells))
+    for k, cell in enumerate(answer.cells):
+        hits, items = cell.measured.hits, cell.measured.items
+        if hits > items:
+            yield f"{where}/cells/{k}/measured/hits", "more hits than items"
+        elif cell.measured.recall != hits / items:
+            yield f"{where}/cells/{k}/measured/recall", f"expected {hits / items}, hits by items"
+        for name, known in () if result.matrices is None else (("bin", "bins"), ("label", "labels")):
+            if getattr(cell, name) not in getattr(result.matrices, known):
+                yield f"{where}/cells/{k}/{name}", f"expected one of the {known} of the matrices"
+    places = [fraction_of(place) * (-1 if result.mode == "factor" else 1) for place, _ in answer.curve]
+    if places != sorted(places):
+        yield f"{where}/curve", "expected places in the order of the search"
+
+
+def _floor(where: str, answer: Answer, result: RequireResult) -> Misfits:
+    """Floors are where the target is proven, no lower than what is required; no matrix above them is beyond the
+    bound, that of perfect recall least of all."""
+    told, target = answer.floor, result.requirement.target
+    if told is None:
+        return
+    side, found = -1 if target.is_upper else 1, told.floors is not None
+    apart = side * (Fraction(told.proven) - target.probability)
+    if apart < -ROUNDING if found else apart > ROUNDING:
+        yield f"{where}/floor/proven", f"expected a bound that {'meets' if found else 'misses'} the target {target}"
+    floors = [fraction_of(floor) for floor in told.floors or ()]
+    for k, (floor, cell) in enumerate(zip(floors, answer.cells, strict=found)):
+        if not fraction_of(cell.required or "0") <= floor <= 1:
+            yield f"{where}/floor/floors/{k}", f"expected a floor from the required {cell.required or 0} to 1"
+    above = [(f"{where}/perfect/probability", answer.perfect.probability)] if told.rest == "free" else []
+    if result.mode in ("common", "bin", "cell") and floors:
+        least = max(floors)
+        tried = ((k, value) for k, (place, value) in enumerate(answer.curve) if fraction_of(place) >= least)
+        above += [(f"{where}/curve/{k}/1", value) for k, value in tried]
+    for element, value in above if found else ():
+        if side * (value - told.proven) < -SOLVING:
+            yield element, f"expected a probability within the bound of the floors, {told.proven}"
 
 
 def _outcome(where: str, answer: Answer) -> Misfits:
@@ -55,7 +109,7 @@ def _outcome(where: str, answer: Answer) -> Misfits:
                 f"{where}/cells/{k}/required",
                 f"expected a recall where there is a value, and {cell.required} is not",
             )
-        if cell.required is not None and not 0 <= Fraction(cell.required) <= 1:
+        if cell.required is not None and not 0 <= fraction_of(cell.required) <= 1:
             yield f"{where}/cells/{k}/required", f"expected a recall from 0 to 1, got {cell.required}"
     told = answer.at_value
     if found and told is not None and told.verdict not in (Verdict.SATISFIED, Verdict.INCONCLUSIVE):
@@ -65,7 +119,7 @@ def _outcome(where: str, answer: Answer) -> Misfits:
         )
     if told is not None and answer.value is not None:
         for k, (place, value) in enumerate(answer.curve):
-            if Fraction(place) == Fraction(answer.value) and abs(value - told.probability) > SOLVING:
+            if fraction_of(place) == fraction_of(answer.value) and abs(value - told.probability) > SOLVING:
                 yield f"{where}/curve/{k}/1", f"expected {told.probability}, as at the value"
 
 
@@ -73,12 +127,12 @@ def _recalls(where: str, answer: Answer, mode: str, whole: int) -> Misfits:
     """The recalls of the cells: all the value, or 1 less the value times the measured misses, in parts of 1/whole."""
     if answer.value is None or mode == "cost":
         return
-    value = Fraction(answer.value)
+    value = fraction_of(answer.value)
     for k, cell in enumerate(answer.cells):
         follows = value
         if mode == "factor":
             follows = Fraction(whole - math.floor(value * whole * (1 - cell.measured.exact)), whole)
-        if cell.required is not None and abs(Fraction(cell.required) - follows) > ROUNDING:
+        if cell.required is not None and abs(fraction_of(cell.required) - follows) > ROUNDING:
             yield f"{where}/cells/{k}/required", f"expected {float(follows)}, which follows from the value {value}"
 
 
@@ -86,12 +140,12 @@ def _target(where: str, answer: Answer, result: RequireResult) -> Misfits:
     """The value is the first from which on all that was tried meets the target."""
     if answer.value is None or result.mode == "cost":
         return
-    target, value, sign = result.requirement.target, Fraction(answer.value), -1 if result.mode == "factor" else 1
+    target, value, sign = result.requirement.target, fraction_of(answer.value), -1 if result.mode == "factor" else 1
     goal, side = float(target.probability), -1 if target.is_upper else 1
-    before = [each for each in answer.curve if sign * (Fraction(each[0]) - value) < 0]
-    nearest = max(before, key=lambda each: sign * Fraction(each[0]), default=None)
+    before = [each for each in answer.curve if sign * (fraction_of(each[0]) - value) < 0]
+    nearest = max(before, key=lambda each: sign * fraction_of(each[0]), default=None)
     if nearest is not None and side * (nearest[1] - goal) > SOLVING:
         yield "/requirement/probability", f"expected a target that {nearest[0]} does not meet, as a value is {value}"
     for k, (place, told) in enumerate(answer.curve):
-        if sign * (Fraction(place) - value) >= 0 and side * (told - goal) < -SOLVING:
+        if sign * (fraction_of(place) - value) >= 0 and side * (told - goal) < -SOLVING:
             yield f"{where}/curve/{k}/1", f"expected what meets the target, as from the value {value} on"

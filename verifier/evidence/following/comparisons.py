@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verifier.analysis.comparison import non_dominated
-from verifier.evidence.following.numbers import Misfits, near, ordered
+from verifier.evidence.following.numbers import Misfits, misfits, near, ordered
 from verifier.evidence.points import ROUNDING
 
 if TYPE_CHECKING:
@@ -17,12 +17,36 @@ if TYPE_CHECKING:
 
 
 def compare_misfits(result: CompareResult) -> Misfits:
-    """Chances that add up, the best possible planner, and who is dominated."""
+    """Who was drawn and how, chances that add up, the best possible planner, and who is dominated."""
+    told, settings = [spec.spec for spec in result.specs], result.settings.specs
+    if sorted(told) != sorted(settings):
+        yield "/specs", f"expected the specs of the settings, {', '.join(settings)}, each once"
+        return
     for s, spec in enumerate(result.specs):
+        yield from _drawn(f"/specs/{s}", spec, result)
         for r, each in enumerate(spec.requirements):
             yield from _chances(f"/specs/{s}/requirements/{r}", each)
             yield from _reach(f"/specs/{s}/requirements/{r}/reach", each, result)
         yield from _pareto(f"/specs/{s}/pareto", spec)
+
+
+def _drawn(where: str, spec: SpecComparison, result: CompareResult) -> Misfits:
+    """Every detector with every planner of its settings, drawn as these say."""
+    settings = result.settings.specs[spec.spec]
+    names = [detector.name for detector in result.detectors if detector.name in settings]
+    if [drawn.detector for drawn in spec.drawn] != names or len(names) != len(settings):
+        yield f"{where}/drawn", f"expected {', '.join(settings)}, each once and in the order of the detectors"
+        return
+    pairs = [(name, planner) for name in names for planner in settings[name].planners]
+    if sorted((each.detector, each.planner) for each in spec.configurations) != sorted(pairs):
+        yield f"{where}/configurations", "expected each detector with each planner of its settings, once"
+    for k, drawn in enumerate(spec.drawn):
+        confidence = settings[drawn.detector].confidence
+        if confidence is not None:
+            yield from misfits(f"{where}/drawn/{k}/kind", drawn.kind, confidence.interval)
+            yield from misfits(f"{where}/drawn/{k}/reason", drawn.reason, confidence.reason)
+            yield from misfits("/level", result.level, confidence.level)
+            yield from misfits("/draws", result.draws, confidence.draws)
 
 
 def _chances(where: str, each: RequirementComparison) -> Misfits:

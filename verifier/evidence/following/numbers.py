@@ -7,7 +7,7 @@ declares (a name, a count, a setting) has nothing to be compared with. Whoever r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from verifier.evidence.points import ROUNDING
@@ -51,3 +51,22 @@ def shares(where: str, rows: Sequence[Sequence[float | None]]) -> Misfits:
     for k, row in enumerate(rows):
         if not all(value is None or -ROUNDING <= value <= 1 + ROUNDING for value in row):
             yield f"{where}/{k}", "expected probabilities"
+
+
+def once(where: str, parts: Iterable[Hashable]) -> Misfits:
+    """Of a list: the first element that is in it twice."""
+    seen = set[Hashable]()
+    for k, part in enumerate(parts):
+        if part in seen:
+            yield f"{where}/{k}", "expected it once"
+            return
+        seen.add(part)
+
+
+def known_names(content: Any, keys: Container[str], names: Collection[str], where: str = "") -> Misfits:
+    """Of JSON values: the texts below some keys, wherever these stand, that are none of the names."""
+    for key, value in content.items() if isinstance(content, dict) else enumerate(content):
+        if isinstance(value, dict | list):
+            yield from known_names(value, keys, names, f"{where}/{key}")
+        elif key in keys and value not in names:
+            yield f"{where}/{key}", f"expected one of {', '.join(names)}, got {value}"

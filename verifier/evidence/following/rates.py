@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from verifier.base.documents import fraction_of
 from verifier.base.errors import LimitError, UsageError
 from verifier.evidence.following.numbers import Misfits, misfits, near, ordered
 from verifier.evidence.points import ROUNDING
@@ -43,7 +44,7 @@ def rate_misfits(rate: RateResult) -> Misfits:
         yield "/per_hour", "expected a rate where each exposure has one, and nowhere else"
     yield from _counted(rate)
     if rate.demonstration is not None and rate.acceptance is not None:
-        shown, accepted = rate.demonstration, Fraction(rate.acceptance.per_hour)
+        shown, accepted = rate.demonstration, fraction_of(rate.acceptance.per_hour)
         asked = Fraction(repr(shown.confidence)), shown.events
         try:
             hours = float(hours_needed(accepted, *asked))
@@ -123,7 +124,7 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
     )
     for name, end in zip(("lower", "upper"), bounds, strict=True):
         yield from misfits(f"/bounds/{name}", getattr(rate.bounds, name), float(end))
-    limit = None if rate.acceptance is None else Fraction(rate.acceptance.per_hour)
+    limit = None if rate.acceptance is None else fraction_of(rate.acceptance.per_hour)
     known = limit is None or not any(near(float(end / limit), 1) for end in (*bounds, *whatever))
     if known:  # where they are equal, doubles do not tell
         decision = grounds.decision(source, bounds, whatever, limit)
@@ -158,7 +159,7 @@ def _counted(rate: RateResult) -> Misfits:
         yield "/bounds/error_exposure", "expected an error that leaves something for each count"
         return
     for k, exposure in counted:
-        hours = float(Fraction(exposure.hours or 1))
+        hours = float(fraction_of(exposure.hours or "1"))
         ends = (float(end) / hours for end in garwood(exposure.encounters or 0, Fraction(share)))
         for name, end in zip(("lower", "upper"), ends, strict=True):
             yield from misfits(f"/terms/{k}/exposure/{name}", getattr(exposure, name), end)

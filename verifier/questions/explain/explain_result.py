@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
-from verifier.base.documents import Condition, Count, FractionText, Limits, Magnitude
+from verifier.base.documents import Condition, Count, FractionText, Level, Limits, Magnitude
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.study.points import Point, WorldDecisions
@@ -39,8 +39,8 @@ class ExplainChoices:
     members: Annotated[int, Limits(ge=1)]
     full_paths: bool
     rows: Annotated[int, Limits(ge=1)]
-    level: float
-    prior: float
+    level: Level
+    prior: Annotated[float, Limits(gt=0)]
     map: tuple[str, ...] | None
 
 

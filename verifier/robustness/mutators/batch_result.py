@@ -265,7 +265,7 @@ class BatchResult:
             settings=MutateSettings(settings.seed, None if settings.depth is None else settings.depth.record, kind),
             inputs=() if settings.annotations is None else (AnnotationFiles(**settings.annotations.record),),
             versions=dict(settings.programs),
-            mutations=tuple(map(_named, settings.mutations)),
+            mutations=tuple(map(named_mutation, settings.mutations)),
             counts=MutateCounts(
                 images=len(self.images),
                 unreadable=sum(image.size is None for image in self.images),
@@ -314,7 +314,8 @@ def _notes(result: BatchResult) -> list[str]:
     return found
 
 
-def _named(mutation: AnyMutation) -> NamedMutation:
+def named_mutation(mutation: AnyMutation) -> NamedMutation:
+    """The record of a mutation."""
     parts = mutation.steps if isinstance(mutation, Composition) else (mutation,)
     steps = tuple(MutationRecord(each.name, each.parameters) for each in parts)
     record = CompositionRecord(steps) if isinstance(mutation, Composition) else steps[0]
