@@ -113,6 +113,7 @@ EQUIVALENT = {
     ("verifier/analysis/kernel.py", _AHEAD, "True"): "both lengths are the number of outcomes, as was checked",
     ("verifier/analysis/robust/bound.py", _DOUBTFUL, ">="): "component 0 is that of ACCEPT, which is decided",
     ("verifier/analysis/robust/bound.py", _DOUBTFUL, "0"): "component 0 is that of ACCEPT, which is decided",
+    ("verifier/analysis/robust/order.py", "at, number = np.arange(n), 0", "0"): "numbers that are only compared",
     ("verifier/analysis/robust/certificate.py", "TARGET = -2", "2"): "a code of its own",
     ("verifier/analysis/robust/certificate.py", "NO_COMPONENT = -1", "1"): "a code of its own",
 }
