@@ -28,12 +28,55 @@ def test_faults_are_single_tokens_of_what_computes(monkeypatch):
 
 
 def test_every_module_of_the_parts_has_tests_that_exist(root):
-    for name, tests in mutation_run.modules().items():
-        assert (root / name).exists()
-        assert all((root / test).exists() for each in tests for test in each), name
-    assert mutation_run.BOUNDS.keys() <= mutation_run.modules().keys()
+    assert all((root / test).exists() for tests in mutation_run.PARTS.values() for test in tests)
+    assert all((root / name).exists() for name in mutation_run.BOUNDS)
+    kernel = "verifier/analysis/kernel.py"
+    parts = [mutation_run.part_of(name) for name in (kernel, "verifier/analysis/mixed.py")]
+    assert parts == [kernel, "verifier/analysis"]
+    every = mutation_run.named_faults(kernel)
+    assert mutation_run.named_faults(f"{kernel}:{every[0].line}") == [f for f in every if f.line == every[0].line]
+
+
+MODULE = "verifier/checking/made.py"
+SOURCE = """SIZE = 3
+
+class Box:
+    def grown(self):
+        def inner():
+            return 1
+        return inner
+
+def lone():
+    return 2
+"""
+
+
+def test_a_fault_is_judged_first_by_the_quick_tests_that_call_its_function():
+    assert [mutation_run.function_at(SOURCE, line) for line in (1, 4, 6, 10)] == [
+        None, "Box.grown", "Box.grown", "lone"
+    ]  # fmt: skip
+    folder = "tests/checking/test_made.py::"
+    noted = {
+        "slow": (9.0, [f"{MODULE}:Box.grown"]),
+        "quick": (1.0, [f"{MODULE}:Box.grown"]),
+        "near": (0.1, [f"{MODULE}:other"]),
+        "far": (0.0, ["verifier/checking/linear.py:other"]),
+    }
+    judge = mutation_run.Judge(None, noted={folder + name: value for name, value in noted.items()})
+    judge.noted["tests/language/test_made.py::other"] = (0.0, [f"{MODULE}:Box.grown"])
+
+    def names(line):
+        tests = judge.tests_of(mutation_run.Fault(MODULE, line, "", 0, "1", "2"), SOURCE)
+        return [test.removeprefix(folder) for test in tests]
+
+    assert names(6) == ["quick", "slow", "near"]
+    assert names(1) == names(10) == ["near", "quick", "slow", "far"]  # outside of functions, or seen by no test
+    judge.last[MODULE] = f"{folder}slow"
+    assert names(6) == ["slow", "quick", "near"]
+    judge.most_s = 10.0
+    assert names(6) == ["slow", "quick"]
 
 
 @pytest.mark.slow
 def test_faults_where_bounds_are_made_are_noticed(capsys):
-    assert mutation_run.main([*mutation_run.BOUNDS, "--sample", "40", "--seed", "1"]) == 0, capsys.readouterr().out
+    assert mutation_run.main([*mutation_run.BOUNDS, "--sample", "3", "--seed", "1"]) == 0, capsys.readouterr().out

@@ -99,6 +99,46 @@ def test_both_exact_decisions_are_those_of_the_definition(table, rate, goal):
     assert kernel.capital_is_at_least(drives, largest, rate, goal) == expected
 
 
+def plain_lower_end(drives, largest, icc, shift, tail):
+    """The greatest end in billionths that the definitions allow, found by halving."""
+    hits, items = (sum(each) for each in zip(*drives, strict=True))
+    misses = items - hits
+    if icc is not None and items:  # as if there were so many fewer, each part rounded against the gambler
+        spread = sum(own * (1 + (own - 1) * icc) for _, own in drives)
+        hits, misses = math.floor(items * hits / spread), math.ceil(items * misses / spread)
+
+    def allowed(end):
+        rate, total = Fraction(end + shift, UNIT), hits + misses
+        if rate > 1 or hits == 0:
+            return False
+        if largest is not None:
+            return plain_capital(drives, largest, rate) >= 1 / tail
+        chances = (math.comb(total, k) * rate**k * (1 - rate) ** (total - k) for k in range(hits, total + 1))
+        return sum(chances) <= tail
+
+    low, high = 0, UNIT + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    return low
+
+
+@given(
+    drive_tables(most_drives=4),
+    st.sampled_from(["drives", "items", Fraction(0), Fraction(1, 7), Fraction(1)]),
+    st.sampled_from([0, 1, 10**6]),
+    st.fractions(Fraction(1, 1000), Fraction(1, 3)),
+)
+def test_the_ends_that_the_kernel_accepts_are_those_of_the_definitions(table, kind, shift, tail):
+    drives, most = table
+    largest = most if kind == "drives" else None
+    icc = kind if isinstance(kind, Fraction) else None
+    rule = {"shift": shift, "icc": None if icc is None else str(icc)}
+    end = plain_lower_end(drives, largest, icc, shift, tail)
+    assert kernel.is_lower_end(end, drives, largest, rule, tail)
+    assert not kernel.is_lower_end(end + 1, drives, largest, rule, tail)
+
+
 def test_a_goal_that_is_met_exactly_is_met():
     drives, rate = [(3, 4), (1, 2)], 600_000_000
     goal = plain_capital(drives, 5, Fraction(rate, UNIT))

@@ -232,6 +232,23 @@ class TestNothingFalsePasses:
         both = self.with_box(wrong, component=np.array([2, 2, 2]), order=np.array([0, 0, 0]))
         refused(both, "state 0: who stays among it and 2 others may decide against the bound")
 
+    def test_targets_have_to_meet_nothing_and_claims_may_be_rounded_by_one_unit(self):
+        content = document(everywhere())  # all states become targets, and what they "meet" says nothing
+        content |= {"obligations": [[[]]], "obligation": [0, 0, 0]}
+        content["boxes"][0] |= {"value": [1.0] * 3, "order": [0] * 3, "components": []}
+        unit = 2.0**-52
+        for side, exact, outwards in (("lower", 0, -unit), ("upper", 1, unit)):
+            for claim, fits in ((exact, True), (exact + outwards, True), (exact + 2 * outwards, False)):
+                given = {**content, "side": side, "claimed": [float(claim)]}
+                if fits:
+                    assert kernel.check(given) == [exact]
+                else:
+                    with pytest.raises(kernel.Rejected, match="claims the bound"):
+                        kernel.check(given)
+            inwards = {**content, "side": side, "claimed": [exact - outwards / 2]}
+            with pytest.raises(kernel.Rejected, match="claims the bound"):
+                kernel.check(inwards)
+
     def test_an_order_in_which_nothing_falls(self, certificate):
         at = self.state(certificate, 0)
         refused(
@@ -327,6 +344,8 @@ class TestDocument:
             for mine, other in zip(copy["boxes"], certificate.boxes, strict=True):
                 assert np.array(mine["value"]).tobytes() == other.value.tobytes()
                 assert mine["order"] == other.order.tolist()
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            digest_of({"value": np.nan})
 
     @pytest.mark.parametrize(
         ("path", "value", "message"),
@@ -355,6 +374,7 @@ class TestDocument:
             (("subject", "following"), 7, "/subject/following: expected a list"),
             (("subject", "following", 0, 0), -1, "/subject/following/0/0: expected a whole number"),
             (("subject", "row", 0), 99, "not a certificate"),
+            (("subject", "motion"), [[1], [0]], "/subject/motion: all 0"),
             (("subject", "starts", 0), -1, "/subject/starts/0: expected a whole number"),
             (("subject", "letters", 0), 8, "/subject/letters/0: expected a whole number"),
             (("subject", "bins", 0), [], "not a certificate"),

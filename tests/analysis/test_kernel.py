@@ -3,10 +3,12 @@
 import contextlib
 import itertools
 import json
+import math
 import operator
 import subprocess
 import sys
 import zipfile
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -183,6 +185,91 @@ def test_none_of_a_hundred_thousand_changes_makes_a_false_bound_pass(part):
     while count < 5000:
         count += sum(attack(seed, 100, asked=0.05))
         seed += 1
+
+
+REPORTS = [frozenset(), frozenset("a"), frozenset("b")]
+SEEN = [frozenset(), frozenset("a"), frozenset("b"), frozenset("ab")]
+
+
+def supports(low, high, unit):
+    """The sets of reports that some rates between the ends give chance to, by trying all sets."""
+    for size in range(1, len(low) + 1):
+        for kept in itertools.combinations(range(len(low)), size):
+            fewest = sum(max(low[k], 1) for k in kept)  # all are multiples of ten, so that 1 is little
+            left_out = any(low[k] for k in range(len(low)) if k not in kept)
+            if not left_out and all(high[k] for k in kept) and fewest <= unit <= sum(high[k] for k in kept):
+                yield kept
+
+
+def corners(low, high, unit):
+    """The extreme rates between the ends: all but one of them at an end."""
+    for free in range(len(low)):
+        others = [k for k in range(len(low)) if k != free]
+        for ends in itertools.product(*((low[k], high[k]) for k in others)):
+            rest = unit - sum(ends)
+            if low[free] <= rest <= high[free]:
+                yield [*ends[:free], rest, *ends[free:]]
+
+
+@given(st.integers(0, 2**32))
+def test_the_steps_of_a_system_are_those_of_the_definition(seed):
+    """What a step may lead to, and its greatest mean, over all supports and extreme rates of every single draw."""
+    rng = np.random.default_rng(seed)
+    states, outcomes, ways = 4, int(rng.integers(1, 3)), int(rng.integers(1, 4))
+    columns = {}
+    for true in range(2):
+        low = (rng.integers(0, 3, 3) * (rng.random(3) < 0.5)).tolist()
+        high = [least + more for least, more in zip(low, (rng.integers(0, 4, 3)).tolist(), strict=True)]
+        unit = int(rng.integers(sum(low), sum(high) + 1))
+        if unit:
+            columns[0, true] = [10 * end for end in low], [10 * min(end, unit) for end in high], 10 * unit
+    motion = (rng.integers(0, 3, (2, outcomes)) + np.eye(2, outcomes, dtype=int)[[0, 0]]).tolist()
+    drawn = [[0, 1], [1], [2, 0], [-1, 1]]  # columns of each row; 2 is in no region, -1 is not drawn
+    rows, moving = rng.integers(-1, 4, ways).tolist(), rng.integers(0, 2, ways).tolist()
+    following = rng.integers(0, states, (ways, 4 * outcomes)).tolist()
+    subject = {
+        "propositions": [], "observations": [sorted(each) for each in SEEN], "reports": [sorted(r) for r in REPORTS],
+        "bins": [[0] * len(each) for each in drawn], "columns": drawn, "row": rows, "following": following,
+        "letters": [0] * states, "starts": [0], "owner": [0] * ways, "motion": motion, "moving": moving,
+    }  # fmt: skip
+    system = kernel.System(subject, columns)
+    ends = [
+        [columns.get((0, true), ([0] * 3, [10] * 3, 10)) for true in (drawn[row] if row >= 0 else []) if true != -1]
+        for row in rows
+    ]
+
+    def leads(way, seen):
+        at = SEEN.index(seen) * outcomes
+        return list(zip(motion[moving[way]], following[way][at : at + outcomes], strict=True))
+
+    def reached(way, k=0, seen=frozenset()):
+        """Every set of states that a step can lead to, one for each choice of nature after each report."""
+        if k == len(ends[way]):
+            return {frozenset(state for chance, state in leads(way, seen) if chance)}
+        found = set()
+        for kept in supports(*ends[way][k]):
+            behind = [reached(way, k + 1, seen | REPORTS[report]) for report in kept]
+            found |= {frozenset().union(*each) for each in itertools.product(*behind)}
+        return found
+
+    def mean(value, way, k=0, seen=frozenset()):
+        if k == len(ends[way]):
+            ahead = leads(way, seen)
+            return Fraction(sum(c * value[state] for c, state in ahead), sum(c for c, _ in ahead))
+        behind = [mean(value, way, k + 1, seen | report) for report in REPORTS]
+        rates = corners(*ends[way][k])
+        return max(sum(map(operator.mul, each, behind)) / ends[way][k][2] for each in rates)
+
+    for _ in range(3):
+        allowed = {state for state in range(states) if rng.random() < 0.7}
+        expected = {state for way in range(ways) for each in reached(way) if each <= allowed for state in each}
+        assert system.moves(0, lambda _, after, allowed=allowed: after in allowed) == expected
+        value = rng.integers(0, 50, states).tolist()
+        for _ in range(9):  # the value of state 0 itself counts where a step leads back to it
+            greatest = max(mean(value, way) for way in range(ways))
+            assert system.exceeds(0, value) == (greatest > value[0])
+            value[0] = math.floor(greatest) if rng.random() < 0.5 else math.ceil(greatest)
+    assert system.exceeds(1, value)  # without a way on nothing is shown
 
 
 class TestFormulas:

@@ -2,6 +2,7 @@
 
 import itertools
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -224,9 +225,11 @@ def test_the_default_number_of_draws_is_a_rule_of_size():
     assert default_draws([line]) == 2 * 10**8 // cost // 100 * 100
     assert default_draws([line, line]) == 2 * 10**8 // (2 * cost) // 100 * 100
     assert default_draws([line] * 100) == 301
-    # 300 states in a circle, one component: every transition in it counts twenty times more. Up to 200: k^2 more.
-    for size, more in ((300, 20 * 300), (201, 20 * 201), (200, 200**2), (100, 100**2)):
-        around = np.column_stack([(np.arange(size) + 1) % size, np.full(size, size)])
+    # 300 states in a circle, one component: every transition in it, two each but one of ten that may leave, counts
+    # twenty times more. Up to 200: k^2 more.
+    for size, more in ((300, 20 * 590), (201, 20 * 392), (200, 200**2), (100, 100**2)):
+        at = np.arange(size)
+        around = np.column_stack([(at + 1) % size, np.where(at < 10, size, (at + 2) % size)])
         circle = objective_of(
             channel, np.vstack([around, [size, size]]), np.zeros(size + 1, int), {"good": {size}}, "F good",
             ended=(size,),
@@ -234,6 +237,8 @@ def test_the_default_number_of_draws_is_a_rule_of_size():
         edges = len(circle.product.edge)
         assert edges == 2 * size
         assert default_draws([circle] * 7) == 2 * 10**8 // (7 * (edges + more)) // 100 * 100
+        harder = SimpleNamespace(product=circle.product, effort=7)
+        assert default_draws([harder]) == default_draws([circle] * 7)
 
 
 @pytest.mark.parametrize("prior", ["flat", "", "nan", "inf", 0, -1, 1e-7, 1e7, float("nan"), None, "0"])

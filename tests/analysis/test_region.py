@@ -213,6 +213,9 @@ class TestTails:
         assert not tail_is_at_most(5, 3, UNIT, half)
         assert not tail_is_at_most(5, 0, 5, half)
         assert tail_is_at_most(5, 0, 5, Fraction(1))
+        # Pr(Bin(2, p) >= 1) with p just below and above 2/3, where terms cease to fall: less than 1 is not shown.
+        assert tail_is_at_most(2, 1, 666_666_666, Fraction(19, 20))
+        assert not tail_is_at_most(2, 1, 666_666_667, Fraction(19, 20))
 
     def test_more_than_can_be_checked_is_refused(self):
         with pytest.raises(Rejected, match="of the rarer kind"):

@@ -53,3 +53,16 @@ def test_deliberate_rounding_is_the_one_exception_and_has_its_limit():
     assert replace(GOOD, probabilities=rounded, fractions=None, rounding_defect=0.11).state_count == 2
     with pytest.raises(ValueError, match="row 0 does not sum to 1"):
         replace(GOOD, probabilities=rounded, fractions=None, rounding_defect=0.09)
+
+
+def test_the_limits_themselves_are_allowed():
+    loop = MarkovChain(np.array([0, 1]), np.array([0]), np.array([1.0]), {}, np.array([0]))
+    assert loop.state_count == 1
+    # A sum that is off by exactly what it may be, 1/2 - 1e-12 and the tolerance of 1e-12; and by a little more.
+    for least, fits in ((0.5, True), (0.5 - 2**-52, False)):
+        changes = {"probabilities": np.array([least]), "rounding_defect": 0.5 - 1e-12}
+        if fits:
+            replace(loop, **changes)
+        else:
+            with pytest.raises(ValueError, match="does not sum to 1"):
+                replace(loop, **changes)

@@ -139,8 +139,12 @@ def test_profile_rows_go_to_the_nearest_point():
     for beyond in (4.9, 50.1):
         with pytest.raises(UsageError, match="is not on the grid"):
             Weight.profile(uneven, [(beyond, 5, 1)])
-    one = Weight.profile(Grid(np.array([10.0]), np.array([5.0])), [(10, 5, 3)])
-    assert one.share.tolist() == [[1.0]]
+    # A single point has no step: rounding alone is allowed for, on either side.
+    point = Grid(np.array([10.0]), np.array([5.0]))
+    for off in (-4e-10, 0, 4e-10):
+        assert Weight.profile(point, [(10 * (1 + off), 5 * (1 - off), 3)]).share.tolist() == [[1.0]]
+        with pytest.raises(UsageError, match="is not on the grid"):
+            Weight.profile(point, [(10 * (1 + 4 * off) + (off == 0), 5, 3)])
 
 
 def test_the_largest_weight_and_none_at_all_are_weights():

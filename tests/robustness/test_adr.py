@@ -66,6 +66,14 @@ def test_the_thresholds_are_kept_under_mutation():
     assert second["false_positive_rates"] == [0, 0, 0.1, 0.3]
 
 
+def test_a_baseline_that_finds_nothing_at_some_level_is_compared_with():
+    # The surest is false: nothing of four is found without false positives, one with one. Mutated none and two.
+    base = lane_set(10, OBJECTS, [(0, 0, 0.9), (5, 3, 0.95)])
+    study = adr_study(base, {"dark": lane_set(10, OBJECTS, [(0, 0, 0.9), (1, 0, 0.7)])}, AdrSettings((0.05, 0.1)))
+    assert study.baseline.found == (0, 1)
+    assert study.conditions["dark"].normalised(study.baseline) == 2
+
+
 def test_more_false_positives_under_mutation_change_no_threshold():
     noisy = lane_set(10, OBJECTS, [(0, 0, 0.9), (1, 0, 0.7), *((i, 5, 0.95) for i in range(10))])
     found = adr_study(BASELINE, {"noise": noisy}, HAND).conditions["noise"]

@@ -1,12 +1,17 @@
 """Single faults put into the code, each judged by the tests of its own part: `python tests/support/mutation_run.py`.
 
 A fault changes one token: a comparison, an operator of arithmetic or logic, an end or direction (`min`, `any`, `all`,
-`floor`, `lower`), a constant. Docstrings, messages and annotations are left alone. A fault is *noticed* if the tests
-fail or take longer than `--most` seconds. Faults that cannot change what is computed are listed in `EQUIVALENT`, with
-the reason, and are not judged.
+`floor`, `lower`), a constant. Docstrings, messages and annotations are left alone. Each part's tests run once without
+a fault, which tells how long each takes and which functions it calls. A fault in a function is judged by the tests
+that call it, then by those that call another function of its module, the quick ones first, before all the one that
+noticed the last fault of the module, up to the first that fails; a fault outside of functions, or in one that no test
+was seen to call, by all tests of the part. A fault is *noticed* if a test fails, or takes ten times as long as it did
+and twenty seconds more. Faults that cannot change what is computed are listed in `EQUIVALENT`, with the reason, and
+are not judged.
 
-    python tests/support/mutation_run.py --sample 50                 # of all parts
-    python tests/support/mutation_run.py verifier/analysis/kernel.py  # every fault of a module
+    python tests/support/mutation_run.py --sample 50                                   # of every part
+    python tests/support/mutation_run.py verifier/analysis/kernel.py verifier/chains   # every fault of these
+    python tests/support/mutation_run.py verifier/analysis/kernel.py:120               # every fault of a line
 """
 
 from __future__ import annotations
@@ -14,60 +19,71 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import faulthandler
 import io
+import json
+import math
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 import tokenize
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, TypeAlias
 
 import hypothesis  # noqa: F401  with all that the tests read, so that it is read once
 import numpy  # noqa: F401
+import pandas  # noqa: F401
+import pydantic  # noqa: F401
 import pytest
-import scipy.sparse.linalg  # noqa: F401
+import scipy.optimize
+import scipy.sparse.linalg
+import scipy.stats  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
 
 PARTS = {
-    "verifier/language/expressions": ["tests/language/expressions"],
-    "verifier/language/ltl": ["tests/language/ltl"],
-    "verifier/language/specs": ["tests/language/specs"],
+    "verifier/language": ["tests/language"],
     "verifier/systems": ["tests/systems"],
     "verifier/chains": ["tests/chains"],
     "verifier/checking": ["tests/checking", "tests/cli/test_slow_chains.py"],
     "verifier/analysis": ["tests/analysis"],
-    "verifier/perception/detections": ["tests/perception/detections"],
-    "verifier/perception/matching": ["tests/perception/matching"],
-    "verifier/perception/confusion": ["tests/perception/confusion"],
+    "verifier/perception": ["tests/perception"],
+    "verifier/analysis/kernel.py": [
+        f"tests/analysis/test_{name}.py"
+        for name in ("kernel", "certificate", "point_certificate", "betting", "region")
+    ],
 }
-"""Part -> the tests that judge it."""
+"""Part -> the tests that judge it; the longest name that a module begins with is its part."""
 
-SLOW_CHAINS = "tests/checking/test_slow_chains.py"
-ROBUST = ["tests/analysis/test_robust.py", "tests/analysis/test_region.py", "tests/analysis/test_certificate.py"]
-BOUNDS = {
-    "verifier/checking/enclosure.py": ["tests/checking/test_enclosure.py"],
-    "verifier/checking/two_engines.py": ["tests/checking/test_enclosure.py", SLOW_CHAINS],
-    "verifier/checking/refinement.py": ["tests/checking/test_refinement.py", SLOW_CHAINS],
-    "verifier/checking/elimination.py": ["tests/checking/test_batch_numbers.py", SLOW_CHAINS],
-    "verifier/checking/linear.py": ["tests/checking/test_batch_numbers.py", SLOW_CHAINS],
-    "verifier/checking/powers.py": ["tests/checking/test_step_bounds.py"],
-    "verifier/checking/step_bounds.py": ["tests/checking/test_step_bounds.py"],
-    "verifier/analysis/kernel.py": ["tests/analysis/test_kernel.py", "tests/analysis/test_certificate.py"],
-    "verifier/analysis/robust/bound.py": ROBUST,
-    "verifier/analysis/robust/certificate.py": ["tests/analysis/test_certificate.py"],
-    "verifier/analysis/robust/order.py": ROBUST,
-    "verifier/analysis/robust/point_certificate.py": ["tests/analysis/test_point_certificate.py"],
-    "verifier/analysis/robust/solutions.py": ROBUST,
-    "verifier/analysis/robust/solve.py": ROBUST,
-    "verifier/analysis/robust/step.py": ROBUST,
-}
-"""Where bounds, rounding and certificates are made: the tests that look at them first, before all of their part."""
+BOUNDS = [
+    *("verifier/analysis/kernel.py", "verifier/checking/enclosure.py", "verifier/checking/two_engines.py"),
+    *("verifier/checking/refinement.py", "verifier/checking/elimination.py", "verifier/checking/linear.py"),
+    *("verifier/checking/powers.py", "verifier/checking/step_bounds.py", "verifier/analysis/robust/bound.py"),
+    *("verifier/analysis/robust/certificate.py", "verifier/analysis/robust/point_certificate.py"),
+    *("verifier/analysis/robust/order.py", "verifier/analysis/robust/solutions.py"),
+    *("verifier/analysis/robust/solve.py", "verifier/analysis/robust/step.py"),
+]
+"""Where bounds, rounding and certificates are made."""
+
+AT_FIRST = 15
+"""So many tests are collected for a fault at first, and the rest if none of them notices it."""
+
+ADDRESSES = 12 * 2**30
+"""Bytes of address space that the tests of a fault may take."""
+
+CHECKERS = ["verifier/analysis/kernel.py"]
+"""What checks documents of others, where a strict `zip` decides."""
 
 SWAPS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
@@ -79,6 +95,8 @@ SWAPS = {
 }  # fmt: skip
 
 _BOTH = "if bounds.lower is not None and bounds.upper is not None:"
+_AHEAD = "return last([pair for pair in zip(self._chances[way], ahead, strict=True) if pair[0]])"
+_DOUBTFUL = "doubtful = (found.of >= 0) & assumed[found.of]"
 _POINT = "verifier/analysis/robust/point_certificate.py"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
@@ -92,6 +110,10 @@ EQUIVALENT = {
     (_POINT, "_ROUNDS = 40", "40"): "how long a witness is looked for that the kernel checks",
     (_POINT, "_DIGITS = 2.0**40", "40"): "how long a witness is looked for that the kernel checks",
     (_POINT, "for _ in range(5):", "5"): "how long a witness is looked for that the kernel checks",
+    ("verifier/analysis/kernel.py", _AHEAD, "True"): "both lengths are the number of outcomes, as was checked",
+    ("verifier/analysis/robust/bound.py", _DOUBTFUL, ">="): "component 0 is that of ACCEPT, which is decided",
+    ("verifier/analysis/robust/bound.py", _DOUBTFUL, "0"): "component 0 is that of ACCEPT, which is decided",
+    ("verifier/analysis/robust/order.py", "at, number = np.arange(n), 0", "0"): "numbers that are only compared",
     ("verifier/analysis/robust/certificate.py", "TARGET = -2", "2"): "a code of its own",
     ("verifier/analysis/robust/certificate.py", "NO_COMPONENT = -1", "1"): "a code of its own",
 }
@@ -108,6 +130,11 @@ class Fault:
     offset: int
     before: str
     after: str
+
+    @property
+    def part(self) -> str:
+        """The part that its module belongs to."""
+        return part_of(self.module)
 
     def __str__(self) -> str:
         return f"{self.module}:{self.line}: {self.before!r} -> {self.after!r} in {self.text}"
@@ -126,7 +153,7 @@ def faults_of(module: str, source: str) -> Iterator[Fault]:
     begins = [0]
     for line in lines:
         begins.append(begins[-1] + len(line))
-    spared = list(_spared(ast.parse(source)))
+    spared = list(_spared(ast.parse(source), module in CHECKERS))
     previous = ""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         after = _changed(token, previous)
@@ -149,14 +176,19 @@ def _changed(token: tokenize.TokenInfo, previous: str) -> str | None:
     return None
 
 
-def _spared(tree: ast.AST) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Annotations, types, decorators, imports, and what is raised: places where a fault computes nothing."""
+def _spared(tree: ast.AST, checks: bool) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Annotations, types, decorators, imports, and what is raised: places where a fault computes nothing.
+
+    So does a strict `zip`, whose lengths differ by an error of the program only, unless the module checks documents.
+    """
     for node in ast.walk(tree):
         parts: list[ast.AST | None] = list(getattr(node, "decorator_list", []))
         if isinstance(node, ast.AnnAssign | ast.arg):
             parts.append(node.annotation)
         elif isinstance(node, ast.FunctionDef):
             parts.append(node.returns)
+        elif isinstance(node, ast.keyword) and node.arg == "strict" and not checks:
+            parts.append(node.value)
         elif isinstance(node, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr):
             parts.append(node)
         for part in parts:
@@ -167,14 +199,210 @@ def _spared(tree: ast.AST) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
                 )
 
 
-def modules() -> dict[str, list[list[str]]]:
-    """Module -> the tests that look at it first, if any, and those of its part."""
-    found = {}
-    for part, tests in PARTS.items():
-        for path in sorted((ROOT / part).rglob("*.py")):
+def part_of(module: str) -> str:
+    """The part that a module belongs to."""
+    return max((part for part in PARTS if module == part or module.startswith(f"{part}/")), key=len)
+
+
+def named_faults(name: str) -> list[Fault]:
+    """Every fault of a part, module or line (`MODULE:LINE`)."""
+    place, _, line = name.partition(":")
+    paths = [ROOT / place] if place.endswith(".py") else sorted((ROOT / place).rglob("*.py"))
+    modules = [path.relative_to(ROOT).as_posix() for path in paths]
+    own = [module for module in modules if place not in PARTS or part_of(module) == place]
+    faults = [fault for module in own for fault in faults_of(module, (ROOT / module).read_text())]
+    return [fault for fault in faults if not line or fault.line == int(line)]
+
+
+def function_at(source: str, line: int) -> str | None:
+    """The function or method of a module or class that a line lies in."""
+    inside: list[tuple[ast.AST, str]] = [(ast.parse(source), "")]
+    for node, prefix in inside:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.ClassDef) and child.lineno <= line <= (child.end_lineno or 0):
+                if isinstance(child, ast.FunctionDef):
+                    return f"{prefix}{child.name}"
+                inside.append((child, f"{prefix}{child.name}."))
+    return None
+
+
+Noted: TypeAlias = "dict[str, tuple[float, list[str]]]"
+"""Test -> its seconds and the functions of the project that it calls (`MODULE:NAME`)."""
+
+
+@dataclass
+class Chosen:
+    """A plugin of pytest that runs some of the tests, in the order of their limits, or notes what each of all calls.
+
+    Attributes:
+        most_s: test -> the seconds after which its process ends; None to note.
+        noted: see `Judge`.
+        failed: the tests that failed.
+    """
+
+    most_s: Mapping[str, float] | None = None
+    noted: Noted = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave the tests that are asked for, in their order."""
+        if self.most_s is not None:
+            found = {item.nodeid: item for item in items}
+            items[:] = [found[test] for test in self.most_s if test in found]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep which test failed."""
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Note how long a test takes and the functions of the project that it calls, or hold it to its limit."""
+        if self.most_s is not None:
+            faulthandler.dump_traceback_later(self.most_s[item.nodeid], exit=True)
+            yield
+            faulthandler.cancel_dump_traceback_later()
+            return
+        if any(mark.name == "skip" for mark in item.iter_markers()):
+            yield
+            return
+        met: dict[int, CodeType] = {}
+
+        def called(frame: FrameType, event: str, argument: Any) -> None:
+            met.setdefault(id(frame.f_code), frame.f_code)
+
+        threading.settrace(called)
+        sys.settrace(called)
+        begun = time.monotonic()
+        yield
+        sys.settrace(None)
+        above = f"{item.config.rootpath}/"
+        functions = {
+            f"{code.co_filename.removeprefix(above)}:{code.co_qualname.partition('.<locals>')[0]}"
+            for code in met.values()
+            if code.co_filename.startswith(f"{above}verifier/")
+        }
+        self.noted[item.nodeid] = (time.monotonic() - begun, sorted(functions))
+
+
+@dataclass
+class Judge:
+    """Tests that judge faults in a copy of the project.
+
+    Attributes:
+        place: the copy.
+        most_s: seconds that the tests of a fault may have taken without it, all together.
+        noted: the tests.
+        last: module -> the test that noticed the last fault of it.
+    """
+
+    place: Path
+    most_s: float = math.inf
+    noted: Noted = field(default_factory=dict)
+    last: dict[str, str] = field(default_factory=dict)
+    _written: int = field(default_factory=lambda: int(time.time()))
+
+    def note(self, tests: Sequence[str], kept: Path | None) -> None:
+        """Run the tests of a part without a fault; what is noted of a file may be kept in a folder.
+
+        A test that fails then, as some do on a busy machine, judges no fault, and is printed.
+
+        Raises:
+            ValueError: tests cannot even be collected.
+        """
+        paths = sorted(path for test in tests for path in [ROOT / test, *(ROOT / test).rglob("test_*.py")])
+        for path in paths:
+            if path.suffix != ".py":
+                continue
             name = path.relative_to(ROOT).as_posix()
-            found[name] = [BOUNDS[name], tests] if name in BOUNDS else [tests]
-    return found
+            told = kept and kept / f"{name.replace('/', '.')}.json"
+            text = path.read_text()
+            if told and told.exists() and (known := json.loads(told.read_text()))["text"] == text:
+                self.noted |= known["noted"]
+                continue
+            how, noted = self._run([name])
+            if how and not noted:
+                raise ValueError(f"the tests fail without a fault: {how}")
+            self.noted |= noted
+            if told:
+                told.write_text(json.dumps({"text": text, "noted": noted}))
+
+    def noticed(self, fault: Fault) -> str | None:
+        """The test that noticed a fault, or how else it was; None if it was not."""
+        module = self.place / fault.module
+        source = module.read_text()
+        tests = self.tests_of(fault, source)
+        self._write(module, fault.applied(source))
+        try:
+            how = None
+            for some in (tests[:AT_FIRST], tests[AT_FIRST:]):
+                if some and not how:
+                    paths = list(dict.fromkeys(test.partition("::")[0] for test in some))
+                    how, _ = self._run(paths, {test: 20 + 10 * self.noted[test][0] for test in some})
+        finally:
+            self._write(module, source)
+        if how in self.noted:
+            self.last[fault.module] = how
+        return how
+
+    def tests_of(self, fault: Fault, source: str) -> list[str]:
+        """The tests that judge a fault, in their order."""
+        function = f"{fault.module}:{function_at(source, fault.line)}"
+        own = {test: note for test, note in self.noted.items() if test.startswith(tuple(PARTS[fault.part]))}
+        calling = {test for test, (_, called) in own.items() if function in called}
+        near = {test for test, (_, called) in own.items() if any(name.startswith(fault.module) for name in called)}
+        last = self.last.get(fault.module)
+        tests = sorted(
+            calling | near if calling else own,
+            key=lambda test: (test != last, test not in calling, test not in near, own[test][0]),
+        )
+        spent = accumulate(own[test][0] for test in tests)
+        return [
+            test for number, (test, s) in enumerate(zip(tests, spent, strict=True)) if not number or s <= self.most_s
+        ]
+
+    def _write(self, module: Path, text: str) -> None:
+        """Write a module with a time of its own, so that no bytecode of an earlier text is taken for its."""
+        module.write_text(text)
+        self._written += 1
+        os.utime(module, (self._written, self._written))
+
+    def _run(self, paths: Sequence[str], most_s: Mapping[str, float] | None = None) -> tuple[str | None, Noted]:
+        """The test that failed, or how else the tests did, or None; and what was noted if they have no limits.
+
+        They run in a child of this process, which has read the libraries already, but nothing of the project.
+        """
+        with tempfile.TemporaryFile("w+") as shown, tempfile.TemporaryFile("w+") as told:
+            child = os.fork()
+            if child == 0:
+                os.setsid()
+                os.chdir(self.place)
+                signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what they put behind ignore it
+                resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, resource.RLIM_INFINITY))
+                for stream in (1, 2):
+                    os.dup2(shown.fileno(), stream)
+                os.environ["PYTHONPATH"] = str(self.place)
+                sys.path.insert(0, str(self.place))
+                chosen, stop = Chosen(most_s), [] if most_s is None else ["-x"]
+                code = pytest.main(["-q", *stop, "-p", "no:cacheprovider", *paths], plugins=[chosen])
+                json.dump([chosen.failed, chosen.noted], told)
+                for file in (told, sys.stdout):
+                    file.flush()
+                os._exit(int(code))
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            for file in (told, shown):
+                file.seek(0)
+            failed, noted = json.loads(told.read() or '[["out of time"], {}]')
+            lines = shown.read().splitlines()
+        for test in failed if most_s is None else ():
+            print(f"left out, as it fails without a fault: {test}", flush=True)
+            noted.pop(test, None)
+        if code == 0:
+            return None, noted
+        return failed[0] if failed else f"exit code {code}: {' '.join(lines[-3:])}", noted
 
 
 @contextlib.contextmanager
@@ -190,77 +418,44 @@ def copied() -> Iterator[Path]:
         yield place
 
 
-def judged(place: Path, fault: Fault, tests: list[list[str]], most_s: float) -> str | None:
-    """How some of the tests noticed the fault, put into a copy and taken out again; None if none did."""
-    module = place / fault.module
-    source = module.read_text()
-    module.write_text(fault.applied(source))
-    try:
-        return next(filter(None, (failure(place, each, most_s) for each in tests)), None)
-    finally:
-        module.write_text(source)
-
-
-def failure(place: Path, tests: list[str], most_s: float) -> str | None:
-    """How tests fail in a copy of the project; None if they pass.
-
-    They run in a child of this process, which has read the libraries already, but nothing of the project.
-    """
-    with tempfile.TemporaryFile("w+") as told:
-        child = os.fork()
-        if child == 0:
-            os.setsid()
-            os.chdir(place)
-            for stream in (1, 2):
-                os.dup2(told.fileno(), stream)
-            os.environ |= {"PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
-            sys.dont_write_bytecode = True
-            sys.path.insert(0, str(place))
-            code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests])
-            sys.stdout.flush()
-            os._exit(int(code))
-        until = time.monotonic() + most_s
-        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < until:
-            time.sleep(0.02)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)
-        if ended == (0, 0):
-            os.waitpid(child, 0)
-            return "out of time"
-        code = os.waitstatus_to_exitcode(ended[1])
-        told.seek(0)
-        lines = told.read().splitlines()
-    if code == 0:
-        return None
-    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
-    return failed[0] if failed else f"exit code {code}: {' '.join(lines[-3:])}"
+def table(found: Mapping[str, Counter[bool]]) -> str:
+    """A row for each module: judged, noticed, and the share."""
+    rows = [f"{'module':60} {'judged':>6} {'noticed':>7}"]
+    for name, counts in [*sorted(found.items()), ("all", sum(found.values(), Counter()))]:
+        rows.append(f"{name:60} {counts.total():6} {counts[True]:7} {counts[True] / max(counts.total(), 1):7.1%}")
+    return "\n".join(rows)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Judge faults, and print each that was not noticed; exit code 1 if there are any, 2 if the tests fail anyway."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("modules", nargs="*", help="all by default")
-    parser.add_argument("--sample", type=int, help="so many faults in place of all")
+    parser.add_argument("names", nargs="*", metavar="PART|MODULE[:LINE]", help="every part by default")
+    parser.add_argument("--sample", type=int, help="so many faults of each name in place of all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--most", type=float, default=600.0, help="seconds that the tests of a fault may take")
+    parser.add_argument("--kept", type=Path, help="folder for what is noted of the tests, to run them once only")
+    parser.add_argument(
+        "--most", type=float, default=math.inf, help="seconds of tests that judge a fault, without it"
+    )
     asked = parser.parse_args(arguments)
-    tests = modules()
-    chosen = asked.modules or list(tests)
-    faults = [fault for name in chosen for fault in faults_of(name, (ROOT / name).read_text())]
-    if asked.sample is not None:
-        faults = random.Random(asked.seed).sample(faults, min(asked.sample, len(faults)))
-    missed = 0
+    faults: list[Fault] = []
+    for name in asked.names or PARTS:
+        of_name = named_faults(name)
+        at_most = len(of_name) if asked.sample is None else min(asked.sample, len(of_name))
+        faults += sorted(random.Random(asked.seed).sample(of_name, at_most), key=of_name.index)
+    found: dict[str, Counter[bool]] = {}
     with copied() as place:
-        for told in {tuple(each) for fault in faults for each in tests[fault.module]}:
-            if how := failure(place, [*told], 3 * asked.most):
-                print(f"the tests fail without a fault: {how}")
-                return 2
+        judge = Judge(place, asked.most)
+        try:
+            judge.note(sorted({test for fault in faults for test in PARTS[fault.part]}), asked.kept)
+        except ValueError as error:
+            print(error)
+            return 2
         for fault in faults:
-            how = judged(place, fault, tests[fault.module], asked.most)
-            missed += how is None
+            how = judge.noticed(fault)
+            found.setdefault(fault.module, Counter())[how is not None] += 1
             print(f"NOT NOTICED {fault}" if how is None else f"noticed {fault} ({how})", flush=True)
-    print(f"{len(faults) - missed} of {len(faults)} noticed")
-    return int(missed > 0)
+    print(table(found))
+    return int(any(counts[False] for counts in found.values()))
 
 
 if __name__ == "__main__":

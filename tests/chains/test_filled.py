@@ -1,0 +1,51 @@
+"""A skeleton and counts give the chain of the definition, exact or rounded to decimals."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from small_objectives import channel_of, objective_of
+
+from verifier.base.errors import UsageError
+from verifier.chains.filled import markov_chain
+
+TOLD = tuple(frozenset(each) for each in ((), "a", "b"))
+# In state 0 one object is drawn: reported as a it leads to state 1, as anything else to state 2.
+SKELETON = objective_of(
+    channel_of(TOLD, [[0]], [[1]], TOLD), [[2, 1, 2], [1] * 3, [2] * 3], [0] * 3, {"g": {1}}, "F g", ended=(1, 2)
+).skeleton
+
+
+def chain(column, **options):
+    counts = np.ones((1, 3, 3), dtype=np.int64)
+    counts[0, :, 1] = column
+    return markov_chain(SKELETON, counts, {}, **options)
+
+
+def row_of(chain):
+    at = slice(*chain.indptr[:2])
+    return dict(zip(chain.indices[at].tolist(), chain.probabilities[at].tolist(), strict=True))
+
+
+def test_transitions_are_sums_of_rates_and_those_of_probability_0_are_left_out():
+    assert row_of(chain((2, 1, 5))) == {1: 1 / 8, 2: 7 / 8}
+    assert row_of(chain((2, 0, 5))) == {2: 1.0}
+    exact = chain((1, 1, 1), exact=True)
+    assert exact.fractions[:2] == (Fraction(1, 3), Fraction(2, 3))
+    assert (exact.rounding_defect, chain((1, 1, 1)).fractions) == (0.0, None)
+
+
+def test_rounded_rows_may_miss_1_by_half_a_unit_for_each_observation():
+    rounded = chain((1, 1, 1), decimals=2)
+    assert row_of(rounded) == {1: 0.33, 2: 0.67}
+    assert rounded.rounding_defect == pytest.approx(3 * 0.005)
+    assert rounded.fractions is None
+    assert chain((1, 1, 1), decimals=2, exact=True).fractions[:2] == (Fraction(33, 100), Fraction(67, 100))
+
+
+def test_one_to_fifteen_decimals_are_kept():
+    assert row_of(chain((1, 1, 1), decimals=15)) == {1: 0.333333333333333, 2: 0.666666666666667}
+    assert row_of(chain((1, 1, 1), decimals=1)) == {1: 0.3, 2: 0.7}
+    for wrong in (0, 16):
+        with pytest.raises(UsageError, match=f"expected 1 to 15 decimals to round to, got {wrong}"):
+            chain((1, 1, 1), decimals=wrong)
