@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from certified_systems import greatest_lost
 from deciding_objectives import Deciding, seen_so_far
-from interval_models import RECURRENT, SIMPLE, Model, random_model
+from interval_models import RECURRENT, SIMPLE, Model, random_model, random_region
 from second_checker import complaint
 
 from verifier.analysis import kernel
+from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.point_certificate import point_certificates
-from verifier.analysis.robust.subject import kept_of
+from verifier.analysis.robust.solutions import Effort, robust_bounds
+from verifier.analysis.robust.subject import kept_of, subject_document, subject_of
 from verifier.perception.confusion import exact_rates, rates
 
 TWO = ((), ("a",))
@@ -108,7 +110,14 @@ def against_all_strategies(seed):
     every = [world.exactly_under(exact, chosen, seen_so_far, formula) for chosen in world.strategies(4, 256, rng)]
     ends = [min(each) for each in zip(*every, strict=True)], [max(each) for each in zip(*every, strict=True)]
     for greatest, wanted in enumerate(ends):
-        lower, upper, found = proven(world.optimum(formula, bool(greatest)), counts)
+        optimum = world.optimum(formula, bool(greatest))
+        lower, upper, found = proven(optimum, counts)
+        bounds = robust_bounds(optimum, random_region(rng, optimum, 2, 3), effort=Effort(attained=False))
+        whole = json.loads(json.dumps(subject_document(subject_of(optimum))))
+        for content in (*found.values(), *map(document, bounds.certificates)):
+            subject = json.loads(json.dumps(content["subject"]))
+            assert (subject if optimum.ranges(content["side"]) else kept_of(whole, subject)) == subject
+            assert not optimum.ranges(content["side"]) or subject == whole
         assert all(low <= value <= high for low, value, high in zip(lower, wanted, upper, strict=True)), formula
         assert all(high - low < Fraction(1, 10**25) for low, high in zip(lower, upper, strict=True)), formula
         assert [complaint(content) for content in found.values()] == [None, None]

@@ -114,7 +114,8 @@ def test_the_column_is_that_of_the_name(tmp_path, root):
     path.write_text(
         f'model "{model}"\nplanner published\n\n  // one: P = ?\n  one: P = ? [ F v = 0 ]\ntwo: P = ?[\n F v = 1]\n'
     )
-    assert requirement_places(read_spec(path)) == {"one": (5, 3), "two": (6, 1)}
+    ends = {"one_min": (5, 3), "one_max": (5, 3), "two_min": (6, 1), "two_max": (6, 1)}
+    assert requirement_places(read_spec(path)) == {"one": (5, 3), "two": (6, 1), **ends}
 
 
 def test_outputs_for_continuous_integration_need_no_further_library(root, tmp_path, monkeypatch):

@@ -79,6 +79,11 @@ class Objective:
         return self.product.state_count
 
     @property
+    def whole(self) -> Objective:
+        """The objective with all choices of a world that keeps to some of them here."""
+        return self
+
+    @property
     def owner(self) -> Ints:
         """(r,) the product state of each alternative, increasing."""
         return np.arange(self.state_count)

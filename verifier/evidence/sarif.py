@@ -74,7 +74,8 @@ def sarif_log(run: Document, spec_name: str, lines: Mapping[str, tuple[int, int]
 
 
 def requirement_places(spec: Specification) -> dict[str, tuple[int, int]]:
-    """Requirement -> line and column of its name in the spec, from 1."""
+    """Requirement -> line and column of its name in the spec, from 1; also under the names that the ends of `P = ?`
+    have where the world decides."""
     lines = spec.source.text.split("\n")
     found: dict[str, tuple[int, int]] = {}
     for each in spec.requirements:

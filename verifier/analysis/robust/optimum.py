@@ -57,13 +57,13 @@ class Optimum(Objective):
         first: (p + 1,) int64, where the alternatives of each product state begin.
         behind: (q,) int64, the alternative behind each transition of the product, increasing.
         greatest: whether the greatest probability is asked for, or the least.
-        kept: whether the world keeps to a strategy.
+        part_of: the optimum over all choices, where the world keeps to some of them.
     """
 
     first: Ints
     behind: Ints
     greatest: bool
-    kept: bool = field(default=False, kw_only=True)
+    part_of: Optimum | None = field(default=None, kw_only=True)
 
     slopes: ClassVar[bool] = False
 
@@ -71,6 +71,11 @@ class Optimum(Objective):
     def wants_more(self) -> bool:
         """Whether policies are to reach the target as often as possible: for both ends of a probability."""
         return True
+
+    @property
+    def whole(self) -> Optimum:
+        """As `Objective.whole`."""
+        return self.part_of or self
 
     @property
     def effort(self) -> int:
@@ -175,7 +180,7 @@ class Optimum(Objective):
     def settled(self, rates: Floats) -> Optimum:
         """The same with one strategy of the world, which is best for these rates, and with all ways of staying where
         it has won."""
-        if self.kept:
+        if self.part_of is not None:
             return self
         values = self.skeleton.entry_values(rates)
         goal = self.goal(values)
@@ -208,7 +213,7 @@ class Optimum(Objective):
             edge=product.edge[inside],
         )
         arrays = self.row[kept], self.following[kept], self.moving[kept]
-        return Optimum(self.skeleton, own, *arrays, first, behind, self.greatest, kept=True)
+        return Optimum(self.skeleton, own, *arrays, first, behind, self.greatest, part_of=self)
 
     def fixed_step(self, values: Floats, error: float = ROUNDOFF) -> UncertainStep:
         """The alternatives with the probabilities that (entries,) values give: nothing but the world is uncertain."""

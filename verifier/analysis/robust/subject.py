@@ -69,17 +69,12 @@ def subject_of(objective: Objective) -> Subject:
     letters = np.zeros(len(product.chain_indptr) - 1, dtype=np.int64)
     for bit, mask in enumerate(product.propositions):
         letters |= mask.astype(np.int64) << bit
-    after = _chain_by_observation(objective)
     inner = np.arange(2, objective.state_count)
     ways = np.arange(2, len(objective.row))  # `false` and `true` have one each
-    # Those with the obligation `false` or `true` are told apart by their letters, and stand behind all others.
-    codes = np.concatenate(
-        [
-            _code(objective.following[ways], letters[after[ways]]).ravel(),
-            _code(product.start, letters[objective.skeleton.starts]),
-        ]
-    )
-    ended = np.unique(codes[codes >= 0])
+    # Those with the obligation `false` or `true` are told apart by their letters, and stand behind all others; those
+    # that are met with other choices of the world, too, so that states have one number whatever it keeps to.
+    codes, every = _codes(objective, letters), _codes(objective.whole, letters)
+    ended = np.unique(every[every >= 0])
     numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)
     inside, begun = numbers[: -len(product.start)], numbers[-len(product.start) :]
     last = len(inner) + np.arange(len(ended))
@@ -114,6 +109,13 @@ def _whole(chances: Sequence[Fraction]) -> tuple[int, ...]:
     """Probabilities as whole numbers that say how often each is."""
     often = math.lcm(*(Fraction(chance).denominator for chance in chances))
     return tuple(int(chance * often) for chance in chances)
+
+
+def _codes(objective: Objective, letters: Ints) -> Ints:
+    """For each way and observation, and then each initial state, what `_code` says of where it leads."""
+    after, starts = _chain_by_observation(objective)[2:], objective.skeleton.starts
+    led = _code(objective.following[2:], letters[after]).ravel()
+    return np.concatenate([led, _code(objective.product.start, letters[starts])])
 
 
 def _code(states: Ints, letters: Ints) -> Ints:
