@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from asking_worlds import EDGES, LABELS, UNIT, AskingWorld, single_matrices
 from second_checker import complaint
+from small_objectives import channel_of
 
 from verifier.analysis import kernel
 from verifier.analysis.dependence_free import Rates, dependence_free
@@ -15,6 +16,7 @@ from verifier.analysis.robust.any_dependence import ends_of
 from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.region import Region, events_of, groups_of, needed_columns
 from verifier.analysis.robust.solutions import robust_bounds
+from verifier.analysis.robust.told import told_of
 from verifier.pipeline import verify_spec
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
@@ -162,6 +164,14 @@ def test_bounds_whatever_the_dependence_by_hand(tmp_path):
     found = dependence_free(objective, ends_of(objective, case.study.measured), rates, 0, None, 10_000)
     assert abs(found.lower - Fraction(3, 10)) < 1e-9
     assert abs(found.upper - Fraction(6, 10)) < 1e-9
+
+
+def test_where_nothing_is_drawn_all_labels_are_told_alike():
+    nowhere = np.zeros((2, 0), dtype=np.int64)
+    told = told_of(channel_of(((), ("a",)), nowhere, nowhere))
+    assert told.group.tolist() == [0, 0]
+    assert (told.kind.shape, told.ways, told.group_count) == ((2, 0), 1, 1)
+    assert not told.matters.any()
 
 
 def test_runs_have_them_with_certificates_and_verdicts(tmp_path):

@@ -17,6 +17,7 @@ from verifier.chains.texts import (
     INITIAL_LABEL,
     Model,
     distinct_names,
+    head_comments,
     identifier,
     labels_to_write,
     probability_texts,
@@ -36,7 +37,7 @@ def write_drn(chain: Model, path: str | Path) -> None:
     """
     labels = distinct_names(labels_to_write(chain), _printable, reserved=[INITIAL_LABEL])
     lines = [
-        "// Written by verifier.",
+        *head_comments(chain),
         *renaming_comments("label", labels),
         f"@type: {'MDP' if isinstance(chain, DecisionProcess) else 'DTMC'}",
         f"@value_type: {'double' if chain.fractions is None else 'rational'}",

@@ -109,12 +109,12 @@ def markov_chain(
         labels=dict(labels),
         initial=skeleton.starts,
         fractions=tuple(fractions[each] for each in entry) if exact and fractions is not None else None,
-        valuations=_valuations(skeleton),
+        valuations=valuations_of(skeleton),
         rounding_defect=0.0 if decimals is None else skeleton.entry_observations.shape[1] * 0.5 * 10.0**-decimals,
     )
 
 
-def _valuations(skeleton: Skeleton) -> dict[str, NDArray[np.int64]]:
+def valuations_of(skeleton: Skeleton) -> dict[str, NDArray[np.int64]]:
     """What each state means; with the run the planner follows, where there is more than one."""
     found = dict(skeleton.valuations)
     if skeleton.memory.any():
@@ -148,5 +148,5 @@ def decision_process(
         labels=dict(labels),
         initial=choices.starts,
         fractions=None if fractions is None else tuple(map(Fraction, fractions)),
-        valuations=_valuations(choices),
+        valuations=valuations_of(choices),
     )

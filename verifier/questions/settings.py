@@ -61,6 +61,10 @@ class RunSettings:
             "write the chain or decision process (.umb, .drn, .prism, .jani) of one planner and environment, no sweep"
         ),
     ] = None
+    export_bounds: Annotated[
+        str | None,
+        writes("write, as --export does, the decision process of all matrices within the confidence region"),
+    ] = None
     all_scenarios: Annotated[bool, Option("list every scenario, not only the worst", role="output")] = False
     parse: Annotated[
         bool,
