@@ -7,6 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from asking_worlds import EDGES, LABELS, UNIT, AskingWorld, single_matrices
+from certificate_mutations import mutated
+from certified_systems import greatest_lost
 from second_checker import complaint
 from small_objectives import channel_of
 
@@ -86,6 +88,30 @@ def test_they_are_those_of_all_choices_of_nature(located, viewed, tmp_path):
             if seed % 4 == 0 and not viewed:
                 assert complaint(content) is None
     assert inner >= 3
+
+
+def test_no_change_of_their_certificates_makes_a_false_bound_pass(tmp_path):
+    """Whatever is accepted must be true of the system that the changed certificate states."""
+    rng, accepted, refused = np.random.default_rng(4), 0, 0
+    for seed in range(6):
+        world = AskingWorld(random.Random(seed), located=seed % 2 == 0)
+        objective = case_of(tmp_path, world).objective(0)
+        ends = random_ends(random.Random(seed))
+        for certificate in robust_bounds(objective, region_of(objective.skeleton, ends)).certificates:
+            content = json.loads(json.dumps(document(certificate)))
+            for _ in range(30):
+                _, changed = mutated(rng, content)
+                try:
+                    bounds = kernel.check(changed)
+                except kernel.Rejected:
+                    refused += 1
+                    continue
+                accepted += 1
+                lost = [1 - each if changed["side"] == "lower" else each for each in bounds]
+                least = greatest_lost(changed, rng, 3)
+                assert all(most >= each for most, each in zip(lost, least, strict=True))
+    assert accepted > 20
+    assert refused > 100
 
 
 def _at(objective, place):
