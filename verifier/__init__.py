@@ -90,8 +90,8 @@ def markov_chain(spec: File, cm: File, *, system: SystemModel | None = None, **c
     """
     from verifier.base.keywords import settings_from
     from verifier.chains import DecisionProcess
-    from verifier.pipeline import model_of
     from verifier.study.case import Study
+    from verifier.study.exporting import model_of
     from verifier.study.inputs import read_inputs
     from verifier.study.options import RunOptions
     from verifier.systems.skeleton import world_decides

@@ -22,14 +22,12 @@ from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.analysis.robust.step_counting import refuse_uncountable
 from verifier.analysis.step_counts import StepCount
 from verifier.base.budget import Clock, memory_limit
-from verifier.base.errors import EngineError, LimitError, NoAnswerError, UsageError
-from verifier.chains import DecisionProcess, write_model
-from verifier.chains.texts import Model
+from verifier.base.errors import EngineError, LimitError, NoAnswerError
+from verifier.chains import DecisionProcess
 from verifier.checking.process import StormProcess
 from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
-from verifier.language.specs.specification import expand_lets
 from verifier.study.case import Case, Study
 from verifier.study.collection import (
     CheckedCase,
@@ -332,40 +330,3 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
         channel=Channel(classes=study.tests),
         unanswered=checked.unanswered,
     )
-
-
-def require_one_case(study: Study) -> None:
-    """Refuse a study of several cases where one chain is exported; UsageError."""
-    if len(study.cases) != 1:
-        raise UsageError(
-            f"one chain is exported at a time, and {len(study.cases)} were asked for: name one planner, one "
-            "environment and one value of each swept constant"
-        )
-    if study.options.initial_context == "counted":
-        raise UsageError("a chain is exported with one context at each initial state: --initial-context start")
-
-
-def model_of(study: Study) -> Model:
-    """The Markov chain of a study of one case, or the decision process where its world decides, labelled with the
-    propositions of model and spec and `terminal`.
-
-    Raises:
-        UsageError: the study has several cases.
-        VerifierError: as `verify_spec`.
-    """
-    require_one_case(study)
-    (case,), inputs = study.cases, study.inputs
-    conditions = {**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)}
-    exact = study.options.engines.exact
-    found = case.process(conditions, exact=exact) if case.decides else case.chain(conditions)
-    return replace(found, labels={**found.labels, "terminal": case.states.terminal})
-
-
-def export_model(study: Study, path: str | Path) -> None:
-    """Write what `model_of` gives; errors as there.
-
-    Args:
-        study: what is asked.
-        path: ending in .umb, .drn, .prism or .jani.
-    """
-    write_model(model_of(study), path)

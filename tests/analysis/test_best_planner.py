@@ -162,14 +162,14 @@ def test_on_a_grid_the_bracket_holds_the_value_and_is_narrow(written, monkeypatc
 # ------------------------------------------------------------- where what is done decides what is seen
 
 
-def random_game(rng, depth, environments, reports=2, choices=2, width=3):
+def random_game(rng, depth, environments, reports=2, choices=2, width=3, outcomes=1):
     """Nodes in layers of `width`, each choice into the next layer, some not admissible; the last layer is over."""
     count = 1 + width * depth
-    following = np.full((count, choices), -1)
+    following = np.full((count, choices, outcomes), -1)
     layers = [[0], *(list(range(1 + width * k, 1 + width * (k + 1))) for k in range(depth))]
     for layer, onward in itertools.pairwise(layers):
         for node in layer:
-            following[node] = rng.choice(onward, choices)
+            following[node] = rng.choice(onward, (choices, outcomes))
             if rng.random() < 0.2:
                 following[node, rng.integers(choices)] = -1
     over = np.zeros(count, dtype=bool)
@@ -178,15 +178,25 @@ def random_game(rng, depth, environments, reports=2, choices=2, width=3):
     payoff[layers[-1], np.arange(width) % environments] = 1  # each end is right in one environment
     told = rng.dirichlet(np.full(reports, 0.7), (environments, count))
     told[rng.random(told.shape[:2]) < 0.15] = np.eye(reports)[0]
-    return Game(following, over, payoff, told, np.array([0]))
+    chances = rng.dirichlet(np.full(outcomes, 0.7), count)
+    return Game(following, chances, over, payoff, told, np.array([0]))
 
 
 def histories_value(game, node, weights):
-    """sum over reports of max over choices, down every history."""
+    """sum over reports of max over choices of the mean over what is drawn, down every history."""
     if game.over[node]:
         return weights @ game.payoff[node]
-    onward = [each for each in game.following[node].tolist() if each >= 0]
-    return sum(max(histories_value(game, each, weights * told) for each in onward) for told in game.told[:, node].T)
+    onward = [each for each in game.following[node].tolist() if each[0] >= 0]
+    drawn = game.chances[node].tolist()
+    return sum(
+        max(
+            sum(
+                share * histories_value(game, after, weights * told) for share, after in zip(drawn, each, strict=True)
+            )
+            for each in onward
+        )
+        for told in game.told[:, node].T
+    )
 
 
 def lots_value(game):
@@ -201,10 +211,11 @@ def lots_value(game):
         for told in game.told[:, node].T:
             mine = []
             for each in game.following[node].tolist():
-                if each >= 0:
+                if each[0] >= 0:
                     mine.append(count)
                     count += 1
-                    follow(each, mine[-1], chance * told)
+                    for share, after in zip(game.chances[node].tolist(), each, strict=True):
+                        follow(after, mine[-1], chance * told * share)
             rows.append((parent, mine))
 
     follow(0, None, np.ones(len(game.told)))
@@ -246,6 +257,57 @@ def test_random_games_against_all_histories(monkeypatch, request, seed, on_grid)
         assert (bracket.exact, bracket.all_end, bracket.steps) == (not on_grid, True, 4)
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("on_grid", [False, True])
+def test_random_games_that_draw_against_all_histories(monkeypatch, seed, on_grid):
+    if on_grid:
+        monkeypatch.setattr(best_planner, "MOST_MOVES", 0)
+        monkeypatch.setattr("verifier.analysis.belief_grid.SPACINGS", (2.0, 0.4))
+    rng = np.random.default_rng([seed, 5])
+    game = random_game(rng, depth=3, environments=2, outcomes=2)
+    weights = rng.dirichlet(np.ones(2))
+    (mean,), (worst,) = means(game, weights.tolist(), 10), worst_cases(game, 10)
+    wide = 0.05 if on_grid else 1e-9
+    for bracket, expected in ((mean, histories_value(game, 0, weights)), (worst, lots_value(game))):
+        assert bracket.lower - 1e-9 <= expected <= bracket.upper + 1e-9
+        assert bracket.upper - bracket.lower <= wide
+        assert (bracket.exact, bracket.all_end, bracket.steps) == (not on_grid, True, 3)
+
+
+SKIPPING = LOOKS.replace(
+    'next = "min(n + 1, looks)" }', 'next = "min(n + 1 + skip, looks)", hidden = false }'
+).replace(
+    "[inputs]",
+    '[world]\nskip = { range = [0, 1], probability = { 1 = "ite(n = 0, 0.25, 0.5)", 0 = "rest" } }\n[inputs]',
+)
+
+
+def skipping_value(n, left, looks, ped, nobody):
+    """The most that is right within so many steps, down every history; `ped` and `nobody` weigh what was seen."""
+    if not left:
+        return Fraction(0)
+    skip, total = Fraction(1, 4) if n == 0 else Fraction(1, 2), Fraction(0)
+    for seen, unseen in ((RECALL, FALSE_POSITIVE), (1 - RECALL, 1 - FALSE_POSITIVE)):
+        own, other = ped * seen, nobody * unseen
+        best = sum(
+            share * skipping_value(min(n + by, looks), left - 1, looks, own, other)
+            for by, share in ((1, 1 - skip), (2, skip))
+        )
+        total += max(best, own, other) if n >= looks - 1 else best
+    return total
+
+
+@pytest.mark.parametrize("looks", [1, 3, 5])
+def test_looks_that_are_skipped_at_random(written, looks):
+    must = f'admissible = "choice = 0 | n >= {looks - 1}"\n'
+    _, found = games(*written(must + SKIPPING.replace("looks = 1", f"looks = {looks}")))
+    prior = Fraction(1, 5)
+    (bracket,) = means(found["right"], [float(prior), float(1 - prior)], looks)
+    expected = skipping_value(0, looks, looks, prior, 1 - prior)
+    assert bracket.lower <= expected <= bracket.upper
+    assert bracket.upper - bracket.lower < 1e-9
+
+
 def test_random_games_are_not_all_won_or_lost():
     values = [lots_value(random_game(np.random.default_rng(seed), 4, 2)) for seed in range(12)]
     assert sum(0.01 < value < 0.99 for value in values) >= 6
@@ -281,9 +343,8 @@ def test_choices_that_end_where_nothing_is_admissible_are_left_out(written):
     system, _ = games(*written(model, 'model "m.toml"\nplanner p\na: P >= 0.5 [ F done = 1 ]\n'))
     values = {name: each.tolist() for name, each in system.valuations.items()}
     start = int(system.starts[0])
-    led = {
-        tuple(values[name][each] for name in ("x", "done")) for each in system.following[start].tolist() if each >= 0
-    }
+    onward = system.following[start].ravel().tolist()
+    led = {tuple(values[name][each] for name in ("x", "done")) for each in onward if each >= 0}
     assert led == {(0, 0), (0, 1), (1, 1)}  # (1, 0) leads to (2, 0), and from there nowhere
 
 
@@ -294,14 +355,14 @@ def test_where_every_choice_is_a_dead_end_it_is_said(written):
         games(spec, matrices)
 
 
-def test_what_is_hidden_or_moves_by_itself_is_refused(written, tmp_path):
+def test_what_is_hidden_or_decided_is_refused(written, tmp_path):
     matrices = read_confusion(written()[1]).matrices
     hidden = LOOKS.replace('next = "min(n + 1, looks)" }', 'next = "min(n + 1, looks)", hidden = true }')
     hidden = hidden.replace('{ when = "n < looks - 1", set = { choice = 0 } },', "")
-    moving = LOOKS.replace(
-        "[inputs]", '[world]\nw = { range = [0, 1], probability = { 1 = 0.5, 0 = "rest" } }\n[inputs]'
-    )
-    for model, said in ((hidden, "variable 'n' is hidden"), (moving, "the world moves 'w'")):
+    moving = SKIPPING.replace(", hidden = false", "").replace('{ when = "n < looks - 1", set = { choice = 0 } },', "")
+    deciding = LOOKS.replace("[inputs]", "[world]\nw = { range = [0, 1] }\n[inputs]")
+    unseen = "worlds that draw at most what planners see, and variable 'n' is hidden"
+    for model, said in ((hidden, unseen), (moving, unseen), (deciding, "the world decides 'w'")):
         (tmp_path / "other.toml").write_text(model)
         system = read_model(tmp_path / "other.toml").instantiate()
         with pytest.raises(UsageError, match=said):
@@ -318,6 +379,23 @@ def test_environments_that_move_otherwise_are_refused(written, tmp_path):
     read = read_model(tmp_path / "other.toml")
     systems = {name: read.inside(name).instantiate() for name in ("ped", "nobody")}
     with pytest.raises(UsageError, match="'dynamics' differs there: name one of them"):
+        open_system(systems, matrices)
+
+
+def test_environments_that_draw_otherwise_are_refused(written, tmp_path):
+    matrices = read_confusion(written()[1]).matrices
+    model = (
+        SKIPPING.replace("looks = 1", "looks = 2\nfirst = 0")
+        .replace("n = 0, 0.25", "n = first, 0.25")
+        .replace(
+            'nobody = [{ class = "empty", distance_m = 3 }]',
+            'nobody = { objects = [{ class = "empty", distance_m = 3 }], set = { first = 1 } }',
+        )
+    )
+    (tmp_path / "other.toml").write_text(model)
+    read = read_model(tmp_path / "other.toml")
+    systems = {name: read.inside(name).instantiate() for name in ("ped", "nobody")}
+    with pytest.raises(UsageError, match="'world' differs there: name one of them"):
         open_system(systems, matrices)
 
 

@@ -7,7 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from asking_worlds import EDGES, LABELS, UNIT, AskingWorld, single_matrices
+from certificate_mutations import mutated
+from certified_systems import greatest_lost
 from second_checker import complaint
+from small_objectives import channel_of
 
 from verifier.analysis import kernel
 from verifier.analysis.dependence_free import Rates, dependence_free
@@ -15,6 +18,7 @@ from verifier.analysis.robust.any_dependence import ends_of
 from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.region import Region, events_of, groups_of, needed_columns
 from verifier.analysis.robust.solutions import robust_bounds
+from verifier.analysis.robust.told import told_of
 from verifier.pipeline import verify_spec
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
@@ -84,6 +88,30 @@ def test_they_are_those_of_all_choices_of_nature(located, viewed, tmp_path):
             if seed % 4 == 0 and not viewed:
                 assert complaint(content) is None
     assert inner >= 3
+
+
+def test_no_change_of_their_certificates_makes_a_false_bound_pass(tmp_path):
+    """Whatever is accepted must be true of the system that the changed certificate states."""
+    rng, accepted, refused = np.random.default_rng(4), 0, 0
+    for seed in range(6):
+        world = AskingWorld(random.Random(seed), located=seed % 2 == 0)
+        objective = case_of(tmp_path, world).objective(0)
+        ends = random_ends(random.Random(seed))
+        for certificate in robust_bounds(objective, region_of(objective.skeleton, ends)).certificates:
+            content = json.loads(json.dumps(document(certificate)))
+            for _ in range(30):
+                _, changed = mutated(rng, content)
+                try:
+                    bounds = kernel.check(changed)
+                except kernel.Rejected:
+                    refused += 1
+                    continue
+                accepted += 1
+                lost = [1 - each if changed["side"] == "lower" else each for each in bounds]
+                least = greatest_lost(changed, rng, 3)
+                assert all(most >= each for most, each in zip(lost, least, strict=True))
+    assert accepted > 20
+    assert refused > 100
 
 
 def _at(objective, place):
@@ -162,6 +190,14 @@ def test_bounds_whatever_the_dependence_by_hand(tmp_path):
     found = dependence_free(objective, ends_of(objective, case.study.measured), rates, 0, None, 10_000)
     assert abs(found.lower - Fraction(3, 10)) < 1e-9
     assert abs(found.upper - Fraction(6, 10)) < 1e-9
+
+
+def test_where_nothing_is_drawn_all_labels_are_told_alike():
+    nowhere = np.zeros((2, 0), dtype=np.int64)
+    told = told_of(channel_of(((), ("a",)), nowhere, nowhere))
+    assert told.group.tolist() == [0, 0]
+    assert (told.kind.shape, told.ways, told.group_count) == ((2, 0), 1, 1)
+    assert not told.matters.any()
 
 
 def test_runs_have_them_with_certificates_and_verdicts(tmp_path):

@@ -5,18 +5,16 @@ from fractions import Fraction as Fr
 import numpy as np
 import pytest
 import stormpy
-from stormpy.developer import LogLevel, set_log_level
+from read_exports import optimum, read
 from world_specs import matrices_of, spec_of
 
 from verifier.base.errors import LimitError
 from verifier.chains import EXPORT_FORMATS, write_model
 from verifier.chains.chain import DecisionProcess, MarkovChain
-from verifier.pipeline import export_model
 from verifier.study.case import Study
+from verifier.study.exporting import model_of
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions
-
-set_log_level(LogLevel.OFF)
 
 # 0: goal with 1/3, else 1; or stay. 1: goal with 1/2 or 6/7, else trap; or 0 with 1/2, else trap.
 ROWS = [
@@ -41,27 +39,6 @@ def process_of(rows=ROWS, exact=True, initial=(0,), valuations=None):
         fractions=tuple(numbers) if exact else None,
         valuations={"x": np.array([4, 4, -1, -1]), "true": np.array([0, 1, 0, 1])} if valuations else {},
     )
-
-
-def read(path):
-    if path.suffix == ".umb":
-        return stormpy.build_model_from_umb(str(path), options=stormpy.io.UmbImportOptions())
-    if path.suffix == ".drn":
-        return stormpy.build_model_from_drn(str(path))
-    options = stormpy.BuilderOptions()
-    options.set_build_all_labels(True)
-    if path.suffix == ".prism":
-        return stormpy.build_model(stormpy.parse_prism_program(str(path)), options=options)
-    model, _ = stormpy.parse_jani_model(str(path))
-    return stormpy.build_model(model, options=options)
-
-
-def optimum(model, query):
-    environment = stormpy.environments.sound()
-    for solver in (environment.solver().native(), environment.solver().min_max()):
-        solver.precision = stormpy.Rational("1/1000000000000")
-    found = stormpy.model_checking(model, stormpy.parse_property(query), environment=environment)
-    return sorted(float(str(found.get_value(state))) for state in model.initial_states)
 
 
 @pytest.mark.parametrize("ending", EXPORT_FORMATS)
@@ -111,7 +88,7 @@ def test_an_exported_world_has_the_optima_of_the_run(shared, tmp_path):
     paths = spec_of(folder, tmp_path, ("no_hit",)), matrices_of(folder, tmp_path)
     study = Study.of(read_inputs(*paths, options), options)
     for ending in EXPORT_FORMATS:
-        export_model(study, tmp_path / f"m{ending}")
+        write_model(model_of(study), tmp_path / f"m{ending}")
         model = read(tmp_path / f"m{ending}")
         assert optimum(model, 'Pmax=? [F "hit"]') == pytest.approx([0.902202782338], rel=1e-9)
         assert optimum(model, 'Pmin=? [F "hit"]') == pytest.approx([1 - 0.999654563574], rel=1e-8)

@@ -214,6 +214,24 @@ def other_start(rng, content):
     starts[place(rng, starts)] = place(rng, content["subject"]["letters"])
 
 
+def other_told(rng, content):
+    """Another report for a group of labels, or another frequency of a way of telling."""
+    subject = content["subject"]
+    kind = subject["told"][place(rng, subject["told"])]
+    way = kind[place(rng, kind)]
+    k = place(rng, way)
+    way[k] = int(rng.integers(1, 9)) if k == 0 else place(rng, subject["then"][0])
+
+
+def other_then(rng, content):
+    """Another observation after a report, or draws told in another way."""
+    subject = content["subject"]
+    rows = subject["kinds"] if rng.random() < 0.5 and subject["kinds"] else subject["then"]
+    row = rows[place(rng, rows)]
+    if row:
+        row[place(rng, row)] = place(rng, subject["told"] if rows is subject["kinds"] else subject["then"])
+
+
 MUTATIONS = {
     "value": less_value,
     "order": other_order,
@@ -226,5 +244,7 @@ MUTATIONS = {
     "formula": other_node,
     "unit": other_unit,
     "starts": other_start,
+    "told": other_told,
+    "then": other_then,
 }
-SYSTEM = {"following", "letters", "region", "unit", "formula", "starts"}
+SYSTEM = {"told", "then", "following", "letters", "region", "unit", "formula", "starts"}

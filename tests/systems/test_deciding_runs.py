@@ -150,10 +150,32 @@ def test_bounds_hold_what_any_matrix_within_them_gives(tmp_path):
 
 
 def test_what_is_not_known_where_the_world_decides_has_no_answer(tmp_path):
-    for asked in ("T{0.9} <= 3 [ F ended ]", "P = ? [ F lost given F stopped ]"):
-        paths = files(tmp_path, f"late: {asked}", "step_s = 1\n" + MODEL)
-        with pytest.raises(NoAnswerError, match="is not computed where the world decides"):
-            verify_spec(*paths, POINT)
+    for asked in ("F lost given G F stopped", "F<=3 lost given F stopped", "X lost given F stopped"):
+        with pytest.raises(NoAnswerError, match="only 'F a given F b' is known where the world decides"):
+            verify_spec(*files(tmp_path, f"late: P = ? [ {asked} ]"), POINT)
+    with pytest.raises(NoAnswerError, match=r"'F \(x = 0 & x = 1\)' has probability 0: nothing is known"):
+        verify_spec(*files(tmp_path, "never: P = ? [ F stopped given F (x = 0 & x = 1) ]"), POINT)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_conditional_probabilities_where_the_world_decides(exact, tmp_path):
+    spec = """
+        then: P = ? [ F stopped given F x = 1 ]
+        waited: P = ? [ F x = 1 given F stopped ]
+        apart: P = ? [ F lost given F stopped ]
+        """
+    asked = found(tmp_path, spec, options=RunOptions(confidence=None, engines=EngineSettings(exact=exact)))
+    told = {name: each.worst_point.probability for name, each in asked.items()}
+    assert told == {
+        "then_min": pytest.approx(0.75, abs=1e-12),  # in x = 1 it pushes at once
+        "then_max": pytest.approx(1.0, abs=1e-12),
+        "waited_min": pytest.approx(0.0, abs=1e-12),  # it pushes in x = 0
+        "waited_max": pytest.approx(0.25, abs=1e-12),  # it waits for ever; pushing in x = 1 gives 3/16 of 15/16
+        "apart_min": 0.0,
+        "apart_max": 0.0,
+    }
+    if exact:
+        assert asked["waited_max"].worst_point.exact == Fr(1, 4)
 
 
 GAINING = MODEL.replace(
@@ -317,3 +339,50 @@ def test_what_is_about_worlds_that_stand_still_refuses_it_by_name(tmp_path, caps
     spec, matrices = files(tmp_path, "most: P >= 0.9 [ F stopped ]")
     assert main(["compare", str(spec), "--cm", f"one={matrices}", "--best-planner", "3"]) == 2
     assert "known for worlds that stand still, and the world moves 'push'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_quantiles_and_gains_of_some_steps_where_the_world_decides(exact, tmp_path):
+    # Stopped within k steps: at best 1 - 1/4^k, as the world waits; at worst 3/4, as it pushes at once. It has ended
+    # after one step if the world pushes, and is still going on after k steps with 1/4^k if it waits.
+    spec = """
+        soon: T{0.9} = ? [ F stopped ]
+        over: T{0.95} = ? [ F ended ]
+        sure: T{1} = ? [ F ended ]
+        exactly: T{0.75} = ? [ F stopped ]
+        first: R{asked} = ? [ C<=2 ]
+        late: T{0.99} <= 1 [ F ended ]
+        """
+    options = RunOptions(confidence=None, engines=EngineSettings(exact=exact))
+    asked = found(tmp_path, spec, options=options, model="step_s = 0.5\n" + GAINING)
+    told = {name: (each.asked, each.worst_point.probability) for name, each in asked.items()}
+    assert told == {
+        "soon_min": ("Tmin{0.9}", 1.0),
+        "soon_max": ("Tmax{0.9}", math.inf),
+        "over_min": ("Tmin{0.95}", 0.5),
+        "over_max": ("Tmax{0.95}", 1.5),
+        "sure_min": ("Tmin{1}", 0.5),
+        "sure_max": ("Tmax{1}", math.inf),
+        "exactly_min": ("Tmin{0.75}", 0.5),
+        "exactly_max": ("Tmax{0.75}", 0.5),
+        "first_min": ("Rmin{asked}", 1.0),  # in x = 0
+        "first_max": ("Rmax{asked}", 1.5),  # and in x = 1, where it is with 1/4
+        "late": ("Tmax{0.99}", 2.0),  # 1/4^4 < 1/100
+    }
+    assert asked["late"].verdict is Verdict.VIOLATED
+
+
+def test_intervals_of_quantiles_and_gains_of_some_steps(tmp_path):
+    asked = found(
+        tmp_path,
+        "over: T{0.95} <= 9 [ F ended ]\nfirst: R{asked} <= 9 [ C<=2 ]",
+        options=RunOptions(),
+        model="step_s = 0.5\n" + GAINING,
+        counts=[[30, 0], [10, 1]],
+    )
+    first, over = asked["first"].worst_point.uncertainty, asked["over"].worst_point.uncertainty
+    # 1 + 2 (1 - q) at the ends of q, the rate of reports; k with (1 - q)^k <= 1/20.
+    ends = beta.ppf([0.975, 0.025], 30.5, 10.5)
+    assert (first.interval.lower, first.interval.upper) == pytest.approx(1 + 2 * (1 - ends), abs=0.02)
+    steps = [math.ceil(math.log(0.05) / math.log(1 - q)) for q in ends]
+    assert (over.interval.lower, over.interval.upper) == tuple(0.5 * k for k in steps)

@@ -388,15 +388,28 @@ MODULE = "module d\n  [] sees_ped -> (step'=1);\n  [] !sees_ped -> (step'=2);\ne
             "step = 4, expected a whole number in 0..3\n"
             "  hint: add or correct a rule for this case, or make the state terminal",
         ),
-        (MODULE.replace("sees_ped ->", "sees_ped =>"), "expected '->' between guard and update, found =>"),
-        (MODULE.replace("endmodule", ""), "d.prism:3:29: expected 'endmodule', found the end\n"),
-        (MODULE.replace("module d\n", "module d\n  x : [0..3];\n"), "'x' is declared already, as a variable"),
-        (MODULE.replace("module d\n", "module d\n  m : bool;\n  m : bool;\n"), "'m' is declared twice in module 'd'"),
+        (
+            MODULE.replace("sees_ped ->", "sees_ped =>"),
+            "d.prism:2:15: expected '->' between guard and update, found =>\n      [] sees_ped => (step'=1);\n"
+            "                  ^",
+        ),
+        (
+            MODULE.replace("endmodule", ""),
+            "d.prism:3:29: expected 'endmodule', found the end\n      [] !sees_ped -> (step'=2);\n"
+            "                                ^",
+        ),
+        (
+            MODULE.replace("module d\n", "module d\n  x : [0..3];\n"),
+            "m.toml:11: planners.driver: 'x' is declared already, as a variable",
+        ),
+        (
+            MODULE.replace("module d\n", "module d\n  m : bool;\n  m : bool;\n"),
+            "d.prism:1:8: 'm' is declared twice in module 'd'\n    module d\n           ^",
+        ),
     ],
 )  # fmt: skip
 def test_modules_that_cannot_be_read_are_named(tmp_path, monkeypatch, text, message):
-    found = refusal(tmp_path, monkeypatch, 'kind = "prism"\nfile = "d.prism"\n', d_prism=text)
-    assert message in found
+    assert refusal(tmp_path, monkeypatch, 'kind = "prism"\nfile = "d.prism"\n', d_prism=text) == message
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ class GridValues:
 def spacings_of(game: Game, most_steps: int) -> Iterator[float]:
     """Finer and finer ones that there is room and time for; NoAnswerError where there is none."""
     environments, nodes, observations = game.told.shape
-    moves = nodes * observations * game.following.shape[1] * 2 ** (environments - 1) * (environments + 1)
+    moves = nodes * observations * game.following[0].size * 2 ** (environments - 1) * (environments + 1)
     for spacing in SPACINGS:
         size = Grid(environments, spacing).size
         if size * nodes * (environments + 1) > MOST_NUMBERS or size * moves * most_steps > MOST_WORK:
@@ -131,7 +131,7 @@ def grid_values(game: Game, most_steps: int, spacing: float) -> GridValues:
         for look in looks:
             nodes = look.nodes[distance[look.nodes] <= most_steps - left]
             if len(nodes):
-                above[nodes], plans[nodes] = look.back(game.following[nodes], *before)
+                above[nodes], plans[nodes] = look.back(game.following[nodes], game.chances[nodes], *before)
         if np.array_equal(above, before[0]) and np.array_equal(plans, before[1]) and left > distance.max():
             break
     return GridValues(grid, above[game.starts], plans[game.starts])
@@ -151,7 +151,7 @@ def _distances(game: Game, most_steps: int) -> Ints:
     fresh = np.unique(game.starts)
     for steps in range(most_steps + 1):
         found[fresh] = steps
-        led = np.unique(game.following[fresh[~game.over[fresh]]])
+        led = np.unique(game.following[fresh[~game.over[fresh]]])  # whatever is drawn
         fresh = led[(led >= 0) & (found[led] > steps)]
         if not len(fresh):
             break
@@ -186,19 +186,23 @@ class _Look:
         shape = (*chance.shape, place.shape[1])
         return cls(nodes, told, chance, after, place.reshape(shape), share.reshape(shape))
 
-    def back(self, following: Ints, above: Floats, plans: Floats) -> tuple[Floats, Floats]:
+    def back(self, following: Ints, chances: Floats, above: Floats, plans: Floats) -> tuple[Floats, Floats]:
         """(k, points) and (k, points, environments) with one step more, from those of all nodes."""
         shape = len(following), len(self.chance)
         most, reached = np.zeros(shape), np.zeros((*shape, len(self.told)))
         for report in range(self.told.shape[1]):
             highest, best, chosen = np.full(shape, -1.0), np.full(shape, -1.0), np.zeros_like(reached)
-            for led in following.T:
-                may = led >= 0
-                onward, place = led[may, None], self.place[:, report]
-                ahead = np.einsum("kpc,pc->kp", above[onward[:, :, None], place], self.share[:, report])
+            for led in following.swapaxes(0, 1):
+                may, place = (led >= 0).all(axis=1), self.place[:, report]
+                each, drawn = chances[may].T, led[may].T
+                mean = sum(chance[:, None] * above[onward] for chance, onward in zip(each, drawn, strict=True))
+                ahead = np.einsum("kpc,pc->kp", mean[:, place], self.share[:, report])
                 highest[may] = np.maximum(highest[may], ahead)
                 for corner in place.T:
-                    plan = plans[onward, corner]
+                    plan = sum(
+                        chance[:, None, None] * plans[onward[:, None], corner]
+                        for chance, onward in zip(each, drawn, strict=True)
+                    )
                     own = np.einsum("kpe,pe->kp", plan, self.after[:, report])
                     better = own > best[may]
                     best[may] = np.where(better, own, best[may])

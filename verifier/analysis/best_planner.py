@@ -4,11 +4,12 @@ The planner does not know in which of some environments it is; what it has seen 
 likely. With weights b of the environments, after a report y the new ones are proportional to b_e mu_e(y). What can
 still be reached is a convex function of b,
 
-    V(node, b) = sum over y of max over inputs of V(next node, (b_e mu_e(y))_e),
+    V(node, b) = sum over y of max over inputs of E[ V(next node, (b_e mu_e(y))_e) ],
 
 at the end sum_e b_e [the formula holds in e] (Smallwood and Sondik, The optimal control of partially observable
 Markov processes over a finite horizon, Operations Research 21(5), 1973). A node is the state with what remains of the
-formula in each environment.
+formula in each environment. The mean is over what the world draws; that leads to what the planner sees, and as it is
+equally likely in all environments it says nothing about them.
 
 All weights that can occur are followed forward, equal ones once. Where these become too many, those of a grid stand
 for them: equally spaced log odds of each environment against those after it. Weights between its points are a mean
@@ -32,7 +33,7 @@ from scipy.optimize import linprog
 
 from verifier.analysis.belief_grid import grid_values, log_odds, spacings_of, updated
 from verifier.analysis.planner_game import Game, longest_episode
-from verifier.base.arrays import ROUNDOFF, Floats, Ints
+from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 
 MOST_MOVES = 3_000_000
 """Of a node with weights, for every report and choice, that are followed one by one."""
@@ -195,7 +196,7 @@ class _Layer:
         nodes: (entries,) int64.
         going: (k,) positions of those that are not over.
         after: (k, observations, environments) weights after each report; as before where it cannot be made.
-        place: (k, observations, choices) int64 positions in the next layer; -1 where the value is known.
+        place: (k, observations, choices, outcomes) int64 positions in the next layer; -1 where the value is known.
     """
 
     nodes: Ints
@@ -232,7 +233,8 @@ def _onward(game: Game, nodes: Ints, beliefs: Floats, *, last: bool) -> tuple[_L
     at = nodes[going]
     following = game.following[at]
     chance, after = updated(beliefs[going], game.told[:, at])
-    met = ((following >= 0) & ~game.over[following])[:, None, :] & (chance > 0)[:, :, None] & (not last)
+    drawn = (following >= 0) & ~game.over[following] & (game.chances[at] > 0)[:, None]
+    met = drawn[:, None] & (chance > 0)[:, :, None, None] & (not last)
     place = np.full(met.shape, -1, dtype=np.int64)
     if not met.any():
         return _Layer(nodes, going, after, place), (nodes[:0], beliefs[:0])
@@ -241,8 +243,8 @@ def _onward(game: Game, nodes: Ints, beliefs: Floats, *, last: bool) -> tuple[_L
     flat = after.reshape(-1, after.shape[2])
     same = np.clip(log_odds(flat) / _SAME, -(2.0**62), 2.0**62)
     _, first, number = np.unique(np.rint(same), axis=0, return_index=True, return_inverse=True)
-    keys = number.reshape(*chance.shape, 1)
-    pairs = np.broadcast_to(following[:, None, :] * len(first) + keys, met.shape)[met]
+    keys = number.reshape(*chance.shape, 1, 1)
+    pairs = np.broadcast_to(following[:, None] * len(first) + keys, met.shape)[met]
     distinct, position = np.unique(pairs, return_inverse=True)
     place[met] = position.ravel()
     node, point = np.divmod(distinct, len(first))
@@ -257,11 +259,13 @@ def _back(game: Game, layer: _Layer, plan: Floats) -> Floats:
     at = layer.nodes[layer.going]
     following = game.following[at]
     shape = layer.place.shape
-    onward = np.broadcast_to(game.payoff[following][:, None], (*shape, plans.shape[1])).copy()
+    each = np.broadcast_to(game.payoff[following][:, None], (*shape, plans.shape[1])).copy()
     met = layer.place >= 0
-    onward[met] = plan[layer.place[met]]
+    each[met] = plan[layer.place[met]]
+    onward = np.einsum("ko,kycoe->kyce", game.chances[at], each)
     reached = np.einsum("kye,kyce->kyc", layer.after, onward)
-    reached[np.broadcast_to((following < 0)[:, None], shape)] = -1.0
+    closed: Mask = np.asarray((following < 0).all(axis=2))
+    reached[np.broadcast_to(closed[:, None], reached.shape)] = -1.0
     chosen = np.take_along_axis(onward, reached.argmax(axis=2)[:, :, None, None], axis=2)[:, :, 0]
     plans[layer.going] = np.einsum("eky,kye->ke", game.told[:, at], chosen)
     return plans

@@ -14,7 +14,6 @@ ways and rates nature chooses in every step. A run is lost if it fails it (side 
    smaller numbers or to a target (`settle`). Chances of falling are bounded away from 0, and after as many falls as
    there are numbers nothing can be left: almost every run without a target stays in a component from some time on.
 5. Almost every run that stays in a component meets its obligations (`stay`). So y bounds the probability of a loss.
-
 That the system is that of a model and a formula is not decided here: `verify evidence check` rebuilds it.
 """
 
@@ -256,10 +255,7 @@ class System:
             return draw([draw(each, often, often, sum(often)) for each in told], *column)
 
         for way in self._ways[state]:
-            yield (
-                behind(way),
-                math.prod(u * sum(k[0]) for k, *_, u in self._draws[way]) * sum(self._chances[way]),
-            )
+            yield behind(way), math.prod(u * sum(k[0]) for k, *_, u in self._draws[way]) * sum(self._chances[way])
 
     def exceeds(self, state: int, value: list[int]) -> bool:
         """Whether the greatest mean of the values after one step exceeds the state's own."""
@@ -271,8 +267,9 @@ class System:
                 total, left = total + more * after, left - more
             return total
 
-        found = self._fold(state, value.__getitem__, mean)
-        return not self._ways[state] or any(most > value[state] * unit for most, unit in found)
+        return not self._ways[state] or any(
+            y > value[state] * u for y, u in self._fold(state, value.__getitem__, mean)
+        )
 
     def moves(self, state: int, may: May) -> set[int]:
         """Where a step may lead that surely leads where it may; nothing where there is no such step."""

@@ -25,7 +25,8 @@ class Game:
     """Nodes: a state, with what remains of the formula in each environment.
 
     Attributes:
-        following: (nodes, choices) int64, -1 where a choice is not admissible.
+        following: (nodes, choices, outcomes) int64, -1 where a choice is not admissible.
+        chances: (nodes, outcomes) how likely each outcome of what the world draws is.
         over: (nodes,) bool, the nodes where it is decided in every environment.
         payoff: (nodes, environments) 1 where it is decided and the formula holds, else 0.
         told: (environments, nodes, observations) how likely each report is.
@@ -33,6 +34,7 @@ class Game:
     """
 
     following: Ints
+    chances: Floats
     over: Mask
     payoff: Floats
     told: Floats
@@ -67,7 +69,8 @@ def game_of(
         if known.count > most:
             raise _too_many(most)
         state, *remaining = np.unravel_index(fresh, sizes)
-        led = [system.following[state], *(way.after[at] for way, at in zip(ways, remaining, strict=True))]
+        flat = system.following.reshape(system.state_count, -1)
+        led = [flat[state], *(way.after[at] for way, at in zip(ways, remaining, strict=True))]
         may = led[0] >= 0
         following = np.where(may, _coded([np.maximum(each, 0) for each in led], sizes), -1)
         parts.append((fresh, following))
@@ -77,8 +80,10 @@ def game_of(
     codes, following = codes[order], np.concatenate([following for _, following in parts])[order]
     state, *remaining = np.unravel_index(codes, sizes)
     values = np.stack([way.value[at] for way, at in zip(ways, remaining, strict=True)], axis=1)
+    following = np.where(following < 0, -1, np.searchsorted(codes, following))
     return Game(
-        np.where(following < 0, -1, np.searchsorted(codes, following)),
+        following.reshape(len(codes), *system.following.shape[1:]),
+        system.chances[state],
         np.asarray((values >= 0).all(axis=1)),
         np.asarray(values == (0 if negated else 1), dtype=np.float64),
         system.reported(rates)[:, state],
@@ -97,8 +102,8 @@ def _too_many(most: int) -> NoAnswerError:
 
 @dataclass(frozen=True, eq=False)
 class _Way:
-    """What remains of the formula in one environment: (m,) start states of the product, (p, choices) where each
-    choice leads, and (p,) 1 where the formula holds for certain, 0 where it fails, -1 where that is open."""
+    """What remains of the formula in one environment: (m,) start states of the product, (p, choices * outcomes) where
+    each leads, and (p,) 1 where the formula holds for certain, 0 where it fails, -1 where that is open."""
 
     start: Ints
     after: Ints
@@ -108,10 +113,11 @@ class _Way:
 def _progress_in(
     system: OpenSystem, formula: Node, propositions: Mapping[str, Node], environment: str, most: int
 ) -> _Way:
-    may = system.following >= 0
+    following = system.following.reshape(system.state_count, -1)
+    may = following >= 0
     indptr = np.concatenate([[0], np.cumsum(may.sum(axis=1))])
     labels = {name: system.mask_of(node, environment) for name, node in propositions.items()}
-    product = build_product(indptr, system.following[may], labels, formula, system.starts, max_states=most)
+    product = build_product(indptr, following[may], labels, formula, system.starts, max_states=most)
     after = np.full((product.state_count, may.shape[1]), -1, dtype=np.int64)
     after[product.sources, np.nonzero(may)[1][product.edge]] = product.indices
     after[[REJECT, ACCEPT]] = np.array([[REJECT], [ACCEPT]])
@@ -129,7 +135,7 @@ def _progress_in(
 
 def longest_episode(game: Game) -> int | None:
     """Steps after which every episode has ended, whatever is chosen; None where one can go on for ever."""
-    led = np.where(game.over[:, None], -1, game.following)
+    led = np.where(game.over[:, None], -1, game.following.reshape(len(game.over), -1))
     sources, choice = np.nonzero(led >= 0)
     component = components(len(led), sources, led[sources, choice])
     if np.any(component[sources] == component[led[sources, choice]]):

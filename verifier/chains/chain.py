@@ -170,6 +170,7 @@ class DecisionProcess:
         initial: (m,) int64 indices of the states asked about, strictly increasing.
         fractions: (nnz,) the same probabilities as exact fractions, or None.
         valuations: variable name -> (n,) int64, the meaning of each state; may be empty.
+        remark: what its choices stand for, for readers of an export; no line breaks.
 
     Raises:
         ValueError: if any of this does not hold. It is an error of the program, not of the user's input.
@@ -183,6 +184,7 @@ class DecisionProcess:
     initial: NDArray[np.int64]
     fractions: tuple[Fraction, ...] | None = None
     valuations: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    remark: str = ""
 
     def __post_init__(self) -> None:
         if not are_row_starts(self.choice_starts, self.choice_count):

@@ -119,12 +119,12 @@ def chain_of_entries(
         labels=dict(labels),
         initial=skeleton.starts,
         fractions=None if fractions is None else tuple(fractions[each] for each in entry),
-        valuations=_valuations(skeleton),
+        valuations=valuations_of(skeleton),
         rounding_defect=defect,
     )
 
 
-def _valuations(skeleton: Skeleton) -> dict[str, NDArray[np.int64]]:
+def valuations_of(skeleton: Skeleton) -> dict[str, NDArray[np.int64]]:
     """What each state means; with the run the planner follows, where there is more than one."""
     found = dict(skeleton.valuations)
     if skeleton.memory.any():
@@ -158,5 +158,5 @@ def decision_process(
         labels=dict(labels),
         initial=choices.starts,
         fractions=None if fractions is None else tuple(map(Fraction, fractions)),
-        valuations=_valuations(choices),
+        valuations=valuations_of(choices),
     )

@@ -24,6 +24,7 @@ from verifier.chains.texts import (
     INITIAL_LABEL,
     Model,
     distinct_names,
+    head_comments,
     identifier,
     labels_to_write,
     probability_texts,
@@ -57,7 +58,7 @@ def write_prism(chain: Model, path: str | Path) -> None:
     names = list(variables.values())
     one_initial = len(chain.initial) == 1
     lines = [
-        "// Written by verifier.",
+        *head_comments(chain),
         *renaming_comments("variable", variables),
         *renaming_comments("label", labels),
         "mdp" if isinstance(chain, DecisionProcess) else "dtmc",

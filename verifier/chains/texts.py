@@ -72,6 +72,17 @@ def identifier(name: str) -> str:
     return clean if clean[:1].isalpha() else f"n{clean}"
 
 
+def head_comments(model: Model) -> list[str]:
+    """Comment lines that say who wrote a file, and what the choices of a process stand for."""
+    remark = remark_of(model)
+    return ["// Written by verifier.", *([f"// {remark}"] if remark else [])]
+
+
+def remark_of(model: Model) -> str:
+    """What the choices of a process stand for, where that is said."""
+    return model.remark if isinstance(model, DecisionProcess) else ""
+
+
 def renaming_comments(kind: str, names: dict[str, str]) -> list[str]:
     """A comment line for each name that had to change; the original as a JSON string, so on one line of ASCII."""
     return [f"// {kind} {new} is {json.dumps(old)}" for old, new in names.items() if old != new]
@@ -104,7 +115,7 @@ def write_drn(chain: Model, path: str | Path) -> None:
     """
     labels = distinct_names(labels_to_write(chain), _printable, reserved=[INITIAL_LABEL])
     lines = [
-        "// Written by verifier.",
+        *head_comments(chain),
         *renaming_comments("label", labels),
         f"@type: {'MDP' if isinstance(chain, DecisionProcess) else 'DTMC'}",
         f"@value_type: {'double' if chain.fractions is None else 'rational'}",

@@ -24,6 +24,7 @@ from verifier.base.budget import Clock, out_of_memory, share_of_memory
 from verifier.base.errors import EngineError, LimitError, NoAnswerError
 from verifier.base.numbers import number_text
 from verifier.chains.chain import MarkovChain
+from verifier.chains.texts import Model
 from verifier.chains.umb import Gains
 from verifier.checking.asking import (
     MOST_STORM_STEPS,
@@ -37,7 +38,7 @@ from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.product import Product, build_product, truth_of
 from verifier.checking.settings import EngineSettings
 from verifier.checking.stepping import NEVER, Steps, exact_quantiles, gained
-from verifier.checking.storm import GAINS
+from verifier.checking.storm import GAINS, OPERATORS
 from verifier.checking.two_engines import EXACT_S, EXACT_STATES, WIDTH
 from verifier.checking.values import CheckedValues, TwoEngineValues, alone
 from verifier.language.expressions.syntax import Interval, Node, Temporal, children
@@ -177,8 +178,7 @@ class Expecting:
             text = f"F {to_storm(children(asked.formula)[0])}"  # no parentheses around it, for a reward
         else:
             text = f"C<={asked.steps}"
-            if asked.steps > MOST_STORM_STEPS or asked.steps * chain.transition_count > MOST_STORM_WORK:
-                raise NoAnswerError(f"Storm would not finish {asked.steps} steps within the limits")
+            refuse_long(asked.steps, chain)
         gains: Gains = asked.exact_gains() if exact else asked.gains
         answer = self.storm.check(
             replace(chain, initial=chain.initial[finite]),
@@ -247,35 +247,52 @@ class Expecting:
             most = float(self._reached(product).probability[0, never].max())
             remark = f"'{asked.told}' has probability {number_text(most)}, and no time is enough for {asked.level}"
         try:
-            engine = self._confirmed(condition, steps, asked.level, asked.told, memory) or engine
+            confirming = (chain, condition, steps, asked.level, asked.told, self.settings, memory)
+            engine = confirmed_by(self.storm, *confirming) or engine
         except (RefusedError, NoAnswerError) as error:
             remark = "; ".join(filter(None, (remark, alone(error, "is what the batch engine has proven"))))
         return TwoEngineValues(value, value, value, tuple(fractions), value, engine, remark)
 
-    def _confirmed(
-        self, condition: Node, steps: Sequence[int | None], level: Fraction, told: str, memory: int | None
-    ) -> str | None:
-        """Who confirms the quantiles; EngineError where Storm's probabilities contradict them."""
-        chain, exact = self.chain, self.settings.exact
-        asked = sorted({each for k in steps if k is not None for each in (k - 1, k) if each >= 0})
-        if not asked:
-            return None
-        if len(asked) * asked[-1] * chain.transition_count > MOST_STORM_WORK:
-            raise NoAnswerError(f"Storm would not finish {asked[-1]} steps within the limits")
-        texts = [to_storm(Temporal("F", (condition,), Interval(0, k))) for k in asked]
-        answers = self.storm.check(chain, texts, exact=exact, timeout_s=self.settings.timeout_s, memory_bytes=memory)
-        by_steps = dict(zip(asked, answers, strict=True))
-        allowed = Fraction(0) if exact else Fraction(AGREEMENT)
-        for at, k in enumerate(steps):
-            if k is None:
-                continue
-            now, before = (_at(by_steps[each], at) if each >= 0 else Fraction(0) for each in (k, k - 1))
-            if now < level - allowed or before >= level + allowed:
-                raise EngineError(
-                    f"the engines disagree on {told}: the batch engine says that {k} steps are the least for "
-                    f"{float(level):g}, {answers[0].engine} has {float(before)!r} before and {float(now)!r} then"
-                )
-        return f"batch engine, confirmed by {answers[0].engine}"
+
+def refuse_long(steps: int, model: Model) -> None:
+    """NoAnswerError where Storm would take too long for gains of so many steps."""
+    if steps > MOST_STORM_STEPS or steps * model.transition_count > MOST_STORM_WORK:
+        raise NoAnswerError(f"Storm would not finish {steps} steps within the limits")
+
+
+def confirmed_by(
+    storm: StormProcess,
+    model: Model,
+    condition: Node,
+    steps: Sequence[int | None],
+    level: Fraction,
+    told: str,
+    settings: EngineSettings,
+    memory: int | None,
+    operator: str = OPERATORS[0],
+) -> str | None:
+    """Who confirms quantiles; EngineError where Storm's probabilities (with this operator) contradict them."""
+    asked = sorted({each for k in steps if k is not None for each in (k - 1, k) if each >= 0})
+    if not asked:
+        return None
+    if len(asked) * asked[-1] * model.transition_count > MOST_STORM_WORK:
+        raise NoAnswerError(f"Storm would not finish {asked[-1]} steps within the limits")
+    texts = [to_storm(Temporal("F", (condition,), Interval(0, k))) for k in asked]
+    answers = storm.check(
+        model, texts, exact=settings.exact, operator=operator, timeout_s=settings.timeout_s, memory_bytes=memory
+    )
+    by_steps = dict(zip(asked, answers, strict=True))
+    allowed = Fraction(0) if settings.exact else Fraction(AGREEMENT)
+    for at, k in enumerate(steps):
+        if k is None:
+            continue
+        now, before = (_at(by_steps[each], at) if each >= 0 else Fraction(0) for each in (k, k - 1))
+        if now < level - allowed or before >= level + allowed:
+            raise EngineError(
+                f"the engines disagree on {told}: the batch engine says that {k} steps are the least for "
+                f"{float(level):g}, {answers[0].engine} has {float(before)!r} before and {float(now)!r} then"
+            )
+    return f"batch engine, confirmed by {answers[0].engine}"
 
 
 def _at(answer: CheckedValues, number: int) -> Fraction:

@@ -42,7 +42,7 @@ _MOST_DIGITS = 10**8
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """One step of many chains of one graph.
+    """One step of many chains of one graph; with several rows for each state where the world decides.
 
     Attributes:
         indptr, indices: the graph.
@@ -56,10 +56,10 @@ class Steps:
     entry: Ints
 
     def of(self, numbers: Floats) -> Floats:
-        """(n, M) expectation after one step of (n, M) numbers of the states."""
+        """(rows, M) expectation after one step of (n, M) numbers of the states."""
         n, edges = len(self.indptr) - 1, len(self.indices)
         if self.values.shape[1] == 1:
-            matrix = csr_array((self.values[self.entry, 0], self.indices, self.indptr), shape=(n, n))
+            matrix = csr_array((self.values[self.entry, 0], self.indices, self.indptr), shape=(n, len(numbers)))
             return np.asarray(matrix @ numbers)
         row_sum = csr_array((np.ones(edges), np.arange(edges), self.indptr), shape=(n, edges))
         return add_up(row_sum, self._each * numbers[self.indices])
@@ -76,11 +76,12 @@ class Steps:
         return rounding, math.expm1(1.01 * (steps + 1) * value_error)
 
 
-def gained(steps: Steps, gains: Floats, count: int) -> Floats:
-    """(n, M) what is expected to be gained in so many steps, for (n, M) gains of one step."""
+def gained(steps: Steps, gains: Floats, count: int, best: Callable[[Floats], Floats] = lambda rows: rows) -> Floats:
+    """(n, M) what is expected to be gained in so many steps, for (n, M) gains of one step; with the `best` of several
+    rows for each state."""
     total = np.zeros_like(gains)
     for _ in range(count):
-        following = steps.of(total) + gains
+        following = best(steps.of(total)) + gains
         if np.array_equal(following, total):
             break  # nothing more is gained
         total = following

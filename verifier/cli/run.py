@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, document_text, write_bytes, write_text
-from verifier.chains import EXPORT_FORMATS
+from verifier.chains import EXPORT_FORMATS, write_model
 from verifier.checking.process import StormProcess
 from verifier.cli.ci import Stopwatch, ci_texts
 from verifier.cli.gates import asked_gates, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
-from verifier.pipeline import export_model, require_one_case, verified
+from verifier.pipeline import verified
 from verifier.questions.settings import RunSettings
 from verifier.study.case import Study
+from verifier.study.exporting import exported_region, model_of, require_one_case, vertex_model_of
 from verifier.study.inputs import Inputs, read_inputs, read_spec_and_model
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
@@ -55,14 +56,18 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         study = Study.of(read_inputs(arguments.spec, arguments.cm, options), options)
         return _check_certificates(study, arguments.check_certificates)
     check_targets(arguments)
-    if arguments.export is not None and Path(arguments.export).suffix not in EXPORT_FORMATS:
-        raise UsageError(f"--export: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
+    exports = {"--export": arguments.export, "--export-bounds": arguments.export_bounds}
+    for option, path in exports.items():
+        if path is not None and Path(path).suffix not in EXPORT_FORMATS:
+            raise UsageError(f"{option}: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
     watch = Stopwatch()
     with StormProcess() as storm:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         study = Study.of(inputs, options)
-        if arguments.export is not None:
+        if any(path is not None for path in exports.values()):
             require_one_case(study)
+        if arguments.export_bounds is not None:
+            exported_region(study)
         result = verified(study, storm, watch.around(progress_bar), partial=True)
         held = gates_of(gates, arguments, result, storm)
         proofs = None if arguments.certificates is None else _certificates(study)
@@ -83,7 +88,9 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     if proofs is not None and arguments.certificates is not None:
         write_bytes(arguments.certificates, proofs)
     if arguments.export is not None:
-        export_model(study, arguments.export)
+        write_model(model_of(study), arguments.export)
+    if arguments.export_bounds is not None:
+        write_model(vertex_model_of(study), arguments.export_bounds)
     if arguments.json:
         print(document, end="")
     else:

@@ -72,6 +72,10 @@ class RunSettings:
             "nothing is solved"
         ),
     ] = None
+    export_bounds: Annotated[
+        str | None,
+        writes("write, as --export does, the decision process of all matrices within the confidence region"),
+    ] = None
     all_scenarios: Annotated[bool, Option("list every scenario, not only the worst", role="output")] = False
     parse: Annotated[
         bool,

@@ -24,7 +24,6 @@ from verifier.analysis.intervals.rate_box import RateBox, read_rate_box
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.quantities import Conditional, Gained, Quantile
-from verifier.analysis.robust.optimal_gains import OptimalGain
 from verifier.analysis.robust.optimum import build_optimum
 from verifier.analysis.step_counts import build_step_count, counted_window
 from verifier.analysis.vacuity import Findings, find_vacuity
@@ -35,9 +34,10 @@ from verifier.chains.filled import assumed_columns, decision_process, filled_cou
 from verifier.checking.product import Product
 from verifier.checking.requirements import AbstractFormula, abstracted
 from verifier.checking.step_bounds import LongWindow
-from verifier.language.expressions.syntax import Node, children, names_in
+from verifier.language.expressions.syntax import Node, children
 from verifier.language.specs import Requirement
 from verifier.perception.confusion import ConfusionMatrices
+from verifier.study.deciding import of_deciding_world
 from verifier.study.inputs import Inputs
 from verifier.study.options import RunOptions
 from verifier.study.points import Numbers
@@ -236,7 +236,9 @@ class Case(Block):
 
     def objective(self, number: int) -> Objective:
         """The product of the skeleton with a requirement; errors as `build_objective`."""
-        return self._objective(self.study.formulas[number], self.study.requirements[number].asked.end == "max")
+        asked = self.study.requirements[number].asked
+        # The least time with some probability goes with the greatest probability within some time.
+        return self._objective(self.study.formulas[number], asked.end == ("max" if asked.level is None else "min"))
 
     def _objective(self, formula: AbstractFormula, greatest: bool = False) -> Objective:
         limit, asked = self.study.options.engines.product_states, (formula.formula, formula.propositions)
@@ -277,9 +279,9 @@ class Case(Block):
             return build_step_count(self.skeleton, window)
         requirement, plain, given = self.study.requirements[number], self.objective(number), self.study.given[number]
         parts, asked = {each.name: getattr(plain, each.name) for each in fields(plain)}, requirement.asked
-        if self.decides and not asked.is_probability:
-            self.refuse_unknown(number)
-            return OptimalGain(**parts, gains=self.gains(number))
+        if self.decides and not requirement.is_plain:
+            limit, states = self.study.options.engines.product_states, self.states
+            return of_deciding_world(requirement, plain, self.choices, states, lambda: self.gains(number), limit)
         if given is not None:
             return Conditional(**parts, given=self._objective(given))
         if asked.level is not None:
@@ -304,23 +306,6 @@ class Case(Block):
             ),
             array_bytes,
         )
-
-    def refuse_unknown(self, number: int) -> None:
-        """Refuse what a requirement asks that is not computed where the world decides; NoAnswerError."""
-        requirement, model = self.study.requirements[number], self.system.model
-        asked, what = requirement.asked, f"{requirement.asked}{' given' * (requirement.given is not None)}"
-        reads = names_in(model.rewards[asked.reward]) & {each.name for each in model.world} if asked.reward else ()
-        if reads:
-            raise NoAnswerError(
-                f"{what}: rewards that read what a deciding world does ({', '.join(sorted(reads))}) are not computed",
-                hint="keep it in a variable, and read that a step later",
-            )
-        if asked.steps is not None or asked.level is not None or requirement.given is not None:
-            raise NoAnswerError(
-                f"{what} is not computed where the world decides: probabilities of formulas are, and gains and times "
-                "until a condition holds",
-                hint="give what the world decides a probability, or ask one of these",
-            )
 
     def product(self, number: int) -> Product | None:
         """That of an objective; None where it would be too large, which the product of a chain need not be."""

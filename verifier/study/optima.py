@@ -9,17 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from verifier.analysis.robust.optimal_conditional import GOAL, REACHED, OptimalConditional
 from verifier.analysis.robust.optimal_gains import GainBracket, OptimalGain
+from verifier.analysis.robust.optimal_steps import OptimalQuantile, OptimalSteps
 from verifier.analysis.robust.optimum import Bracket, Optimum
 from verifier.base.arrays import ROUNDOFF, Floats
 from verifier.base.budget import Clock, out_of_memory, share_of_memory
 from verifier.base.errors import EngineError, LimitError, NoAnswerError
+from verifier.base.numbers import number_text
 from verifier.chains.chain import DecisionProcess
+from verifier.chains.filled import decision_process
 from verifier.checking.enclosure import AGREEMENT, doubles_around
+from verifier.checking.expectations import confirmed_by, refuse_long
 from verifier.checking.process import RefusedError, StormProcess
+from verifier.checking.stepping import NEVER
 from verifier.checking.storm import GAINS
 from verifier.checking.two_engines import EXACT_S, EXACT_STATES, ONE_ENGINE_WIDTH, WIDTH
 from verifier.checking.values import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues, alone
@@ -28,6 +35,7 @@ from verifier.language.expressions.syntax import Node, Operation, children
 from verifier.language.ltl import to_storm
 from verifier.perception.confusion import rates
 from verifier.study.case import Case
+from verifier.study.deciding import refuse_unknown
 from verifier.study.expecting import expectation_of
 
 _OPERATORS = ("Pmin=?", "Pmax=?")
@@ -84,13 +92,15 @@ class _Asking:
 
     def answer(self, memory: int | None) -> TwoEngineValues:
         """What both say."""
-        self._case.refuse_unknown(self._number)
+        refuse_unknown(self._requirement, self._case.system.model)
         objective = self._case.objectives[self._number]
         assert isinstance(objective, Optimum)
         error, measured = ROUNDOFF * objective.skeleton.channel.rounding_steps, rates(self._case.counts)
+        if isinstance(objective, OptimalQuantile):
+            return self._quantile(objective, measured, error, memory)
         bracket = (
             objective.gain_bracket(measured, error)
-            if isinstance(objective, OptimalGain)
+            if isinstance(objective, OptimalGain | OptimalSteps)
             else objective.bracket(measured, error)
         )
         self._finite = np.isfinite(bracket.value)
@@ -130,6 +140,8 @@ class _Asking:
         return f"'{self._requirement.formula_text}' is infinite where the world {may}"
 
     def _told(self, memory: int | None, *, exact: bool, negated: bool = False) -> CheckedValues:
+        if self._requirement.given is not None:
+            return self._conditional(memory, exact=exact)
         process, formula, operator = self._process, self.formula, self._operator
         if negated:
             formula, operator = Operation("!", (formula,)), _OPERATORS[not self._greatest]
@@ -139,7 +151,11 @@ class _Asking:
         if not self._requirement.asked.is_probability:
             expected = expectation_of(self._case, self._number)
             gains = expected.exact_gains() if exact else expected.gains
-            text = f"F {to_storm(children(formula)[0])}"  # no parentheses around it, for a reward
+            if expected.steps is None:
+                text = f"F {to_storm(children(formula)[0])}"  # no parentheses around it, for a reward
+            else:
+                refuse_long(expected.steps, process)
+                text = f"C<={expected.steps}"
         return self._storm.check(
             replace(process, initial=process.initial[self._finite]),
             [text],
@@ -150,6 +166,48 @@ class _Asking:
             gains=gains,
         )[0]
 
+    def _conditional(self, memory: int | None, *, exact: bool) -> CheckedValues:
+        """Storm's greatest probability of the goal in the world that begins again."""
+        objective, counts = self._case.objectives[self._number], self._case.counts
+        assert isinstance(objective, OptimalConditional)
+        again = objective.restarting(objective.skeleton.entry_values(rates(counts)))
+        (told,) = self._storm.check(
+            decision_process(again.choices, counts, {GOAL: again.goal}, exact=exact),
+            [to_storm(REACHED)],
+            exact=exact,
+            operator=_OPERATORS[True],
+            timeout_s=self._clock.left_s if not exact or self._exact else EXACT_S,
+            memory_bytes=memory,
+        )
+        if self._greatest:
+            return told
+        fractions = None if told.fractions is None else tuple(1 - each for each in told.fractions)
+        return replace(told, value=1 - told.value, lower=None, upper=None, fractions=fractions)
+
+    def _quantile(
+        self, objective: OptimalQuantile, measured: Floats, error: float, memory: int | None
+    ) -> TwoEngineValues:
+        asked, (condition,) = self._requirement.asked, children(self.formula)
+        assert asked.level is not None
+        exactly = partial(self._case.process, self._conditions, exact=True)
+        found = objective.quantiles(measured, error, exactly)
+        steps = [None if k == NEVER else k for k in found.tolist()]
+        times = [None if k is None else k * objective.step_s for k in steps]
+        value = np.array([np.inf if each is None else float(each) for each in times])
+        operator, text = _OPERATORS[objective.greatest], to_text(self._requirement.formula)
+        remark, engine = None, "batch engine"
+        if None in steps:
+            most = float(objective.bracket(measured, error).value[found == NEVER].max())
+            remark = f"'{text}' has {operator[:4]} {number_text(most)}, and no time is enough for {asked.level}"
+        settings = self._case.study.options.engines
+        try:
+            process = exactly() if self._exact else self._process
+            confirming = (process, condition, steps, asked.level, text, settings, memory, operator)
+            engine = confirmed_by(self._storm, *confirming) or engine
+        except (RefusedError, NoAnswerError) as failure:
+            remark = "; ".join(filter(None, (remark, alone(failure, "is what the batch engine has proven"))))
+        return TwoEngineValues(value, value, value, tuple(times), value, engine, remark)
+
     def _disputed(self, told: CheckedValues, bracket: Bracket | GainBracket) -> bool:
         allowed = AGREEMENT * np.maximum(np.abs(told.value), 1)
         return bool(np.any(~(self._apart(told, bracket) <= allowed)))
@@ -158,7 +216,7 @@ class _Asking:
         return np.maximum(bracket.lower[self._finite] - told.value, told.value - bracket.upper[self._finite])
 
     def _contradicts_itself(self, told: CheckedValues, memory: int | None) -> bool:
-        if not self._requirement.asked.is_probability:
+        if not self._requirement.is_plain:
             return False
         try:
             other = self._told(memory, exact=told.fractions is not None, negated=True)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError, NoAnswerError, Place, UsageError, memory_text
@@ -17,6 +20,7 @@ from verifier.language.expressions.syntax import Call, Name, Node
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import input_choices
+from verifier.systems.declarations import hidden_names
 from verifier.systems.exploration import Known, watch
 from verifier.systems.model import System
 from verifier.systems.model_parts import Planner, Rule
@@ -37,8 +41,10 @@ class OpenSystem:
         valuations: variable -> (n,) int64 value in each state.
         starts: (m,) int64 the initial states.
         ended: (n,) bool, which states end the episode.
-        following: (n, choices) int64, where each combination of inputs leads; -1 where it is not admissible. States
-            that end the episode lead to themselves. Every other state has a choice.
+        following: (n, choices, outcomes) int64, where each combination of inputs leads with each outcome of what the
+            world draws; -1 where the inputs are not admissible. States that end the episode lead to themselves. Every
+            other state has a choice.
+        chances: (n, outcomes) how likely each outcome is; what cannot be drawn leads where something else does.
         observations: what can be reported.
         scenes: of each environment.
     """
@@ -49,6 +55,7 @@ class OpenSystem:
     starts: Ints
     ended: Mask
     following: Ints
+    chances: Floats
     observations: tuple[Label, ...]
     scenes: tuple[Scene, ...]
 
@@ -88,8 +95,8 @@ def open_system(
         options: as for `build_skeleton`.
 
     Raises:
-        UsageError: the world moves by itself, the environments differ in how the state moves, or nothing is
-            admissible for long enough.
+        UsageError: the world decides, or moves what planners do not see, the environments differ in how the state
+            moves, or nothing is admissible for long enough.
         InputError: as `build_skeleton`.
         NoAnswerError: more states or memory than the limits allow.
     """
@@ -105,13 +112,18 @@ def open_system(
     observations = tuple(sorted(told, key=lambda label: (len(label), sorted(label))))
     states, following = _reached(scenes[0])
     valuations = scenes[0].space.valuations(states)
+    ended = scenes[0].ended(valuations, len(states))
+    chances, *others = (_chances(scene, valuations, ended) for scene in scenes)
+    if any(not np.array_equal(chances, each) for each in others):
+        raise UsageError(f"{_NOT_TOLD}, and 'world' differs there: name one of them (--env NAME)")
     return OpenSystem(
         first,
         tuple(systems),
         valuations,
         np.searchsorted(states, scenes[0].starts),
-        scenes[0].ended(valuations, len(states)),
+        ended,
         following,
+        chances.astype(np.float64),
         observations,
         scenes,
     )
@@ -121,10 +133,24 @@ _NOT_TOLD = "a planner that sees only reports does not know in which environment
 
 
 def _refuse_what_moves(system: System) -> None:
-    hidden = [each.name for each in system.model.variables if each.hidden]
-    if hidden or system.model.world:
-        what = f"variable '{hidden[0]}' is hidden" if hidden else f"the world moves '{system.model.world[0].name}'"
-        raise UsageError(f"the best possible planner is known for worlds that stand still, and {what}")
+    behind, decided = hidden_names(system.model), system.model.decides
+    hidden = [each.name for each in system.model.variables if each.name in behind]
+    if hidden or decided:
+        what = f"variable '{hidden[0]}' is hidden" if hidden else f"the world decides '{decided[0]}'"
+        raise UsageError(
+            f"the best possible planner is known for worlds that draw at most what planners see, and {what}"
+        )
+
+
+def _chances(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> NDArray[Any]:
+    """(n, outcomes) fractions, how likely each outcome of what the world draws is; the first where all is over."""
+    going = np.flatnonzero(~ended)
+    there = {name: value[going] for name, value in valuations.items()}
+    found = np.full((len(ended), len(scene.world.outcomes)), Fraction(0), dtype=object)
+    found[:, 0] = Fraction(1)
+    rows = scene.world.distributions(there, len(going))[:, 0]
+    found[going] = scene.world.chances[rows]
+    return found
 
 
 def _refuse_other_motion(first: System, other: System) -> None:
@@ -157,35 +183,46 @@ def _choices(system: System) -> list[Mapping[str, int] | None]:
 def _reached(scene: Scene) -> tuple[Codes, Ints]:
     """The codes of all states that some inputs lead to, increasing, and `following`."""
     system, space, choices = scene.system, scene.space, _choices(scene.system)
+    outcomes = scene.world.outcomes
     known, fresh, depth = Known(), np.unique(scene.starts), 0
     blocks: list[tuple[Codes, Codes]] = []
     while len(fresh):
         known.add(fresh)
         watch(scene, known, depth, len(fresh))
-        _refuse_memory(scene, known.count * len(choices))
-        following = np.repeat(fresh[:, None], len(choices), axis=1)
+        _refuse_memory(scene, known.count * len(choices) * len(outcomes))
+        following = np.tile(fresh[:, None, None], (1, len(choices), len(scene.world.outcomes)))
         values = space.valuations(fresh)
         going = np.flatnonzero(~scene.ended(values, len(fresh)))
         there = {name: value[going] for name, value in values.items()}
+        can = scene.world.possible(there, len(going))
+        some = np.arange(len(going)), can.argmax(axis=1)
         for number, inputs in enumerate(choices):
             if inputs is not None:
-                following[going, number] = successors(system, space, there, inputs, len(going))
+                drawn = [{name: np.full(len(going), value) for name, value in each.items()} for each in outcomes]
+                each = [
+                    successors(system, space, {**there, **own}, inputs, len(going), possible=possible)
+                    for own, possible in zip(drawn, can.T, strict=True)
+                ]
+                led = np.stack(each, axis=1)
+                led = np.where(can, led, led[some][:, None])
+                led[(led == space.nowhere).any(axis=1)] = space.nowhere
+                following[going, number] = led
         blocks.append((fresh, following))
         met = np.unique(following)
         fresh, depth = known.unknown_among(met[met != space.nowhere]), depth + 1
     states = np.concatenate([states for states, _ in blocks])
     order = np.argsort(states)
-    led = np.concatenate([following for _, following in blocks])[order].ravel()
+    led = np.concatenate([following for _, following in blocks])[order]
     states = states[order]
-    numbers = np.where(led == space.nowhere, -1, np.searchsorted(states, led)).reshape(len(states), -1)
+    numbers = np.where(led == space.nowhere, -1, np.searchsorted(states, led.ravel()).reshape(led.shape))
     return states, _without_dead_ends(numbers, np.searchsorted(states, scene.starts))
 
 
 def _without_dead_ends(following: Ints, starts: Ints) -> Ints:
     """Without the choices that lead to where, sooner or later, nothing is admissible."""
     while True:
-        dead = np.append((following < 0).all(axis=1), True)  # the last one answers for -1
-        closed = np.where(dead[following], -1, following)
+        dead = np.append((following < 0).all(axis=(1, 2)), True)  # the last one answers for -1
+        closed = np.where(dead[following].any(axis=2, keepdims=True), -1, following)
         if np.array_equal(closed, following):
             break
         following = closed

@@ -167,7 +167,7 @@ class Optimum(Objective):
         value, off = (each[0, start] for each in (inner.value, inner.error + inner.representation))
         least, most = np.maximum(value - off, 0), np.minimum(np.maximum(outer, value), 1)
         if not self.greatest:
-            value, least, most = 1 - value, _complement(most, -np.inf), _complement(least, np.inf)
+            value, least, most = 1 - value, complement(most, -np.inf), complement(least, np.inf)
         return Bracket(value, least, most, self._taken(goal, policy, values), goal.sure)
 
     def worth(self, rates: Floats) -> tuple[Floats, Mask]:
@@ -356,7 +356,7 @@ class Bracket:
     target: Mask
 
 
-def _complement(end: Floats, outwards: float) -> Floats:
+def complement(end: Floats, outwards: float) -> Floats:
     """1 - end, rounded outwards where it is rounded."""
     return np.where(np.isin(end, (0, 1)), 1 - end, np.clip(np.nextafter(1 - end, outwards), 0, 1))
 

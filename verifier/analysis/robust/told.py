@@ -10,6 +10,7 @@ Labels that no draw tells apart are one *group*.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -80,11 +81,8 @@ def told_of(channel: Channel) -> Told:
     numbers: dict[bytes, int] = {}
     group = [numbers.setdefault(told[:, :, label].tobytes(), len(numbers)) for label in range(len(channel.labels))]
     first = np.unique(group, return_index=True)[1]
-    patterns, number = np.unique(
-        np.concatenate([often[:, :, None], told[:, :, first]], axis=2).reshape(len(told), -1),
-        axis=0,
-        return_inverse=True,
-    )
+    each = np.concatenate([often[:, :, None], told[:, :, first]], axis=2)
+    patterns, number = np.unique(each.reshape(len(each), math.prod(each.shape[1:])), axis=0, return_inverse=True)
     kinds: dict[tuple[tuple[tuple[int, ...], int], ...], int] = {}
     own = np.array(
         [kinds.setdefault(_ways(pattern.reshape(-1, 1 + len(first)).tolist()), len(kinds)) for pattern in patterns],

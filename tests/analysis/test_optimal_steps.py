@@ -1,0 +1,107 @@
+"""Optimal gains of some steps and quantiles of times, against every strategy that knows state and time."""
+
+import itertools
+from dataclasses import fields
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from deciding_objectives import Deciding
+from small_objectives import random_rates
+
+from verifier.analysis.robust.optimal_steps import OptimalQuantile, OptimalSteps
+from verifier.checking.stepping import NEVER
+from verifier.language.expressions import parse_expression
+from verifier.systems.rewards import Gains
+from verifier.systems.skeleton import Skeleton
+
+STEPS = 3
+
+
+def world_of(seed):
+    """Four states, of which two have ended, with at most three choices each."""
+    rng = np.random.default_rng([seed, 41])
+    world = Deciding(rng, states=4)
+    return rng, world, random_rates(rng, 2, 3, 0.2)
+
+
+def strategies(world):
+    """For each of the steps a row of each state, the first step first."""
+    first = np.searchsorted(world.owner, np.arange(world.states + 1))
+    every = itertools.product(*(range(low, high) for low, high in itertools.pairwise(first.tolist())))
+    return itertools.product(list(every), repeat=STEPS)
+
+
+def matrix_of(world, rates):
+    """(rows, states) probabilities."""
+    result = np.zeros((len(world.owner), world.states))
+    for row, ahead in enumerate(world.rows(rates)):
+        for target, share in ahead.items():
+            result[row, target] = share
+    return result
+
+
+def parts(optimum):
+    return {each.name: getattr(optimum, each.name) for each in fields(optimum)}
+
+
+@pytest.mark.parametrize("greatest", [False, True])
+def test_gains_of_some_steps_are_those_of_the_best_strategy(greatest):
+    several = 0
+    for seed in range(6):
+        rng, world, rates = world_of(seed)
+        gains, matrix = rng.integers(0, 4, world.states), matrix_of(world, rates)
+        gains[-2:] = 0
+        found = []
+        for strategy in strategies(world):
+            now = np.eye(world.states)[world.starts]
+            total = np.zeros(len(world.starts))
+            for chosen in strategy:
+                total += now @ gains
+                now = now @ matrix[list(chosen)]
+            found.append(total)
+        expected = (np.max if greatest else np.min)(found, axis=0)
+        plain = world.optimum("F p", greatest)
+        at, sure = np.flatnonzero(gains), len(world.channel.bins) * len(world.channel.observations)
+        exact = np.array([Fraction(int(each)) for each in gains[at]], dtype=object)
+        told = Gains(plain.skeleton, at, np.full(len(at), sure), gains[at].astype(float), exact)
+        starts = world.choices.choice_starts
+        asked = OptimalSteps(**parts(plain), choice_starts=starts, gains=told, steps=STEPS)
+        bracket = asked.gain_bracket(rates, 2.0**-50)
+        assert bracket.value == pytest.approx(expected, abs=1e-12)
+        assert np.all((bracket.lower <= bracket.value) & (bracket.value <= bracket.upper))
+        several += len({tuple(each.round(9)) for each in found}) > 1
+    assert several >= 3
+
+
+@pytest.mark.parametrize("greatest", [False, True])
+def test_quantiles_are_those_of_the_best_probability_within_some_steps(greatest, monkeypatch):
+    """Of the probabilities within k steps that strategies have, the greatest (least) says when the level is met."""
+    finite = 0
+    for seed in range(6):
+        _, world, rates = world_of(seed)
+        goal, matrix = world.labels["p"], matrix_of(world, rates)
+        monkeypatch.setattr(Skeleton, "mask_of", lambda self, node, goal=goal: goal)
+        within = {k: [] for k in range(STEPS + 1)}
+        for strategy in strategies(world):
+            now = np.eye(world.states)[world.starts]
+            reached = np.zeros(len(world.starts))
+            for k in range(STEPS + 1):
+                reached += (now * goal).sum(axis=1)
+                now = now * ~goal
+                within[k].append(reached.copy())
+                if k < STEPS:
+                    now = now @ matrix[list(strategy[k])]
+        best = np.array([(np.max if greatest else np.min)(each, axis=0) for each in within.values()])
+        for level in (Fraction(1, 3), Fraction(3, 5), Fraction(9, 10)):
+            starts = world.choices.choice_starts
+            about = {"condition": parse_expression("p"), "level": level, "step_s": Fraction(1)}
+            asked = OptimalQuantile(**parts(world.optimum("F p", greatest)), choice_starts=starts, **about)
+            found = asked.quantiles(rates, 2.0**-50, lambda: pytest.fail("no level is met exactly"))
+            drawn = asked.probabilities(np.stack([rates, rates])).probability
+            assert np.array_equal(drawn[0], np.where(found == NEVER, np.inf, found))
+            for at, k in enumerate(found.tolist()):
+                met = np.flatnonzero(best[:, at] >= float(level))
+                assert k == met[0] if len(met) else k == NEVER or k > STEPS
+                finite += bool(len(met))
+    assert finite >= 6

@@ -1,0 +1,208 @@
+"""What a world that decides makes of a number of steps: optimal gains of N steps, and quantiles of times.
+
+With the choices of the world as rows of P, the best over the rows of each state:
+
+    gained(k + 1) = gain + best (P gained(k))           from gained(0) = 0
+    left(k + 1)   = best (P left(k)) outside of the goal
+
+(Puterman, Markov Decision Processes, section 4.3: backward induction is optimal over all strategies, with memory or
+not.) The greatest time within which a goal is reached with probability q is the least k with Pmin(F<=k goal) >= q:
+`left` is taken at its greatest for it. The least time goes with Pmax, and with the least `left`. Only non-negative
+numbers are added, multiplied and compared, so the errors are those of `stepping`. What is equal to the level, or
+nearly so, is computed in fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.robust.optimal_gains import GainBracket
+from verifier.analysis.robust.optimum import Optimum
+from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.errors import NoAnswerError
+from verifier.chains.chain import DecisionProcess
+from verifier.checking.batch import BatchResult
+from verifier.checking.stepping import MOST_STEPS, NEVER, Steps, gained
+from verifier.language.expressions.syntax import Node
+from verifier.systems.rewards import Gains
+
+_NEAR = 2.0**-40
+_MOST_DIGITS = 10**8
+"""Bits of all fractions together, of those that settle a quantile."""
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalSteps(Optimum):
+    """What is gained in so many steps, and which end of it is asked for.
+
+    Attributes:
+        choice_starts: (n + 1,) where the rows of each state begin.
+        gains: of each state.
+        steps: how many.
+    """
+
+    choice_starts: Ints
+    gains: Gains
+    steps: int
+
+    most: ClassVar[float] = math.inf
+    plain: ClassVar[bool] = False
+
+    @property
+    def effort(self) -> int:
+        """See `Objective`."""
+        return max(1, self.steps)
+
+    @property
+    def columns_needed(self) -> Ints:
+        """As `Objective.columns_needed`: gains may depend on reports that transitions do not depend on."""
+        return np.unique(np.concatenate([super().columns_needed, self.gains.columns_needed()]), axis=0)
+
+    def is_undecided(self, rates: Floats) -> bool:
+        """As `Objective.is_undecided`: never."""
+        return False
+
+    def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
+        """As `Objective.probabilities`, of what is gained."""
+        steps = _steps_of(self, rates)
+        best = best_of(self.choice_starts, self.greatest)
+        return _only(gained(steps, self.gains.values(rates), self.steps, best)[self.skeleton.starts].T)
+
+    def gain_bracket(self, rates: Floats, value_error: float) -> GainBracket:
+        """Bounds of the optimum for one family of rates."""
+        value = self.probabilities(rates[None]).probability[0]
+        off = value * (sum(_steps_of(self, rates[None]).error_after(self.steps, value_error)) + 2.0**-40)
+        off += value * self.gains.relative_error * (1 + 2.0**-40)
+        return GainBracket(value, np.maximum(value - off, 0), value + off)
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalQuantile(Optimum):
+    """The time by which the formula `F condition` holds with probability `level`: the least over all that the world
+    may do, or the greatest; steps take `step_s`. `greatest` is about the probability: that of the least time.
+
+    Attributes:
+        choice_starts: (n + 1,) where the rows of each state begin.
+        condition: what is to hold.
+        level: above 0, up to 1.
+        step_s: seconds.
+    """
+
+    choice_starts: Ints
+    condition: Node
+    level: Fraction
+    step_s: Fraction
+
+    most: ClassVar[float] = math.inf
+    plain: ClassVar[bool] = False
+
+    @property
+    def effort(self) -> int:
+        """See `Objective`."""
+        return 50
+
+    def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
+        """As `Objective.probabilities`, of the time, where doubles decide what is nearly equal; inf for no time."""
+        reached = super().probabilities(rates, roughly=roughly).probability
+        found = self._found(_steps_of(self, rates), reached, None)
+        return _only(np.where(found == NEVER, np.inf, found * float(self.step_s)))
+
+    def quantiles(self, rates: Floats, value_error: float, exact: Callable[[], DecisionProcess]) -> Ints:
+        """(m,) least numbers of steps beyond doubt, `NEVER` where there is none.
+
+        Args:
+            rates: (bins, predicted, true).
+            value_error: largest relative error of each probability that is made of them.
+            exact: what the world may do, with its fractions.
+
+        Raises:
+            NoAnswerError: more than `MOST_STEPS` steps, or the level is too close to what is reached at all.
+        """
+        reached = np.where(self.bracket(rates, value_error).upper < float(self.level), 0.0, 1.0)[None]
+        found: Ints = self._found(_steps_of(self, rates[None]), reached, (value_error, exact))[0]
+        return found
+
+    def _found(
+        self, steps: Steps, reached: Floats, doubt: tuple[float, Callable[[], DecisionProcess]] | None
+    ) -> Ints:
+        goal, start = self.skeleton.mask_of(self.condition), self.skeleton.starts
+        best = best_of(self.choice_starts, not self.greatest)
+        never, rest, taken = reached < float(self.level), 1 - self.level, 0
+        found = np.full(reached.shape, NEVER, dtype=np.int64)
+        left = np.repeat((~goal).astype(np.float64)[:, None], len(reached), axis=1)
+        exactly: _Left | None = None
+        while not np.all((found >= 0) | never):
+            now = left[start].T
+            done = now <= float(rest)
+            if doubt is not None:
+                value_error, exact = doubt
+                off = sum(steps.error_after(taken, value_error)) + _NEAR
+                close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)
+                if close.any():
+                    exactly = exactly or _Left(exact(), goal, not self.greatest)
+                    told = np.array([each <= rest for each in exactly.after(taken)[start]], dtype=bool)
+                    done = np.where(close, told, done)
+            found[done & (found < 0) & ~never] = taken
+            before, left, taken = left, best(steps.of(left)), taken + 1
+            left[goal] = 0
+            if not rest:  # whether anything is left is a matter of the graph
+                left = (left > 0).astype(np.float64)
+            if np.array_equal(left, before):
+                if exactly is not None and not exactly.stays(taken):
+                    raise NoAnswerError("what is reached at all is too close to the level of the quantile")
+                break  # what is left stays for ever
+            if taken > MOST_STEPS:
+                raise NoAnswerError(f"the quantile lies behind {MOST_STEPS} steps", hint="ask a lower level")
+        return found
+
+
+class _Left:
+    """The optimal chance that a goal was not reached, after more and more steps, in fractions."""
+
+    def __init__(self, process: DecisionProcess, goal: Mask, greatest: bool) -> None:
+        assert process.fractions is not None
+        self._process, self._goal, self._choose, self._taken = process, goal, max if greatest else min, 0
+        self._left = np.array([Fraction(int(not each)) for each in goal], dtype=object)
+
+    def stays(self, steps: int) -> bool:
+        """Whether nothing changes any more by so many steps."""
+        before = self.after(steps - 1)
+        return bool((self.after(steps) == before).all())
+
+    def after(self, steps: int) -> NDArray[Any]:
+        """(n,) after so many steps, not fewer than asked before."""
+        process = self._process
+        weights = np.array(process.fractions, dtype=object)
+        while self._taken < steps:
+            rows = np.add.reduceat(weights * self._left[process.indices], process.indptr[:-1])
+            ends = zip(process.choice_starts.tolist(), process.choice_starts[1:].tolist(), strict=False)
+            left = np.array([self._choose(rows[low:high]) for low, high in ends], dtype=object)
+            left[self._goal] = Fraction(0)
+            self._left, self._taken = left, self._taken + 1
+            if sum(Fraction(each).denominator.bit_length() for each in left) > _MOST_DIGITS:
+                raise NoAnswerError("the quantile is too close to its level to be told within the limits")
+        return self._left
+
+
+def best_of(choice_starts: Ints, greatest: bool) -> Callable[[Floats], Floats]:
+    """From (rows, M) numbers the best of each state, (n, M)."""
+    choose = np.maximum if greatest else np.minimum
+    return lambda rows: np.asarray(choose.reduceat(rows, choice_starts[:-1], axis=0))
+
+
+def _steps_of(objective: Optimum, rates: Floats) -> Steps:
+    skeleton = objective.skeleton
+    return Steps(skeleton.indptr, skeleton.indices, skeleton.entry_values(rates).T, skeleton.entry)
+
+
+def _only(value: Floats) -> BatchResult:
+    """A result of which nobody asks how many steps were taken."""
+    zero = np.zeros_like(value)
+    return BatchResult(value, zero + 1, zero, zero, zero, value, value)

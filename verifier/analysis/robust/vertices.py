@@ -1,0 +1,186 @@
+"""The matrices of a region as choices of a decision process, for other model checkers to compute the bounds with.
+
+What follows a step is linear in the rates of each draw, and these lie in a polytope. So the least and the greatest
+probability of a formula are attained where each draw is from a vertex, chosen anew in every state and for all that
+was reported before it in the step (Iyengar, Robust dynamic programming, Mathematics of Operations Research 30, 2005;
+Puggelli et al., Polynomial-time verification of PCTL properties of MDPs with convex uncertainties, CAV 2013). Each
+combination of such choices is a choice of the process, with the steps of the chain: Pmin and Pmax over it are the
+bounds of the semantics "per_state". Where the world decides, its choices are combined with these.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.robust.region import Region
+from verifier.analysis.robust.told import Told, told_of
+from verifier.base.arrays import Ints, Mask, rows_of
+from verifier.base.errors import LimitError
+from verifier.chains.chain import DecisionProcess
+from verifier.chains.filled import valuations_of
+from verifier.systems.channel import Channel
+from verifier.systems.strategies import StrategySkeleton
+
+MOST_CHOICES = 4096
+"""Choices of one state, at most; and vertices of one column."""
+
+_Shares: TypeAlias = "tuple[Fraction, ...]"
+"""How likely each of the states is that may follow."""
+
+
+def vertex_process(
+    skeleton: StrategySkeleton, region: Region, labels: Mapping[str, Mask], *, exact: bool = False, remark: str = ""
+) -> DecisionProcess:
+    """The decision process of all matrices of a region.
+
+    Args:
+        skeleton: of a chain (one row for each state) or of a world that decides.
+        region: of its matrices.
+        labels: name -> (n,) mask.
+        exact: also keep the probabilities as fractions.
+        remark: what the process means, for those who read an export.
+
+    Raises:
+        LimitError: a state would have more than `MOST_CHOICES` choices.
+        ValueError: the region does not fit the skeleton.
+    """
+    choices = skeleton.choices
+    told = told_of(choices.channel)
+    if not np.array_equal(told.group, region.group):
+        raise ValueError("the region's groups are not those of the skeleton")
+    width = choices.entry_observations.shape[1]
+    leads = np.concatenate([choices.entry_observations, np.ones((1, width), dtype=bool)])
+    edge, seen = np.nonzero(leads[choices.entry])
+    following = np.zeros((len(choices.indptr) - 1, width), dtype=np.int64)
+    following[rows_of(choices.indptr)[edge], seen] = choices.indices[edge]
+    drawn = np.full(len(following), -1, dtype=np.int64)
+    sums = choices.entry < len(choices.entry_row)
+    drawn[rows_of(choices.indptr)[sums]] = choices.entry_row[choices.entry[sums]]
+    known: dict[tuple[int, bytes], list[_Shares]] = {}
+    targets: list[int] = []
+    shares: list[Fraction] = []
+    ends, per_row = [0], []
+    for row, led in zip(drawn.tolist(), following, strict=True):
+        states, place = np.unique(led, return_inverse=True)
+        key = row, place.tobytes()
+        if key not in known:
+            known[key] = [(Fraction(1),)] if row < 0 else _Draws(choices.channel, told, region, row, place).all()
+        per_row.append(len(known[key]))
+        for distribution in known[key]:
+            kept = [(state, share) for state, share in zip(states.tolist(), distribution, strict=True) if share]
+            targets += [state for state, _ in kept]
+            shares += [share for _, share in kept]
+            ends.append(len(targets))
+    before = np.concatenate([[0], np.cumsum(per_row)])
+    return DecisionProcess(
+        choice_starts=before[skeleton.choice_starts],
+        indptr=np.array(ends, dtype=np.int64),
+        indices=np.array(targets, dtype=np.int64),
+        probabilities=np.array([float(share) for share in shares]),
+        labels=dict(labels),
+        initial=choices.starts,
+        fractions=tuple(shares) if exact else None,
+        valuations=valuations_of(choices),
+        remark=remark,
+    )
+
+
+def vertices(lower: Sequence[int], upper: Sequence[int]) -> list[tuple[int, ...]]:
+    """The extreme points of {lower <= mu <= upper, sum mu = 10^9}: all rates but one at an end.
+
+    Raises:
+        LimitError: they may be too many.
+    """
+    if len(lower) * 2 ** (len(lower) - 1) > MOST_CHOICES * 4:
+        raise LimitError(f"a column of {len(lower)} labels has too many vertices", hint="let planners ask for fewer")
+    found = dict.fromkeys(
+        (*ends[:free], UNIT - sum(ends), *ends[free:])
+        for free in range(len(lower))
+        for ends in itertools.product(*(each for k, each in enumerate(zip(lower, upper, strict=True)) if k != free))
+        if lower[free] <= UNIT - sum(ends) <= upper[free]
+    )
+    return list(found)
+
+
+@dataclass
+class _Draws:
+    """The draws of one row, behind which each observation and outcome leads to one of a few states."""
+
+    channel: Channel
+    told: Told
+    region: Region
+    row: int
+    place: Ints
+    _known: dict[tuple[int, int], list[_Shares]] = field(default_factory=dict)
+
+    def all(self) -> list[_Shares]:
+        """What nature can make of the step."""
+        return self._behind(0, 0)
+
+    def _behind(self, draw: int, seen: int) -> list[_Shares]:
+        """The same once `seen` was reported before a draw."""
+        if draw == self.channel.columns.shape[1]:
+            return [self._end(seen)]
+        if self.channel.columns[self.row, draw] < 0:
+            return self._behind(draw + 1, seen)
+        if (draw, seen) not in self._known:
+            found: dict[_Shares, None] = {}
+            for shares in self._drawn(draw, seen):
+                found[shares] = None
+                if len(found) > MOST_CHOICES:
+                    raise self._too_many()
+            self._known[draw, seen] = _extreme(found)
+        return self._known[draw, seen]
+
+    def _too_many(self) -> LimitError:
+        drawn = int((self.channel.columns[self.row] >= 0).sum())
+        return LimitError(
+            f"a state would have more than {MOST_CHOICES} choices: the vertices of {drawn} reports in one step",
+            hint="export an environment with fewer objects, or ignore false positives",
+        )
+
+    def _drawn(self, draw: int, seen: int) -> Iterator[_Shares]:
+        at = self.channel.bins[self.row, draw], slice(None), self.channel.columns[self.row, draw]
+        kind = int(self.told.kind[self.row, draw])
+        often, after_each = self.told.often[kind], self.told.after[seen, kind].tolist()
+        total = int(often.sum())
+        ways = [(Fraction(n, total), led) for n, led in zip(often.tolist(), after_each, strict=True) if n]
+        for rates in vertices(self.region.lower[at].tolist(), self.region.upper[at].tolist()):
+            mass: dict[int, Fraction] = {}
+            for (share, led), (group, rate) in itertools.product(ways, enumerate(rates)):
+                if rate:
+                    mass[led[group]] = mass.get(led[group], Fraction(0)) + share * Fraction(rate, UNIT)
+            after = [self._behind(draw + 1, each) for each in mass]
+            if math.prod(map(len, after)) > MOST_CHOICES:
+                raise self._too_many()
+            for picked in itertools.product(*after):
+                yield _mean(list(mass.values()), picked)
+
+    def _end(self, seen: int) -> _Shares:
+        chances = self.channel.chances(np.dtype(object))[self.row]
+        led = self.place.reshape(-1, len(chances))[seen]
+        found = [Fraction(0)] * (int(self.place.max()) + 1)
+        for state, chance in zip(led.tolist(), chances.tolist(), strict=True):
+            found[state] += chance
+        return tuple(found)
+
+
+def _mean(weights: Sequence[Fraction], each: Sequence[_Shares]) -> _Shares:
+    return tuple(
+        sum((weight * share for weight, share in zip(weights, shares, strict=True)), Fraction(0))
+        for shares in zip(*each, strict=True)
+    )
+
+
+def _extreme(found: Mapping[_Shares, None]) -> list[_Shares]:
+    """Without those between two others, where that is easy: where one or two states may follow."""
+    ordered = sorted(found)
+    return ordered if len(ordered[0]) > 2 else list(dict.fromkeys((ordered[0], ordered[-1])))
