@@ -33,6 +33,8 @@ def test_every_module_of_the_parts_has_tests_that_exist(root):
     kernel = "verifier/analysis/kernel.py"
     parts = [mutation_run.part_of(name) for name in (kernel, "verifier/analysis/mixed.py")]
     assert parts == [kernel, "verifier/analysis"]
+    for name, line, _ in mutation_run.EQUIVALENT:
+        assert any(line == text.strip() for text in (root / name).read_text().splitlines()), line
     every = mutation_run.named_faults(kernel)
     assert mutation_run.named_faults(f"{kernel}:{every[0].line}") == [f for f in every if f.line == every[0].line]
 

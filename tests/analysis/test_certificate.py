@@ -17,6 +17,7 @@ from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis import kernel
 from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.robust import order
 from verifier.analysis.robust.certificate import Box, Certificate, Split, digest_of, document
 from verifier.analysis.robust.region import Region, confidence_region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
@@ -440,3 +441,15 @@ class TestDocument:
             broken["tree"] = cut
         with pytest.raises(kernel.Rejected):
             kernel.check(broken)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_are_numbered_downwards_whatever_the_numbers_of_components(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n, sources, targets = 7, *rng.integers(0, 7, (2, 9))
+    plain = order.components(n, sources, targets)
+    names = np.arange(n) if seed < 5 else np.arange(n)[::-1] if seed < 10 else rng.permutation(n)
+    monkeypatch.setattr(order, "components", lambda *graph: np.unique(names[plain], return_inverse=True)[1])
+    part = order._parts(n, sources, targets)
+    assert np.all(part[sources] >= part[targets])
+    assert np.array_equal(part[:, None] == part, plain[:, None] == plain)

@@ -27,7 +27,7 @@ from verifier.analysis.robust import graph as robust_graph
 from verifier.analysis.robust.bound import bound_sides
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.region import Region, confidence_region, events_of, groups_of
-from verifier.analysis.robust.solutions import Effort, robust_bounds
+from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
 from verifier.analysis.robust.step import greatest_masses, inner_masses, uncertain_step
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.base.errors import EngineError
@@ -755,3 +755,20 @@ def test_searches_in_python_and_in_compiled_code_reach_the_same_nodes(n, data):
     start = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     found = graphs.reachable(n, edges[:, 0], edges[:, 1], start)
     assert found.tolist() == reachability.reachable(*reachability.rows(n, edges[:, 0], edges[:, 1]), start).tolist()
+
+
+def test_bounds_that_are_none_and_efforts_that_are_none_are_refused():
+    def bounds(lower, upper):
+        ends = [np.array(each) for each in (lower, upper)]
+        return RobustBounds(*ends, *ends, *np.zeros((2, 2, 1, 2, 2)), "per_state", False, 0, ())
+
+    for lower, upper in (((0.0, 1.0), (0.0, 1.0)), ((0.25, 0.0), (0.5, 1.0))):
+        assert bounds(lower, upper).lower[0] == lower[0]
+    for wrong in ((-0.25, 0.5), (0.5, 0.25), (0.5, 1.25), (np.nan, 1.0), (0.0, np.nan)):
+        with pytest.raises(ValueError, match="0 <= lower <= upper <= 1"):
+            bounds((0.25, wrong[0]), (0.5, wrong[1]))
+    for boxes, gap in ((0, 0.0), (0, 1.0), (1, 0.5)):
+        assert Effort(boxes, gap).boxes == boxes
+    for boxes, gap in ((-1, 0.5), (1, -0.5), (1, 1.5), (1, np.nan)):
+        with pytest.raises(ValueError, match="the number of boxes is 0 or more"):
+            Effort(boxes, gap)

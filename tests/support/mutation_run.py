@@ -98,6 +98,7 @@ _BOTH = "if bounds.lower is not None and bounds.upper is not None:"
 _AHEAD = "return last([pair for pair in zip(self._chances[way], ahead, strict=True) if pair[0]])"
 _DOUBTFUL = "doubtful = (found.of >= 0) & assumed[found.of]"
 _POINT = "verifier/analysis/robust/point_certificate.py"
+_HALVED = "if largest <= 1 or (before is not None and 2 * largest > before):"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
@@ -109,6 +110,8 @@ EQUIVALENT = {
     (_POINT, "UNIT = 2**128", "128"): "how fine a witness is that the kernel checks",
     (_POINT, "_ROUNDS = 40", "40"): "how long a witness is looked for that the kernel checks",
     (_POINT, "_DIGITS = 2.0**40", "40"): "how long a witness is looked for that the kernel checks",
+    (_POINT, _HALVED, "*"): "how long a witness is looked for that the kernel checks",
+    (_POINT, _HALVED, "2"): "how long a witness is looked for that the kernel checks",
     (_POINT, "for _ in range(5):", "5"): "how long a witness is looked for that the kernel checks",
     ("verifier/analysis/kernel.py", _AHEAD, "True"): "both lengths are the number of outcomes, as was checked",
     ("verifier/analysis/robust/bound.py", _DOUBTFUL, ">="): "component 0 is that of ACCEPT, which is decided",

@@ -63,6 +63,23 @@ def test_core_has_six_operators_and_the_same_language(formula, lasso):
     assert holds_on_lasso(core, *lasso) == holds_on_lasso(formula, *lasso)
 
 
+WINDOWS = ["", "[0,0]", "[0,2]", "[1,1]", "[2,5]", ">=2"]
+PAIRS = [("a", "b"), ("true", "a"), ("false", "b"), ("a", "true"), ("a", "false")]
+WINDOWED = [
+    parse_formula(text)
+    for window in WINDOWS
+    for text in (*(f"{a} {kind}{window} {b}" for kind in "UR" for a, b in PAIRS), f"F{window} a", f"G{window} a")
+]
+
+
+@given(lassos(NAMES))
+def test_every_window_keeps_its_meaning(lasso):
+    for formula in WINDOWED:
+        truth = holds_on_lasso(formula, *lasso)
+        assert holds_on_lasso(to_core(formula), *lasso) == truth
+        assert holds_on_lasso(parse_formula(to_storm(formula)), *lasso) == truth
+
+
 def test_bounds_are_priced_before_they_are_unrolled():
     assert len(set(subformulas(to_core(parse_formula("F<=100 a"))))) > 300  # X, ! and & for each of the 100 steps
     huge = parse_formula("G (a -> F<=10000000 b)")

@@ -21,6 +21,7 @@ from verifier.base.errors import InputError, UsageError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.context_counts import Memory, _histories, with_contexts
+from verifier.perception.confusion.context_matrices import persistent
 from verifier.perception.confusion.context_selection import held_out_loss, log10_e_value, selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, Contexts
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
@@ -517,3 +518,31 @@ def test_a_run_says_that_contexts_are_summed(tmp_path):
     matrices = read_confusion(tmp_path / "m.json").matrices
     told = [each["text"] for each in matrices.metadata["remarks"] if each["kind"] == "contexts"]
     assert told == ["counts by context (run:2) are summed: reports have no memory"]
+
+
+@pytest.mark.parametrize(("kind", "most"), [("none", 0), ("run", 50), ("last", 8), ("persist", 50)])
+def test_contexts_have_lengths_up_to_a_most(kind, most):
+    assert Contexts(kind, most).cap == most
+    for wrong in (most + 1, min(1, most) - 1):
+        with pytest.raises(UsageError, match=f"expected a length from {min(1, most)} to {most}"):
+            Contexts(kind, wrong)
+
+
+@pytest.mark.parametrize("cap", [1, 3])
+def test_of_counts_by_run_those_after_no_error_count_where_errors_persist(cap):
+    run, rng = Contexts("run", cap), np.random.default_rng(cap)
+    after_error = np.array([name.startswith("wrong") for name in (*run.names, UNTRACKED)])
+    after_error[-1] = True  # of untracked items nobody knows
+    counts = rng.integers(0, 9, (1, 2, run.count + 1, 2, 2))
+    index = np.array(
+        [(0, place * (run.count + 1) + context, *cell) for place, context, *cell in np.ndindex(counts.shape[1:])]
+    )
+    found = persistent(ContextCounts(run, "break", None, counts, summed(index, counts.reshape(-1, 1))), 2)
+    assert found.contexts.names == ("right", "wrong*1", "wrong*2")
+    expected = np.zeros((1, 2, 4, 2, 2), dtype=np.int64)
+    expected[:, :, 0] = counts[:, :, ~after_error].sum(axis=2)
+    expected[:, :, 3] = counts[:, :, after_error].sum(axis=2)
+    assert np.array_equal(found.counts, expected)
+    assert np.array_equal(found.tally.dense(8, 2).reshape(expected.shape), expected)
+    with pytest.raises(UsageError, match="--persist needs counts by run"):
+        persistent(found, 2)

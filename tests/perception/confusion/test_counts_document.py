@@ -168,6 +168,20 @@ def test_a_member_summed_over_occlusion_by_hand(tmp_path):
     assert said.member(0.1).matrices().metadata == {"source": "made", "score_threshold": 0.1}
     chosen = said.member(0.1).matrices({"occluded": "2"})
     assert chosen.metadata == {"source": "made", "score_threshold": 0.1, "where": {"occluded": "1"}}
+    tested = replace(said, metadata={"dependence": ["first", "second"]})
+    assert [tested.member(threshold).metadata["dependence"] for threshold in (0.1, 0.5)] == ["first", "second"]
+    # The same numbers as rows: of a family with their threshold, of a member without.
+    rows = list(said.rows())
+    assert [(row["threshold"], row["count"]) for row in rows[:5]] == [
+        (0.1, 4),
+        (0.1, 1),
+        (0.1, 1),
+        (0.1, 5),
+        (0.5, 2),
+    ]
+    assert list(said.member(0.1).rows()) == [
+        {key: value for key, value in row.items() if key != "threshold"} for row in rows[:4]
+    ]
     with pytest.raises(UsageError, match=r"a family over score thresholds; choose one of: 0\.1, 0\.5"):
         read_confusion(path)
     with pytest.raises(UsageError, match=r"no matrices at score threshold 0\.3; there are: 0\.1, 0\.5"):
