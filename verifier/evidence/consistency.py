@@ -93,7 +93,7 @@ def check_sums(document: Document) -> None:
 
 def _check_parts(document: Document) -> None:
     _check_numbers(document)
-    said = document.content.get("matrices", {})
+    said = document.content.get("matrices") or {}
     if "dependence" in said:
         documents.read_document(Dependence, said["dependence"], document.name, "/matrices/dependence")
     CHECKS[document.kind](document)
@@ -158,7 +158,7 @@ def _check_run(document: Document) -> None:
     for finding in findings:
         refuse(document, finding.where, f"expected {finding.expected}, found {finding.found}")
     drawn = {name for each in run.requirements for point in each.points for name in point.draws}
-    check_channel(document, "/channel", run.channel, document.content.get("matrices", {}), drawn)
+    check_channel(document, "/channel", run.channel, document.content.get("matrices") or {}, drawn)
 
 
 def _check_difference(document: Document, where: str, points: Sequence[tuple[str, Point]]) -> None:
@@ -185,7 +185,7 @@ def _check_explain(document: Document) -> None:
     settings = part_of(document, SettingsRecord, "/settings", content["settings"])
     channel = part_of(document, Channel, "/channel", content["channel"])
     part_of(document, Engines, "/engines", content["engines"])
-    check_channel(document, "/channel", channel, content.get("matrices", {}))
+    check_channel(document, "/channel", channel, content.get("matrices") or {})
     judging = Judging(settings, channel.classes)
     check_once(document, "/explanations", [(each["name"], each["planner"]) for each in content["explanations"]])
     check_worst(document, "/verdict", content["verdict"], content["explanations"])
@@ -276,7 +276,7 @@ def _check_require(document: Document) -> None:
     target = part_of(document, Target, "/requirement", asked)
     channel = part_of(document, Channel, "/channel", content["channel"])
     part_of(document, dict[str, str], "/settings/constants", content["settings"].get("constants", {}))
-    check_channel(document, "/channel", channel, content.get("matrices", {}))
+    check_channel(document, "/channel", channel, content.get("matrices") or {})
     for at, each in enumerate(document.content["answers"]):
         where = f"/answers/{at}"
         floors = None if each["floor"] is None else each["floor"]["floors"]
@@ -306,7 +306,7 @@ def _check_compare(document: Document) -> None:
             named = [each for each in document.content["detectors"] if each["name"] == drawn["detector"]]
             said = named[0] if named else {}
             channel = part_of(document, Channel, f"/specs/{s}/drawn/{k}/channel", drawn["channel"])
-            check_channel(document, f"/specs/{s}/drawn/{k}/channel", channel, said.get("matrices", {}))
+            check_channel(document, f"/specs/{s}/drawn/{k}/channel", channel, said.get("matrices") or {})
             channels[drawn["detector"]] = channel
         for r, each in enumerate(spec["requirements"]):
             where = f"/specs/{s}/requirements/{r}"
