@@ -71,9 +71,9 @@ def _on_way(content, way):
     if row < 0:
         return [_led(moved, ahead)]
     told = [frozenset(each) for each in subject["observations"]]
-    reports = [frozenset(each) for each in subject["reports"]]
+    of_draw = subject.get("draws", [subject["reports"]] * len(subject["bins"][row]))
     choices = [{frozenset(): Fraction(1)}]
-    for index, column in zip(subject["bins"][row], subject["columns"][row], strict=True):
+    for index, column, reports in zip(subject["bins"][row], subject["columns"][row], of_draw, strict=True):
         if column < 0:
             continue
         low, high, unit = column_of(content, region, index, column)
@@ -85,7 +85,7 @@ def _on_way(content, way):
                 after = {}
                 for (seen, chance), point in zip(before.items(), picked, strict=True):
                     for report, mass in zip(reports, point, strict=True):
-                        union = seen | report
+                        union = seen | frozenset(report)
                         if mass:
                             after[union] = after.get(union, 0) + chance * Fraction(mass, unit)
                 wider.append(after)

@@ -148,7 +148,8 @@ def _choices_on(content, way, columns):
     row = subject["row"][way]
     told = [frozenset(each) for each in subject["observations"]]
     choices = [{frozenset(): Fraction(1)}]
-    for index, column in zip(subject["bins"][row], subject["columns"][row], strict=True) if row >= 0 else ():
+    drawn = list(zip(subject["bins"][row], subject["columns"][row], strict=True)) if row >= 0 else []
+    for (index, column), reports in zip(drawn, subject.get("draws", [subject["reports"]] * len(drawn)), strict=True):
         if column < 0:
             continue
         low, high, unit = column_of(content, {"columns": columns}, index, column)
@@ -158,7 +159,7 @@ def _choices_on(content, way, columns):
             for picked in itertools.product(points, repeat=len(before)):
                 after = {}
                 for (seen, chance), point in zip(before.items(), picked, strict=True):
-                    for report, mass in zip(subject["reports"], point, strict=True):
+                    for report, mass in zip(reports, point, strict=True):
                         if mass:
                             union = seen | set(report)
                             after[union] = after.get(union, 0) + chance * Fraction(mass, unit)

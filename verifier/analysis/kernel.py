@@ -236,12 +236,12 @@ class System:
         width = len(told) * self._outcomes
         self.following = whole(given["following"], "/subject/following", (ways, width), 0, count)
         rows = whole(given["row"], "/subject/row", (ways,), -1)
-        pairs = zip(given["bins"], given["columns"], strict=True)
-        free: Column = [0] * len(given["reports"]), [1] * len(given["reports"]), 1
-        drawn = [[columns.get(place, free) for place in zip(*pair, strict=True) if place[1] != -1] for pair in pairs]
+        pairs = (enumerate(zip(*pair, strict=True)) for pair in zip(given["bins"], given["columns"], strict=True))
+        each = given.get("draws", [given["reports"]])  # what each group is told as, of single draws or of all
+        self._nothing, free = number[frozenset()], ([0] * len(each[0]), [1] * len(each[0]), 1)
+        union = [[[number.get(frozenset(seen.union(now)), -1) for now in own] for seen in told] for own in each]
+        drawn = [[(columns.get(at, free), union[k % len(each)]) for k, at in pair if at[1] != -1] for pair in pairs]
         self._draws = [drawn[row] if row >= 0 else [] for row in rows]
-        self._nothing, unions = number[frozenset()], ([seen.union(now) for now in given["reports"]] for seen in told)
-        self._union = [[number.get(frozenset(union), -1) for union in row] for row in unions]
 
     def _fold(self, state: int, last: Callable[..., Any], draw: Callable[..., Any]) -> Iterator[tuple[Any, int]]:
         """For each way on what `draw` makes of its reports and `last` of what follows by chance, and its unit."""
@@ -252,10 +252,10 @@ class System:
             if k == len(self._draws[way]):
                 ahead = self.following[way][seen * self._outcomes : (seen + 1) * self._outcomes]
                 return last([pair for pair in zip(self._chances[way], ahead, strict=True) if pair[0]])
-            return draw([behind(way, k + 1, union) for union in self._union[seen]], *self._draws[way][k])
+            return draw([behind(way, k + 1, then) for then in self._draws[way][k][1][seen]], *self._draws[way][k][0])
 
         for way in self._ways[state]:
-            yield behind(way), math.prod(unit for _, _, unit in self._draws[way]) * sum(self._chances[way])
+            yield behind(way), math.prod(column[2] for column, _ in self._draws[way]) * sum(self._chances[way])
 
     def exceeds(self, state: int, value: list[int]) -> bool:
         """Whether the greatest mean of the values after one step exceeds the state's own."""

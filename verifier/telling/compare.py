@@ -21,7 +21,7 @@ from verifier.questions.compare.tables import (
 from verifier.study.gates import DropGate
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.telling.gates import drop_gate_text, drops_table, gate_verdict, rule_words
-from verifier.telling.grounds import bounds_told, channel_lines
+from verifier.telling.grounds import assumed_text, bounds_told, channel_lines
 from verifier.telling.pictures import Line, plot
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines
@@ -270,12 +270,11 @@ def _notes(result: CompareResult) -> Iterator[str]:
         bounds = [mine.bounds for mine in settings if mine.bounds is not None]
         yield from dict.fromkeys(f"Verdicts use the {bounds_told(basis)}." for basis in bounds)
     drawn = [each for spec in result.specs for each in spec.drawn]
-    tests = ((name_text(each.detector), "; ".join(channel_lines(each.channel))) for each in drawn)
-    yield from dict.fromkeys(
-        f"{detector}: assumes a memoryless detector. Test of successive frames: {told}."
-        for detector, told in tests
-        if told
+    tests = (
+        (name_text(each.detector), assumed_text(each.channel), "; ".join(channel_lines(each.channel)))
+        for each in drawn
     )
+    yield from dict.fromkeys(f"{detector}: assumes {assumed}: {told}." for detector, assumed, told in tests if told)
     yield from dict.fromkeys(f"{name_text(each.detector)}: {each.reason}." for each in drawn)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region, by_group, groups_of, needed_columns
-from verifier.analysis.sensitivity.adjoint import told_by
+from verifier.analysis.sensitivity.adjoint import told_by_draw
 from verifier.base.arrays import Ints
 from verifier.language.expressions import to_text
 from verifier.language.ltl.normal_form import PositiveFormula
@@ -33,7 +33,7 @@ class Subject:
         formula: nodes of the positive normal form, operands first, the whole last.
         propositions: the names of its propositions, as text for people.
         observations: what the planner can be told, as sets of classes.
-        reports: what each group of labels is told as.
+        reports: what each group of labels is told as, of each draw; of one where that is the same of all.
         bins, columns: (rows, draws) int64, the matrix column of each draw; -1 where there is none.
         row: (w,) int64 row that each alternative draws from; -1 where nothing is drawn.
         following: (w, observations * outcomes) int64, the outcomes of what the world draws side by side.
@@ -48,7 +48,7 @@ class Subject:
     formula: tuple[KernelNode, ...]
     propositions: tuple[str, ...]
     observations: tuple[tuple[str, ...], ...]
-    reports: tuple[tuple[str, ...], ...]
+    reports: tuple[tuple[tuple[str, ...], ...], ...]
     bins: Ints
     columns: Ints
     row: Ints
@@ -90,12 +90,13 @@ def subject_of(objective: Objective) -> Subject:
     row = np.where((by_outcome != by_outcome[:, :1]).any(axis=(1, 2)), moving, -1)
     moves: dict[tuple[int, ...], int] = {}
     own = [moves.setdefault(_whole(chances), len(moves)) for chances in channel.chances(np.dtype(object)).tolist()]
-    reports = [channel.observations[told] for told in dict.fromkeys(told_by(channel))]
+    told = told_by_draw(channel)[:, np.unique(groups_of(channel), return_index=True)[1]]
+    reports = (tuple(tuple(sorted(channel.observations[seen])) for seen in draw) for draw in told.tolist())
     return Subject(
         _nodes_of(product.obligations.formula),
         tuple(to_text(proposition) for proposition in product.obligations.formula.propositions),
         tuple(tuple(sorted(observation)) for observation in channel.observations),
-        tuple(tuple(sorted(report)) for report in reports),
+        tuple(reports) if (told != told[0]).any() else (next(reports),),
         channel.bins,
         channel.columns,
         row,
@@ -165,7 +166,8 @@ def subject_document(subject: Subject) -> dict[str, Any]:
         "formula": [[kind, list(operands), low, high] for kind, operands, low, high in subject.formula],
         "propositions": list(subject.propositions),
         "observations": [list(each) for each in subject.observations],
-        "reports": [list(each) for each in subject.reports],
+        "reports": [list(each) for each in subject.reports[0]],
+        **({} if len(subject.reports) == 1 else {"draws": [[list(each) for each in own] for own in subject.reports]}),
         "bins": subject.bins.tolist(),
         "columns": subject.columns.tolist(),
         "row": subject.row.tolist(),

@@ -205,21 +205,6 @@ def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
     return np.moveaxis(result, -1, 0)
 
 
-def told_by(channel: Channel) -> list[int]:
-    """For each label the number of the observation that it alone is told as, whatever the draw.
-
-    Raises:
-        NoAnswerError: a label is told in several ways.
-    """
-    told = told_by_draw(channel)
-    if (told != told[0]).any():
-        raise NoAnswerError(
-            "a detector with memory tells reports of several objects and places apart; so far that has points and "
-            "bounds without certificates only"
-        )
-    return list(map(int, told[0]))
-
-
 def told_by_draw(channel: Channel) -> Ints:
     """(draws, labels) the number of the observation that a label of a draw alone is told as; at least one draw.
 

@@ -97,6 +97,7 @@ def _expected_remarks(rebuilt: Study, options: RunOptions) -> Iterator[str]:
         ],
         rebuilt.data,
         rebuilt.tests,
+        rebuilt.divided,
     )
 
 

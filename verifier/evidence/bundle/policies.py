@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from verifier.chains.filled import FROM
 from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
+from verifier.perception.confusion.matrices import EMPTY_CONTEXT_POLICIES
 from verifier.study.case import Study
 from verifier.study.options import VERDICT_SOURCES, RunOptions
 from verifier.systems.channel import FALSE_POSITIVE_POLICIES
@@ -32,6 +34,7 @@ def alternatives(rebuilt: Study) -> tuple[Alternative, ...]:
     |------------------------------|--------------------------------------------------------------------|
     | use of column "empty"        | always: what the detector reports where there is no object             |
     | rates of columns without data| where the run needed a policy for them                             |
+    | rates of contexts without data| where the run filled any in                                       |
     | what decides a verdict       | where intervals and bounds are made                                |
     """
     options = rebuilt.options
@@ -47,6 +50,14 @@ def alternatives(rebuilt: Study) -> tuple[Alternative, ...]:
             )
             for other in EMPTY_COLUMN_POLICIES
             if other not in ("error", options.empty_columns)
+        ]
+    if any(FROM in text for case in rebuilt.cases for text in case.assumed):
+        found += [
+            Alternative(
+                f"empty_contexts_{other}", f"contexts without items: {other}", replace(options, empty_contexts=other)
+            )
+            for other in EMPTY_CONTEXT_POLICIES
+            if other not in ("error", options.empty_contexts)
         ]
     if options.confidence is not None and options.decimals is None:
         found += [

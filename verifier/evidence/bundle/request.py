@@ -18,7 +18,7 @@ from verifier.base.numbers import decimal_text
 from verifier.checking.settings import EngineSettings
 from verifier.evidence.bundle.layout import INPUTS
 from verifier.language.expressions import Source, parse_expression, to_text
-from verifier.study.options import RunOptions, Selection
+from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions, Selection
 
 SCHEMA_NAME = "verifier.bundle_request"
 SCHEMA_VERSION = 1
@@ -26,11 +26,8 @@ REQUEST_FILE = "request.json"
 
 _SELECTION, _CONFIDENCE = (tuple(each.name for each in fields(kind)) for kind in (Selection, ConfidenceSettings))
 _FRACTIONS = ("icc_at_most", "shift")
-_MEMORY = (
-    "memory", "initial_context", "empty_contexts", "assume_contexts", "persist", "assume_persistence",
-    "dependence_free", "horizon", "max_lp",
-)  # fmt: skip
-_APART = ("selection", "where", "mix", *_MEMORY, "confidence", "engines", "limits", "point_weights")
+_OF_RUNS = ("mix", "persist", "assume_persistence", "dependence_free", "horizon", "max_lp")
+_APART = ("selection", "where", "memory", *_OF_RUNS, "confidence", "engines", "limits", "point_weights")
 """Options that are recorded in ways of their own, or not at all."""
 _PLAIN = tuple(each.name for each in fields(RunOptions) if each.name not in _APART)
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?")
@@ -129,6 +126,7 @@ def _options_document(options: RunOptions) -> dict[str, Any]:
     return {
         "selection": {name: getattr(selection, name) for name in _SELECTION} | spelled,
         "where": dict(options.where),
+        "memory": None if options.memory == MEMORY_BY_DEFAULT else options.memory,
         **{name: getattr(options, name) for name in _PLAIN},
         "confidence": None if confidence is None else _confidence_document(confidence),
         "exact": options.engines.exact,
@@ -136,7 +134,7 @@ def _options_document(options: RunOptions) -> dict[str, Any]:
 
 
 def _options_of(content: Any) -> RunOptions:
-    document = _object(content, ("selection", "where", *_PLAIN, "confidence", "exact"))
+    document = _object(content, ("selection", "where", "memory", *_PLAIN, "confidence", "exact"))
     chosen = _object(document["selection"], _SELECTION)
     initial = chosen["initial"]
     selection = Selection(
@@ -151,10 +149,13 @@ def _options_of(content: Any) -> RunOptions:
     if document["confidence"] is not None:
         confidence = _confidence_of(document["confidence"])
     plain = {name: document[name] for name in _PLAIN}
-    for name in ("canonical", "endless", "strategies", "strict", "assume_memoryless"):
+    for name in ("canonical", "endless", "strategies", "strict", "assume_memoryless", "assume_contexts"):
         if type(plain[name]) is not bool:
             raise ValueError(f"{name} is no truth value")
-    options = RunOptions(selection, where=dict(document["where"]), confidence=confidence, **plain)
+    memory = None if document["memory"] is None else _text(document["memory"])
+    options = RunOptions(
+        selection, where=dict(document["where"]), memory=memory, confidence=confidence, **plain
+    ).by_default()
     return replace(options, engines=EngineSettings(exact=bool(document["exact"])))
 
 

@@ -32,7 +32,7 @@ from verifier.evidence.resting import conclusions_apart
 from verifier.study.case import Study
 from verifier.study.options import RunOptions
 
-DECIDING = ("verdict_from", "strict", "assume_memoryless")
+DECIDING = ("verdict_from", "strict", "assume_memoryless", "assume_contexts")
 """The options that decide a verdict from its numbers."""
 
 
