@@ -142,7 +142,7 @@ def everywhere():
             ("fails", (), 0, None), ("|", (), 0, None), ("R", (1, 0), 0, None),
             ("&", (), 0, None), ("U", (3, 2), 0, None),
         ),
-        ("w",), ((), ("a",)), ((), ("a",)), np.array([[0]]), np.array([[1]]),
+        ("w",), ((), ("a",)), (((), ("a",)),), np.array([[0]]), np.array([[1]]),
         np.array([0, -1, -1]), np.array([[1, 2], [0, 0], [0, 0]]), np.array([0, 0, 1]),
         np.array([0]), np.arange(3),
     )  # fmt: skip
