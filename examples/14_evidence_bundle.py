@@ -59,14 +59,14 @@ else:
 # Expected output:
 # every requirement, what its status is and what speaks against it:
 #   stops_only_for_pedestrians  not shown
-#     D1 the memoryless detector is not tested
+#     D1 the model of the detector is not tested
 #     D2 false positives not modelled
 #     D3 the check says nothing about the system
 #     D6 the bounds straddle the target
 #     D7 too few items
 #     D8 another policy gives another verdict
 #   stops_for_pedestrians       not shown
-#     D1 the memoryless detector is not tested
+#     D1 the model of the detector is not tested
 #     D2 false positives not modelled
 #     D4 the check says nothing about the system
 #     D5 the check says nothing about the system

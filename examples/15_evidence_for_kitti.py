@@ -128,14 +128,14 @@ with tempfile.TemporaryDirectory() as name:
 
 # Expected output:
 # stops_only_for_pedestrians  not shown     P = 0.9983
-#   D1 the memoryless detector is not tested
+#   D1 the model of the detector is not tested
 #   D2 false positives not modelled
 #   D3 the check says nothing about the system
 #   D6 the bounds straddle the target
 #   D8 too few items
 #   D9 another policy gives another verdict
 # stops_for_pedestrians       not shown     P = 0.8556
-#   D1 the memoryless detector is not tested
+#   D1 the model of the detector is not tested
 #   D2 false positives not modelled
 #   D4 the check says nothing about the system
 #   D5 the check says nothing about the system

@@ -1,10 +1,10 @@
 """Bounds under a detector with memory: they hold what matrices in the region give, and splitting contexts narrows."""
 
 import json
-import re
 
 import numpy as np
 import pytest
+from context_cases import document, files_of
 
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
@@ -25,19 +25,10 @@ def systems(shared):
 
 def studied(folder, case, memory):
     """The case of a study of two formulas of a system, with this memory."""
-    contexts = {**case["contexts"], "of": "outcome", "gaps": "break"}
-    head = {
-        "schema": "verifier.confusion",
-        "version": 2,
-        **{key: case[key] for key in ("labelling", "axes", "labels")},
-    }
-    (folder / "c.json").write_text(json.dumps({**head, "bins": case["bins"], "contexts": contexts}))
-    (folder / "m.toml").write_text(case["model"])
-    environment = re.search(r"\[environments\]\n(\w+)", case["model"])[1]
-    asked = "".join(f"r{k}: P = ? [ {case['answers'][k]['formula']} ]\n" for k in (0, 3))
-    (folder / "s.ltl").write_text(f'model "m.toml"\nenvironments {environment}\n{asked}')
+    formulas = [case["answers"][k]["formula"] for k in (0, 3)]
+    files = files_of(folder, case["model"], document(case), case["environment"], formulas)
     options = RunOptions(memory=memory)
-    return Study.of(read_inputs(folder / "s.ltl", folder / "c.json", options), options).cases[0]
+    return Study.of(read_inputs(*files, options), options).cases[0]
 
 
 def bounds(case, region):

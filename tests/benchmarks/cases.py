@@ -294,6 +294,43 @@ def many_matrices(planner: str = "published") -> Measured:
     return Measured(ours_s, min(worker_s, own_s) * scale, peak, detail)
 
 
+MOST_STATES_WITH_MEMORY = 12
+"""Times the states without."""
+
+
+def remembered() -> Measured:
+    """The published system where the detector remembers run:5 of the pedestrian, against the same without: skeleton,
+    chain, and all formulas by the batch engine. Contexts have the same rates, so both have the same answers."""
+    from verifier.checking.batch import check
+    from verifier.perception.confusion.context_matrices import divided_matrices
+    from verifier.perception.confusion.contexts import Contexts
+    from verifier.perception.confusion.counts import ContextCounts
+
+    grid, plain = shipped_grid(planners=("published",), settings={"vmax": 10})
+    contexts = Contexts("run", 5)
+    by_context = np.repeat(plain.counts[None, :, None], contexts.count + 1, axis=2)
+    by_context[:, :, -1] = 0
+    whole = dataclasses.replace(plain, counts=by_context[0].sum(axis=1))
+    divided = divided_matrices(whole, ContextCounts(contexts, "break", None, by_context), "backoff")
+    block, skeletons = grid.blocks[0], dict[int, Skeleton]()
+    formulas = [each.formula for each in abstracted([each.formula for each in grid.requirements])]
+
+    def solved(number: int, matrices: ConfusionMatrices) -> list[NDArray[np.float64]]:
+        skeletons[number] = skeleton = skeleton_of(block, grid, matrices)
+        labels, _ = labels_of(skeleton, grid)
+        chain = markov_chain(skeleton, filled_counts(skeleton, matrices, "prior"), labels)
+        return [check(chain, formula).probability[0] for formula in formulas]
+
+    for one, other in zip(solved(0, divided), solved(1, whole), strict=True):
+        if np.abs(one - other).max() > 1e-9:
+            raise ValueError("memory of equal rates changes a probability")
+    ours_s, peer_s = alternately(7, lambda: solved(0, divided), lambda: solved(1, whole))
+    states = [skeletons[number].state_count for number in (0, 1)]
+    if states[0] > MOST_STATES_WITH_MEMORY * states[1]:
+        raise ValueError(f"{states[0]} states with memory, {states[1]} without")
+    return Measured(ours_s, peer_s, peak_mib(), f"{states[0]} states with memory, {states[1]} without")
+
+
 def _memory() -> str | None:
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
@@ -512,6 +549,7 @@ CASES: dict[str, Callable[[], Measured]] = {
     "long_corridor": long_corridor,
     "random_walk": random_walk,
     "texts": texts,
+    "remembered": remembered,
     "memory_rules": lambda: predicted_memory("rules"),
     "memory_runs": lambda: predicted_memory("runs"),
     "memory_synthesis": lambda: predicted_memory("synthesis"),

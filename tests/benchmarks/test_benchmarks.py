@@ -53,6 +53,7 @@ BENCHMARKS = [
     Benchmark("random_walk", "batch engine, one component", "one check by Storm", speedup=True),
     Benchmark("deciding_world", "LTL where the world decides", "Storm", ratio=5),
     Benchmark("planner_table", "a planner of 5,856 rows", "pandas reading and joining them", seconds=2, ratio=30),
+    Benchmark("remembered", "a pedestrian remembered by run:5", "the same without memory", ratio=15),
     Benchmark("texts", "DRN and PRISM of 10^5 states", "writing the bytes"),
     Benchmark("images_and_a_sort", "image detections to counts", "a lexsort of them", ratio=6, file=DETECTIONS),
     Benchmark(

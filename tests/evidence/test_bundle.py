@@ -296,6 +296,7 @@ def test_exact_runs_sweeps_and_narrowed_states_come_back_from_the_request(tmp_pa
     )
 )
 def test_a_request_reads_back_as_it_was_written(options):
+    options = options.by_default()
     asked = Request("inputs/s", "inputs/m", "inputs/c", None, ("inputs/g",), options, ("verify",))
     text = asked.json_text()
     back = request_of(json.loads(text))

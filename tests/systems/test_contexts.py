@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from context_cases import LATCH, document, files_of, tracked_document
 from plain_memory import histories
 
 from verifier.base.errors import InputError, LimitError, NoAnswerError, UsageError
@@ -30,24 +31,6 @@ def systems(shared):
     if not path.exists():
         pytest.skip(f"{path} is not there")
     return json.loads(path.read_text())["cases"]
-
-
-def document(case, **more):
-    contexts = {**case["contexts"], "of": "outcome", "gaps": "break"}
-    head = {
-        "schema": "verifier.confusion",
-        "version": 2,
-        **{key: case[key] for key in ("labelling", "axes", "labels")},
-    }
-    return {**head, "bins": case["bins"], "contexts": contexts, **more}
-
-
-def files_of(folder, model, confusion, environment, formulas):
-    (folder / "m.toml").write_text(model)
-    (folder / "c.json").write_text(json.dumps(confusion))
-    asked = "".join(f"r{k}: P = ? [ {formula} ]\n" for k, formula in enumerate(formulas))
-    (folder / "s.ltl").write_text(f'model "m.toml"\nenvironments {environment}\n{asked}')
-    return folder / "s.ltl", folder / "c.json"
 
 
 def check_case(folder, case, policies):
@@ -199,6 +182,65 @@ def test_false_positives_remember_at_their_place(contexts, tmp_path):
     assert skeleton.forgets
 
 
+# The last report is kept in the state: p for `sees(ped)`, o for `sees(obs)`.
+LAST_REPORT = """
+initial = "t = 0 & p = 0 & o = 0"
+terminal = "t = 3"
+[variables]
+t = { range = [0, 3], next = "t + 1" }
+p = { range = [0, 1], next = "saw_ped" }
+o = { range = [0, 1], next = "saw_obs" }
+[inputs]
+saw_ped = { range = [0, 1] }
+saw_obs = { range = [0, 1] }
+[planners.driver]
+rules = [
+    { when = "sees(ped) & sees(obs)", set = { saw_ped = 1, saw_obs = 1 } },
+    { when = "sees(ped)", set = { saw_ped = 1, saw_obs = 0 } },
+    { when = "sees(obs)", set = { saw_ped = 0, saw_obs = 1 } },
+    { when = "true", set = { saw_ped = 0, saw_obs = 0 } },
+]
+[environments]
+"""
+FORMULAS = {
+    "F (p = 1 & o = 1)": lambda p, o: any(map(min, p, o)),
+    "G !(p = 1 & o = 1)": lambda p, o: not any(map(min, p, o)),
+    "F (p = 1 & X p = 1)": lambda p, o: any(map(min, p, p[1:])),
+    "p = 0 U o = 1": lambda p, o: any(o[k] and not any(p[:k]) for k in range(len(o))),
+    "F G o = 0": lambda p, o: o[-1] == 0,
+    "G (o = 1 -> F p = 1)": lambda p, o: all(any(p[k:]) for k in range(len(o)) if o[k]),
+    "o = 0 W p = 1": lambda p, o: not any(o) or any(p[k] and not any(o[:k]) for k in range(len(o))),
+    "X X (p = 0 | o = 0)": lambda p, o: not (p[2] and o[2]),
+}
+"""Whether they hold of what was seen: nothing at first, each frame's report after it, the last one for ever."""
+TWO = '{ class = "ped", distance_m = "5 + 5 * t" }, { class = "obs", distance_m = 15 }'
+SYSTEMS = {
+    "two objects": ("class", TWO, [[("ped", int(t > 0), PED), ("obs", 1, OBS)] for t in range(3)]),
+    "joined": ("proposition", TWO, [[("ped", 0, PED), ("obs", 1, OBS)], *[[("both", 1, BOTH)]] * 2]),
+    "no object": ("class", '{ class = "empty", distance_m = 5 }', [[("place", 0, NOTHING)]] * 3),
+}
+
+
+@pytest.mark.parametrize("contexts", KINDS, ids=str)
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_formulas_have_the_probability_of_the_histories_that_meet_them(name, contexts, tmp_path):
+    labelling, objects, steps = SYSTEMS[name]
+    labels = [PED, OBS, BOTH, NOTHING] if labelling == "proposition" else [PED, OBS, NOTHING]
+    written, columns = drawn_document(labels, contexts, labelling, 2, 7)
+    files = files_of(tmp_path, f"{LAST_REPORT}here = [{objects}]\n", written, "here", FORMULAS)
+    expected = dict.fromkeys(FORMULAS, Fraction(0))
+    for told, weight in histories(steps, columns, contexts.kind, contexts.cap).items():
+        p, o = ([0, *(int(label in seen) for seen in told)] for label in ("ped", "obs"))
+        for formula, holds in FORMULAS.items():
+            expected[formula] += weight * bool(holds([*p, p[-1]], [*o, o[-1]]))
+    result = verify_spec(*files, replace(EXACT, memory=str(contexts)))
+    for formula, requirement in zip(FORMULAS, result.requirements, strict=True):
+        (point,) = requirement.points
+        assert point.exact == expected[formula], formula
+        assert abs(point.probability - point.exact) <= 1e-9
+        assert abs(point.second_engine - point.exact) <= 1e-9
+
+
 def test_an_object_that_was_not_there_begins_again(tmp_path):
     contexts = KINDS[0]
     written, columns = drawn_document([PED, OBS, NOTHING], contexts, "class", 2, 4)
@@ -342,16 +384,6 @@ def test_what_is_about_memory_needs_one(systems, tmp_path):
         verify_spec(spec, matrices, replace(EXACT, memory="run:3"))
 
 
-@pytest.mark.parametrize("verb", ["require", "compare", "evidence build"])
-def test_other_verbs_refuse_memory_by_name(verb, systems, tmp_path, capsys):
-    case = systems[1]
-    spec, matrices = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
-    named = f"a={matrices}" if verb == "compare" else str(matrices)
-    output = ["-o", str(tmp_path / "bundle")] if verb == "evidence build" else []
-    assert main([*verb.split(), str(spec), "--cm", named, "--memory", "run:3", *output]) == 2
-    assert f"verify {verb} knows memoryless detectors only so far" in capsys.readouterr().err
-
-
 def test_steps_and_frames_must_last_as_long(systems, tmp_path):
     case = systems[1]
     found = document(case)
@@ -363,32 +395,6 @@ def test_steps_and_frames_must_last_as_long(systems, tmp_path):
             continue
         with pytest.raises(UsageError, match=says):
             verify_spec(*files, replace(EXACT, memory="run:3"))
-
-
-LATCH = """
-initial = "t = 0 & seen = 0"
-terminal = "t = 30"
-[variables]
-t = { range = [0, 30], next = "t + 1" }
-seen = { range = [0, 1], next = "max(seen, note)" }
-[inputs]
-note = { range = [0, 1] }
-[environments]
-ped = [{ class = "ped", distance_m = 15 }]
-[planners.latch]
-rules = [{ when = "sees(ped)", set = { note = 1 } }, { when = "true", set = { note = 0 } }]
-"""
-
-
-def tracked_document(rows, contexts, **head):
-    """Of one class in one bin, from {context: [misses, hits]}."""
-    by_context = {name: [[hits, 0], [misses, 0]] for name, (misses, hits) in rows.items()}
-    whole = np.sum(list(by_context.values()), axis=0).tolist()
-    return {
-        "schema": "verifier.confusion", "version": 2, "labelling": "class", "axes": ["predicted", "true"],
-        "labels": ["ped", "empty"], "bins": [{"distance_m": [10, 20], "counts": whole, "contexts": by_context}],
-        "contexts": {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break", **head},
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("model", ["last:1", "run:5", "run:10"])
@@ -515,15 +521,7 @@ def test_explanations_name_the_context_of_each_miss(systems, tmp_path, capsys):
     assert main([*asked, "--initial-context", "counted"]) == 2
     assert "verify explain follows runs from one context" in capsys.readouterr().err
     assert main([*asked[:4], "--persist", "4", "--assume-persistence"]) == 2
-    assert "verify explain knows memoryless detectors only so far" in capsys.readouterr().err
-
-
-def test_explanations_of_several_objects_with_memory_are_refused(systems, tmp_path, capsys):
-    case = systems[4]
-    spec, matrices = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
-    asked = ["explain", str(spec), "--cm", str(matrices), "--memory", "run:1", "--point-only"]
-    assert main(asked) == 6
-    assert "a detector with memory tells reports of several objects and places apart" in capsys.readouterr().err
+    assert "--persist gives bounds alone and belongs to verify run" in capsys.readouterr().err
 
 
 TRACKED = """

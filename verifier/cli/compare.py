@@ -11,6 +11,7 @@ from verifier.evidence.baseline import read_baseline
 from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.questions.compare.comparing import compare
+from verifier.questions.compare.memories import with_default_memory
 from verifier.questions.compare.request import compare_options
 from verifier.questions.settings import ComparisonSettings
 from verifier.telling.compare import compare_table
@@ -22,7 +23,8 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
     """Run `verify compare` and give its exit code."""
     check_targets(arguments, "comparison")
     baseline = None if arguments.baseline is None else read_baseline(arguments.baseline)
-    asked, options, files = compare_options(arguments, baseline), arguments.options, named_files("--cm", arguments.cm)
+    asked, files = compare_options(arguments, baseline), named_files("--cm", arguments.cm)
+    options = with_default_memory(arguments.options, arguments.best_planner)
     result = compare(arguments.spec, files, asked, options, progress_bar)
     matrices = list(files.values())
     give(

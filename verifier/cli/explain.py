@@ -21,6 +21,7 @@ from verifier.telling.figures.explain import explain_figure
 def explain_command(arguments: ExplanationSettings, command: Command) -> int:
     """Run `verify explain` and give its exit code: that of the verdict."""
     options, settings = arguments.options, arguments.explanation
+    options = options.by_default() if arguments.record is None else options
     seen = arguments.json or arguments.output or arguments.plot or settings.variables
     settings = replace(settings, with_map=bool(seen))
     check_targets(arguments)

@@ -77,21 +77,17 @@ def asked_gates(arguments: RunSettings) -> Asked:
             "--drop-from probability: the baseline records probabilities and has no matrices to draw\n"
             "  hint: give the earlier matrices as --baseline, or use --drop-from point"
         )
-    options = arguments.options
-    drawn = options.confidence is not None and options.decimals is None and options.mix is None
-    found = Asked(least, drop, arguments.baseline, recorded, chance)
-    if not drawn:
-        _refuse_draws(found)
-    return found
-
-
-def _refuse_draws(asked: Asked) -> None:
-    """Refuse a rule that takes draws where there are none; UsageError."""
-    if asked.least_chance is not None:
+    if chance is not None and not _draws(arguments.options):
         raise UsageError(
-            "--drop-from probability takes draws: leave out --point-only, --round-transitions and --mix, and name "
-            "--memory none where the run has memory"
+            "--drop-from probability takes draws: leave out --point-only, --round-transitions, --mix and --persist"
         )
+    return Asked(least, drop, arguments.baseline, recorded, chance)
+
+
+def _draws(options: RunOptions) -> bool:
+    """Whether matrices are drawn for a run with these options, and both files of matrices for its gate."""
+    alone = options.mix is not None or options.persist is not None
+    return options.confidence is not None and options.decimals is None and not alone
 
 
 def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: StormProcess) -> Gates | None:
@@ -116,8 +112,7 @@ def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: Sto
         if _matrices_of(result) == inputs.confusion.sha256:
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), SAME
             gate = replace(gate, drop_from=rule_text(asked.least_chance))
-        elif options.confidence is None or options.decimals is not None or options.mix is not None or inputs.contexts:
-            _refuse_draws(asked)
+        elif not _draws(options):
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), POINTS
         else:
             names = dict.fromkeys(each.name for each in result.requirements if each.is_plain)

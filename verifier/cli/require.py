@@ -24,7 +24,7 @@ WITHOUT_ROWS = ("requirement", "planner", "outcome", "bin", "label", "required_r
 def require_command(arguments: RequirementSettings, command: Command) -> int:
     """Run `verify require` and give its exit code."""
     asked = question_of(arguments)
-    options = arguments.run_options
+    options = arguments.run_options.by_default()
     check_targets(arguments)
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(arguments.spec, arguments.cm, options)

@@ -150,6 +150,7 @@ class QuestionSettings:
         target: replaces the target of the spec.
         labels: true labels in question; empty for all.
         distances_m: the bins in question, each named by a distance that it holds; empty for all.
+        contexts: of a detector with memory, those in question; empty for all.
         grid: points of the even grid of the search.
         seed: of the random starting points of mode `cost`.
     """
@@ -178,6 +179,14 @@ class QuestionSettings:
         tuple[float, ...],
         Option(
             "only the bin that contains this distance (repeatable)", name="bin", metavar="METRES", parse=_distance_m
+        ),
+    ] = ()
+    contexts: Annotated[
+        tuple[str, ...],
+        Option(
+            "only what the detector reports in this context of --memory, such as wrong*1 (repeatable)",
+            name="context",
+            metavar="CONTEXT",
         ),
     ] = ()
     floor: Annotated[bool, Option("also prove a floor: recalls above which every matrix meets the target")] = False

@@ -117,6 +117,11 @@ class Study:
         return self.matrices if self.matrices.memory is not None else None
 
     @property
+    def memory(self) -> str:
+        """What the detector remembers of each object, as `--memory` names it."""
+        return "none" if self.inputs.contexts is None else str(self.inputs.contexts.contexts)
+
+    @property
     def requirements(self) -> tuple[Requirement, ...]:
         """Those that are asked for, in the order of the spec."""
         return self.grid.requirements

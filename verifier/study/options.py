@@ -258,17 +258,15 @@ class RunOptions:
         """With the memory that the data support, where none is asked for."""
         return replace(self, memory=MEMORY_BY_DEFAULT) if self.memory is None else self
 
-    def refuse_memory(self, verb: str) -> None:
-        """Refuse memory and any dependence where there are answers for a memoryless detector only; UsageError."""
-        if self.dependence_free:
-            raise UsageError(f"--dependence-free belongs to verify run; {verb} knows no bounds of that kind")
-        if self.rate_box is not None:
-            raise UsageError(f"--rate-box belongs to verify run; {verb} knows no bounds of that kind")
-        if self.remembers:
-            raise UsageError(
-                f"--{'memory' if self.persist is None else 'persist'}: {verb} knows memoryless detectors only so "
-                "far; verify run has chains with memory. Leave it out, or name --memory none"
-            )
+    def refuse_bounds_of_run(self, verb: str) -> None:
+        """Refuse bounds of which there is neither a point nor a draw; UsageError."""
+        for option, given in (
+            ("dependence-free", self.dependence_free),
+            ("persist", self.persist is not None),
+            ("rate-box", self.rate_box is not None),
+        ):
+            if given:
+                raise UsageError(f"--{option} gives bounds alone and belongs to verify run: {verb} needs more")
 
     def check_given(self, names: frozenset[str]) -> None:
         """Refuse what was asked for and nothing would come of; UsageError."""

@@ -134,16 +134,24 @@ def _refuse_what_stands_against(
 ) -> None:
     """Refuse memory together with what is only known without; UsageError."""
     with_what = {
-        "--mix": options.mix is not None,
-        "--weights track": options.weights == "track",
-        "--strategies": options.strategies,
-        "--dependence-free, which needs no contexts": options.dependence_free,
-        "a model with several frames in a step": model.frames > 1,
-        "a world that decides": bool(model.decides),
-        "a localisation of the matrices": file.matrices.localisation is not None,
+        "--mix": (
+            options.mix is not None,
+            "weights of bins are of single reports, and contexts go on from bin to bin",
+        ),
+        "--weights track": (options.weights == "track", "shares of tracks are not counted by context"),
+        "--strategies": (options.strategies, "strategies are looked for against memoryless detectors"),
+        "--dependence-free": (options.dependence_free, "it needs no contexts"),
+        "a model with several frames in a step": (model.frames > 1, "contexts are followed from step to step"),
+        "a world that decides": (bool(model.decides), "choices are looked for against memoryless detectors"),
+        "a localisation of the matrices": (
+            file.matrices.localisation is not None,
+            "reported distances are not counted by context",
+        ),
     }
-    for what in [name for name, there in with_what.items() if there]:
-        raise UsageError(f"--memory is not known together with {what}: name --memory none, or leave that out")
+    for what, why in [(what, why) for what, (there, why) in with_what.items() if there]:
+        raise UsageError(
+            f"--memory is not known together with {what}, for {why}: name --memory none, or leave that out"
+        )
     step, period = model.step_s, found.period_s
     if step is not None and period is not None and step != _exactly(period):
         raise UsageError(

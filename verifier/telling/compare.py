@@ -22,6 +22,7 @@ from verifier.study.gates import DropGate
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.telling.gates import drop_gate_text, drops_table, gate_verdict, rule_words
 from verifier.telling.grounds import (
+    assumed_text,
     bounds_told,
     chance_text,
     channel_lines,
@@ -276,12 +277,11 @@ def _notes(result: CompareResult) -> Iterator[str]:
         bounds = [mine.bounds for mine in settings if mine.bounds is not None]
         yield from dict.fromkeys(f"Verdicts use the {bounds_told(basis)}." for basis in bounds)
     drawn = [each for spec in result.specs for each in spec.drawn]
-    tests = ((name_text(each.detector), "; ".join(channel_lines(each.channel))) for each in drawn)
-    yield from dict.fromkeys(
-        f"{detector}: assumes a memoryless detector. Test of successive frames: {told}."
-        for detector, told in tests
-        if told
+    tests = (
+        (name_text(each.detector), assumed_text(each.channel), "; ".join(channel_lines(each.channel)))
+        for each in drawn
     )
+    yield from dict.fromkeys(f"{detector}: assumes {assumed}: {told}." for detector, assumed, told in tests if told)
     yield from dict.fromkeys(f"{name_text(each.detector)}: {each.reason}." for each in drawn)
 
 

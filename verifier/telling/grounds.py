@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from verifier.analysis.channel_test import Channel, ContextTest, Untested, contradicted_text
+from verifier.analysis.channel_test import Channel, ContextTest, Untested, contradicted_text, detector_text
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
@@ -106,6 +106,12 @@ def needed_text(plan: EvidencePlan) -> str:
     if plan.drives is not None:
         return f"{plan.drives} more {'drive' if plan.drives == 1 else 'drives'} like these"
     return f"{plan.total} more items"
+
+
+def assumed_text(channel: Channel) -> str:
+    """What the chains take the detector to be, before what tests say of it."""
+    tests = "Test of successive frames" if channel.contexts is None else "Tests along tracks"
+    return f"{detector_text(channel.contexts)}. {tests}"
 
 
 def channel_lines(channel: Channel) -> Iterator[str]:

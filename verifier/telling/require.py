@@ -11,7 +11,7 @@ from verifier.base.words import listed, some_of
 from verifier.questions.require.require_result import Answer, Outcome, RequireResult
 from verifier.study.points import Point
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
-from verifier.telling.grounds import channel_lines, name_text, scenario_text, sentence
+from verifier.telling.grounds import assumed_text, channel_lines, name_text, scenario_text, sentence
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines
 from verifier.telling.terminal import blocks_lines
@@ -157,6 +157,6 @@ def _notes(result: RequireResult) -> Iterator[str]:
     yield f"Recalls are rounded up to {decimals} decimals. P was evaluated only at the listed recalls."
     if result.mode == "cost":
         yield "The price is the least that was found from several starts, not a proven minimum."
-    yield "Assumes a memoryless detector. Test of successive frames:"
+    yield f"Assumes {assumed_text(result.channel)}:"
     yield from (f"  {one_line(line)}" for line in channel_lines(result.channel))
     yield from remark_lines(result.remarks)

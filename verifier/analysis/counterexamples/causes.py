@@ -42,7 +42,7 @@ from verifier.analysis.counterexamples.moves import MOST_STATES, DetectionError,
 from verifier.analysis.counterexamples.patterns import Patterns, PatternSearch
 from verifier.analysis.counterexamples.runs import Prospects
 from verifier.analysis.objective import Objective
-from verifier.analysis.sensitivity.adjoint import Values, told_by, unions
+from verifier.analysis.sensitivity.adjoint import Values, told_by_draw, unions
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.enclosure import AGREEMENT
@@ -270,9 +270,9 @@ class _Steps:
     def __init__(self, objective: Objective, rates: Floats, profiles: int) -> None:
         channel = objective.skeleton.channel
         self._channel, self._rates = channel, rates
-        self._told, self._union = told_by(channel), unions(channel).tolist()
+        self._told, self._union = told_by_draw(channel).tolist(), unions(channel).tolist()
         draws = channel.columns.shape[1]
-        needed = profiles * (2 * len(set(self._told))) ** draws
+        needed = profiles * math.prod(2 * len(set(told)) for told in self._told[:draws])
         if needed > _MOST_OUTCOMES:
             raise NoAnswerError(
                 f"{draws} objects are reported in one step, and about {needed:.1g} combinations of reports decide "
@@ -289,15 +289,16 @@ class _Steps:
             alike: for each observation the first one that leads to the same state; those in the result.
         """
         bins, columns = self._channel.bins[row].tolist(), self._channel.columns[row].tolist()
-        draws = [(at, true) for at, true in zip(bins, columns, strict=True) if true >= 0]
+        every = zip(bins, columns, self._told, strict=False)
+        draws = [(at, true, told) for at, true, told in every if true >= 0]
         heard_as: list[dict[int, list[tuple[int, float]]]] = []
-        for at, true in draws:
+        for at, true, told in draws:
             by_told: dict[int, list[tuple[int, float]]] = {}
             for label, rate in enumerate(self._rates[at, :, true].tolist()):
                 if rate > 0:
-                    by_told.setdefault(self._told[label], []).append((label, rate))
+                    by_told.setdefault(told[label], []).append((label, rate))
             heard_as.append(by_told)
-        right = [self._told[true] for _, true in draws]
+        right = [told[true] for _, true, told in draws]
         found: dict[tuple[int, Reports], float] = {}
         for heard in itertools.product(*heard_as):
             counting = self._counting(heard, right, ranks)

@@ -205,26 +205,22 @@ def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
     return np.moveaxis(result, -1, 0)
 
 
-def told_by(channel: Channel) -> list[int]:
-    """For each label the number of the observation that it alone is told as, whatever the draw.
+def told_by_draw(channel: Channel) -> Ints:
+    """(draws, labels) the number of the observation that a label of a draw alone is told as; at least one draw.
 
     Raises:
-        NoAnswerError: a label is told in several ways.
+        NoAnswerError: a label of a draw is told in several ways, as the planner tells more apart than classes.
     """
     if not channel.plain:
         raise NoAnswerError(
             "the planner asks count(...), report(...) or within, or tells frames apart; explanations are of planners "
             "that ask which classes are reported"
         )
-    if not channel.told.size:
-        asked = frozenset().union(*channel.observations)
-        return [channel.observations.index(label & asked) for label in channel.labels]
-    told: Ints = channel.then[0, channel.told[0]]
-    if (told != told[0]).any():
-        raise NoAnswerError(
-            "a detector with memory tells reports of several objects and places apart; explain one object at a time"
-        )
-    return list(map(int, told[0]))
+    if channel.told.size:
+        told: Ints = channel.then[0, channel.told[0]]
+        return told
+    asked = frozenset().union(*channel.observations)
+    return np.array([[channel.observations.index(label & asked) for label in channel.labels]], dtype=np.int64)
 
 
 def unions(channel: Channel) -> Ints:

@@ -171,7 +171,12 @@ def build_bundle(
 
 def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: Progress = iter) -> Bundle:
     """Make a bundle in memory; errors as `build_bundle`."""
-    options.refuse_memory("verify evidence build")
+    options.refuse_bounds_of_run("verify evidence build")
+    if options.initial_context == "counted":
+        raise UsageError(
+            "--initial-context counted is a mean over initial states, and certificates are of single ones"
+        )
+    options = options.by_default()
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
         request, inputs, about, own = _copied(sources, options)
         with files_named(partial(_by_own_names, own)), unpacked_inputs(inputs, request) as read:

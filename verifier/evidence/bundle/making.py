@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, one_line
 from verifier.base.files import document_text, json_of
+from verifier.chains.filled import FROM
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.certificates import certificates_of, certified, certified_recalls, why_none
 from verifier.evidence.bundle.layout import (
@@ -29,6 +30,7 @@ from verifier.evidence.bundle.layout import (
 )
 from verifier.evidence.bundle.request import without_folder
 from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
+from verifier.perception.confusion.matrices import EMPTY_CONTEXT_POLICIES
 from verifier.pipeline import CheckedStudy, checked_study, result_of
 from verifier.questions.explain.explaining import explained
 from verifier.questions.require.question import Question
@@ -61,6 +63,7 @@ def alternatives(rebuilt: Study) -> tuple[Alternative, ...]:
     |------------------------------|--------------------------------------------------------------------|
     | use of column "empty"        | always: what the detector reports where there is no object             |
     | rates of columns without data| where the run needed a policy for them                             |
+    | rates of contexts without data| where the run filled any in                                       |
     | what decides a verdict       | where intervals and bounds are made                                |
     """
     options = rebuilt.options
@@ -76,6 +79,14 @@ def alternatives(rebuilt: Study) -> tuple[Alternative, ...]:
             )
             for other in EMPTY_COLUMN_POLICIES
             if other not in ("error", options.empty_columns)
+        ]
+    if any(FROM in text for case in rebuilt.cases for text in case.assumed):
+        found += [
+            Alternative(
+                f"empty_contexts_{other}", f"contexts without items: {other}", replace(options, empty_contexts=other)
+            )
+            for other in EMPTY_CONTEXT_POLICIES
+            if other not in ("error", options.empty_contexts)
         ]
     if options.confidence is not None and options.decimals is None:
         found += [

@@ -82,7 +82,7 @@ def check_head(
     expected = {
         "inputs": json_values(input_files(inputs.spec, inputs.model, inputs.confusion)),
         "settings": settings,
-        "matrices": json_values(matrices_record(inputs.confusion)),
+        "matrices": json_values(matrices_record(inputs.confusion, rebuilt.divided)),
         "channel": json_values(Channel(classes=rebuilt.tests)),
     }
     found = {

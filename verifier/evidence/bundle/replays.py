@@ -40,6 +40,7 @@ from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.study.case import Study
 from verifier.study.points import Point, WorldDecisions
 from verifier.study.world_decisions import decisions_at, objective_left
+from verifier.systems.contexts import told_to_planner
 
 _TOLERANCE = 1e-11
 _MORE_PATTERNS = 3
@@ -80,7 +81,7 @@ def check_explanations(content: Mapping[str, Any], run: Mapping[str, Any], rebui
             continue
         walked = _Walked.of(each, rebuilt)
         findings += wrong_decisions(EXPLAIN_FILE, each.get("world"), walked.world, pointer)
-        asked = sorted(frozenset().union(*walked.objective.skeleton.channel.observations))
+        asked = sorted(told_to_planner(frozenset().union(*walked.objective.skeleton.channel.observations)))
         findings += differing(EXPLAIN_FILE, each["asks_about"], asked, "", f"{pointer}/asks_about")
         findings += walked.total(each, pointer)
         findings += walked.causes(each["violation"], f"{pointer}/violation", content)

@@ -25,7 +25,7 @@ from verifier.evidence.bundle.layout import INPUTS, path_of_planner
 from verifier.evidence.context import CaseContext, read_context
 from verifier.language.expressions import Source, parse_expression, to_text
 from verifier.study.inputs import Inputs, read_inputs
-from verifier.study.options import RunOptions, Selection
+from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions, Selection
 from verifier.systems.model_parts import files_of
 
 SCHEMA_NAME = "verifier.bundle_request"
@@ -34,11 +34,10 @@ REQUEST_FILE = "request.json"
 
 _SELECTION, _CONFIDENCE = (tuple(each.name for each in fields(kind)) for kind in (Selection, ConfidenceSettings))
 _FRACTIONS = ("icc_at_most", "shift")
-_MEMORY = (
-    "memory", "initial_context", "empty_contexts", "assume_contexts", "persist", "assume_persistence",
-    "dependence_free", "horizon", "max_lp", "rate_box", "assume_rate_box",
+_OF_RUNS = (
+    "mix", "persist", "assume_persistence", "dependence_free", "horizon", "max_lp", "rate_box", "assume_rate_box",
 )  # fmt: skip
-_APART = ("selection", "where", "mix", *_MEMORY, "confidence", "engines", "limits", "point_weights")
+_APART = ("selection", "where", "memory", *_OF_RUNS, "confidence", "engines", "limits", "point_weights")
 """Options that are recorded in ways of their own, or not at all."""
 _PLAIN = tuple(each.name for each in fields(RunOptions) if each.name not in _APART)
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?")
@@ -137,6 +136,7 @@ def _options_document(options: RunOptions) -> dict[str, Any]:
     return {
         "selection": {name: getattr(selection, name) for name in _SELECTION} | spelled,
         "where": dict(options.where),
+        "memory": None if options.memory == MEMORY_BY_DEFAULT else options.memory,
         **{name: getattr(options, name) for name in _PLAIN},
         "confidence": None if confidence is None else _confidence_document(confidence),
         "exact": options.engines.exact,
@@ -144,7 +144,7 @@ def _options_document(options: RunOptions) -> dict[str, Any]:
 
 
 def _options_of(content: Any) -> RunOptions:
-    document = _object(content, ("selection", "where", *_PLAIN, "confidence", "exact"))
+    document = _object(content, ("selection", "where", "memory", *_PLAIN, "confidence", "exact"))
     chosen = _object(document["selection"], _SELECTION)
     initial = chosen["initial"]
     selection = Selection(
@@ -159,10 +159,13 @@ def _options_of(content: Any) -> RunOptions:
     if document["confidence"] is not None:
         confidence = _confidence_of(document["confidence"])
     plain = {name: document[name] for name in _PLAIN}
-    for name in ("canonical", "endless", "strategies", "strict", "assume_memoryless"):
+    for name in ("canonical", "endless", "strategies", "strict", "assume_memoryless", "assume_contexts"):
         if type(plain[name]) is not bool:
             raise ValueError(f"{name} is no truth value")
-    options = RunOptions(selection, where=dict(document["where"]), confidence=confidence, **plain)
+    memory = None if document["memory"] is None else _text(document["memory"])
+    options = RunOptions(
+        selection, where=dict(document["where"]), memory=memory, confidence=confidence, **plain
+    ).by_default()
     return replace(options, engines=EngineSettings(exact=bool(document["exact"])))
 
 

@@ -124,6 +124,7 @@ def _expected_remarks(rebuilt: Study, options: RunOptions) -> Iterator[str]:
         ],
         rebuilt.data,
         rebuilt.tests,
+        rebuilt.divided,
     )
 
 
@@ -131,7 +132,7 @@ def _finding(path: str, where: str, found: str, expected: str) -> Finding:
     return Finding(path, where, found, expected, Kind.CONTENT)
 
 
-DECIDING = ("verdict_from", "strict", "assume_memoryless")
+DECIDING = ("verdict_from", "strict", "assume_memoryless", "assume_contexts")
 """The options that decide a verdict from its numbers."""
 
 

@@ -172,7 +172,7 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
             draft.name(Kind.JUSTIFICATION),
             Kind.JUSTIFICATION,
             f"Probabilities are Storm's, {confirmed}; compared with the targets are {text}; no verdict rests on a "
-            "memoryless detector that the data contradict, unless that is accepted by name",
+            "model of the detector that the data contradict, unless that is accepted by name",
         )
     )
 

@@ -29,6 +29,8 @@ from verifier.evidence.defeaters.values import (
 )
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import encounters_needed
+from verifier.perception.confusion.context_matrices import divided_matrices
+from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
 from verifier.study.results import InputRole, RequirementResult, RunResult, Target
@@ -161,7 +163,12 @@ def _matrices(document: Document, run: Document) -> ConfusionMatrices:
     if counts.thresholds is not None:
         counts = counts.member(settings.score_threshold)
     told = " ".join(() if run.result.matrices is None else run.result.matrices.bins)
-    return counts.matrices(settings.where, [each.name for each in counts.bins.variables if f", {each.name} " in told])
+    kept = [each.name for each in counts.bins.variables if f", {each.name} " in told]
+    found, by_context = counts.matrices(settings.where, kept), counts.contexts_by_distance(settings.where, kept)
+    if settings.memory is None or by_context is None:
+        return found
+    used = by_context.coarsened(Contexts.parsed(settings.memory))
+    return divided_matrices(found, used, settings.empty_contexts or "backoff")
 
 
 def _columns(table: ConfusionMatrices) -> set[tuple[int, str]]:

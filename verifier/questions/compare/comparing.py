@@ -35,6 +35,7 @@ from verifier.pipeline import check_case
 from verifier.questions.compare.compare_result import CompareChoices, CompareResult, Detector
 from verifier.questions.compare.gate import Baseline
 from verifier.questions.compare.gating import gate_of
+from verifier.questions.compare.memories import one_memory, with_default_memory
 from verifier.questions.compare.reach import about, reaches
 from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
@@ -120,7 +121,8 @@ def compare(
         raise UsageError("--round-transitions and --strategies belong to verify run: leave them out")
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
-    options.refuse_memory("verify compare")
+    options.refuse_bounds_of_run("verify compare")
+    options = with_default_memory(options, asked.best_planner)
     settings = options.confidence
     if settings is None:
         raise UsageError("to compare needs draws of the matrices: say how they are made")
@@ -129,6 +131,8 @@ def compare(
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         tasks = [_Task.of(spec, detectors, asked, options, system) for spec in specs]
         checks = sum(len(task.grid.requirements) * len(task.grid.blocks) for task in tasks) * len(detectors)
+        for name in tasks[0].studies:
+            one_memory(name, [each.studies[name] for each in tasks])
         with clock_of(options, checks).running("the comparison"):
             data = [each.data() for each in tasks]
             count = shared_draws([each for mine in data for each in mine.values()], settings)
@@ -155,7 +159,7 @@ def compare(
             Detector(
                 name,
                 study.inputs.confusion.matrices.title,
-                matrices_record(study.inputs.confusion),
+                matrices_record(study.inputs.confusion, study.divided),
             )
             for name, study in tasks[0].studies.items()
         ),
@@ -311,7 +315,7 @@ class _Task:
         for name, study in self.studies.items():
             before = f"{name}: " if len(self.studies) > 1 else ""
             matrices, mine = study.inputs.confusion.matrices, assumed.get(name, ())
-            said = run_remarks(matrices, self.options, mine, (), data[name], study.tests)
+            said = run_remarks(matrices, self.options, mine, (), data[name], study.tests, study.divided)
             yield from (before + text for text in said)
 
 

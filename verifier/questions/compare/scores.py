@@ -166,13 +166,14 @@ def places_of(block: Block, skeleton: Skeleton) -> dict[Place, list[int]]:
 
     Places are the values of the swept constants, of the variables of the initial state, and the distance of the
     object, where one object (or the place where there is no object) makes up the environment. An axis on which the
-    initial states of one block have more than `MOST_PLACES` places is left out.
+    initial states of one block have more than `MOST_PLACES` places is left out, and so are contexts: they are no
+    numbers, and detectors may have different ones.
     """
     count = len(skeleton.starts)
     found: dict[Place, list[int]] = {WHOLE: list(range(count))}
     found.update({(name, Fraction(value)): list(range(count)) for name, value in block.swept.items()})
     starts = {name: value[skeleton.starts] for name, value in skeleton.valuations.items()}
-    columns = {f"initial {name}": value.tolist() for name, value in starts.items()}
+    columns = {f"initial {each.name}": starts[each.name].tolist() for each in block.system.variables}
     objects = block.system.environment(block.environment)
     if len(objects) == 1:
         source = block.system.model.at(f"environments.{block.environment}[0].distance_m")

@@ -77,6 +77,7 @@ def explain_spec(
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
+    options = options.by_default() if record_path is None else options
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(spec_path, confusion_path, options, system)
         traced = None if record_path is None else read_traced(record_path, confusion_path)
@@ -159,8 +160,7 @@ def _refuse_memory(options: RunOptions, traced: Traced | None) -> None:
     """Refuse what is not known of detectors with memory; UsageError."""
     if options.initial_context == "counted":
         raise UsageError("--initial-context counted: verify explain follows runs from one context: name another")
-    if options.dependence_free or options.persist is not None:
-        options.refuse_memory("verify explain")
+    options.refuse_bounds_of_run("verify explain")
     if options.remembers and traced is not None:
         raise UsageError("--record names frames by bin, and with --memory causes are by context: leave out one")
 

@@ -229,11 +229,13 @@ def _check_fits(question: Question, here: Ints, matrices: ConfusionMatrices) -> 
     """Modes `cell` and `bin` ask about one cell and one bin."""
     listed = ", ".join(_column_text(matrices, *pair) for pair in here[:8].tolist())
     listed += f" and {len(here) - 8} more" if len(here) > 8 else ""
+    with_memory = "" if matrices.memory is None else " and --context"
     if question.mode == "cell" and len(here) != 1:
         raise UsageError(
-            f"mode 'cell' asks about one cell; name it with --class and --bin. In question are: {listed}"
+            f"mode 'cell' asks about one cell; name it with --class, --bin{with_memory}. In question are: {listed}"
         )
-    if question.mode == "bin" and len(np.unique(here[:, 0])) != 1:
+    contexts = 1 if matrices.memory is None else matrices.memory.contexts.count
+    if question.mode == "bin" and len(np.unique(here[:, 0] // contexts)) != 1:
         raise UsageError(f"mode 'bin' asks about one bin; name it with --bin METRES. In question are: {listed}")
 
 

@@ -79,7 +79,7 @@ class Question(QuestionSettings):
         """(bins, true) bool: the cells that labels and distances leave; never those of label "empty".
 
         Raises:
-            UsageError: a label or a bin that the matrices do not have.
+            UsageError: a label, a bin or a context that the matrices do not have.
         """
         columns = np.array([label != EMPTY for label in matrices.labels])
         if self.labels:
@@ -89,6 +89,12 @@ class Question(QuestionSettings):
         if self.distances_m:
             asked = [_bin(each, matrices) for each in self.distances_m]
             bins = np.isin(matrices.distance_bin(np.arange(len(bins))), asked)
+        if self.contexts:
+            names = () if matrices.memory is None else matrices.memory.contexts.names
+            for name in self.contexts:
+                if name not in names:
+                    raise UsageError(": ".join(unknown_name("context of the detector", name, names)))
+            bins &= np.isin(np.arange(len(bins)) % len(names), [names.index(name) for name in self.contexts])
         return np.asarray(bins[:, None] & columns[None, :])
 
     def price_of(self, matrices: ConfusionMatrices, index: int, column: int) -> Fraction:

@@ -172,7 +172,7 @@ class RequireResult(Result):
         title: what the matrices are, for people.
         inputs: the files that went in.
         matrices: what the matrices are and how they were made; None where that is not said.
-        channel: the test of the memoryless channel.
+        channel: the test of the detector's model.
         settings: every choice that can change a number, by name.
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
@@ -206,13 +206,16 @@ class RequireResult(Result):
     @property
     def exit_code(self) -> ExitCode:
         """0 when every planner has an answer, 1 when the requirement cannot be met, 3 when numerical bounds decide
-        nothing, or an answer rests on a memoryless detector that the data contradict and nobody assumed by name."""
+        nothing, or an answer rests on a model of the detector that the data contradict and nobody assumed by name."""
         severity = [ExitCode.SATISFIED, ExitCode.INCONCLUSIVE, ExitCode.VIOLATED]
         return max((self._exit_code(answer) for answer in self.answers), key=severity.index)
 
     def _exit_code(self, answer: Answer) -> ExitCode:
         contradicted = answer.condition is not None and self.channel.test == "contradicted"
-        refused = self.settings["strict"] or (contradicted and not self.settings["assume_memoryless"])
+        assumed = self.settings.get(
+            "assume_memoryless" if self.channel.contexts is None else "assume_contexts", False
+        )
+        refused = self.settings["strict"] or (contradicted and not assumed)
         independent = answer.outcome is Outcome.INDEPENDENT and answer.measured.whatever_predicted is not None
         if answer.condition is not None and refused and not answer.planner_is_limit and not independent:
             return ExitCode.INCONCLUSIVE

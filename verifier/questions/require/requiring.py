@@ -70,6 +70,7 @@ def require(
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
+    options = options.by_default()
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         study = Study.of(read_inputs(spec_path, confusion_path, options, system), options)
         return required(study, question, storm, progress)
@@ -105,12 +106,12 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
     return RequireResult(
         title=inputs.title,
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
-        matrices=matrices_record(inputs.confusion),
+        matrices=matrices_record(inputs.confusion, study.divided),
         channel=Channel(classes=study.tests),
         settings={**json_values(run_settings(study, options, None)), **_settings(question)},
         versions={**program_versions(), "storm": storm.storm_version()},
         engines=engines_over(point for found in answers for point in found.points),
-        remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests),
+        remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests, study.divided),
         requirement=AskedRequirement(
             name=name,
             formula=to_text(requirement.formula, parenthesise=True),
@@ -126,7 +127,12 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
 def _refuse_what_does_not_fit(options: RunOptions) -> None:
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
-    options.refuse_memory("verify require")
+    options.refuse_bounds_of_run("verify require")
+    if options.initial_context == "counted":
+        raise UsageError(
+            "--initial-context counted: contexts are as frequent as with the measured recalls, and others are looked "
+            "for: name another"
+        )
     if options.decimals is not None:
         raise UsageError("recalls are searched for on unrounded transitions: leave out --round-transitions")
     if options.strategies:
@@ -178,6 +184,7 @@ def _settings(question: Question) -> dict[str, object]:
         "distances_m": list(question.distances_m),
         "prices": prices,
         "floor": None if not question.floor else {"rest": question.rest, "semantics": question.semantics},
+        **({"contexts": list(question.contexts)} if question.contexts else {}),
         "decimals": question.decimals,
         "grid": question.grid,
         "seed": question.seed if question.mode == "cost" else None,

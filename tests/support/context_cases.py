@@ -1,0 +1,69 @@
+"""Documents and systems of detectors with memory."""
+
+import json
+
+import numpy as np
+
+
+def document(case, **more):
+    contexts = {**case["contexts"], "of": "outcome", "gaps": "break"}
+    head = {
+        "schema": "verifier.confusion",
+        "version": 2,
+        **{key: case[key] for key in ("labelling", "axes", "labels")},
+    }
+    return {**head, "bins": case["bins"], "contexts": contexts, **more}
+
+
+def files_of(folder, model, confusion, environment, formulas):
+    (folder / "m.toml").write_text(model)
+    (folder / "c.json").write_text(json.dumps(confusion))
+    asked = "".join(f"r{k}: P = ? [ {formula} ]\n" for k, formula in enumerate(formulas))
+    (folder / "s.ltl").write_text(f'model "m.toml"\nenvironments {environment}\n{asked}')
+    return folder / "s.ltl", folder / "c.json"
+
+
+LATCH = """
+initial = "t = 0 & seen = 0"
+terminal = "t = 30"
+[variables]
+t = { range = [0, 30], next = "t + 1" }
+seen = { range = [0, 1], next = "max(seen, note)" }
+[inputs]
+note = { range = [0, 1] }
+[environments]
+ped = [{ class = "ped", distance_m = 15 }]
+[planners.latch]
+rules = [{ when = "sees(ped)", set = { note = 1 } }, { when = "true", set = { note = 0 } }]
+"""
+
+
+def tracked_document(rows, contexts, **head):
+    """Of one class in one bin, from {context: [misses, hits]}."""
+    by_context = {name: [[hits, 0], [misses, 0]] for name, (misses, hits) in rows.items()}
+    whole = np.sum(list(by_context.values()), axis=0).tolist()
+    return {
+        "schema": "verifier.confusion", "version": 2, "labelling": "class", "axes": ["predicted", "true"],
+        "labels": ["ped", "empty"], "bins": [{"distance_m": [10, 20], "counts": whole, "contexts": by_context}],
+        "contexts": {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break", **head},
+    }  # fmt: skip
+
+
+def counted_drives(drives, contexts, **head):
+    """As `tracked_document`, of several drives with rows of their own."""
+    total = {name: np.sum([each.get(name, [0, 0]) for each in drives], axis=0).tolist() for name in contexts.names}
+    found = tracked_document(total, contexts, **head)
+    found["sequences"] = [
+        {
+            "name": f"drive {number}",
+            "frames": 1000,
+            "counts": [
+                [0, contexts.names.index(name), predicted, 0, count]
+                for name, row in rows.items()
+                for predicted, count in zip((1, 0), row, strict=True)
+                if count
+            ],
+        }
+        for number, rows in enumerate(drives)
+    ]
+    return found
