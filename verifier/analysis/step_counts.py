@@ -116,10 +116,10 @@ class StepCount(Objective):
         """
         found, missing = self._response(walk, meets) if self.window.response is not None else self._until(walk, meets)
         if self.window.low == 0:
-            return found[self._inner.product.start], missing
+            return found, missing
         first = self._first
         # The walk before the window: where it is allowed to be, and then what the window is worth.
-        ends = found[self._inner.product.start][np.maximum(first.product.state, 0)]
+        ends = found[self._state_of(first)]
         ends[: max(ACCEPT, REJECT) + 1] = 0.0
         cut = ~self.window.left[np.maximum(first.product.state, 0)] if self.window.response is None else None
         worth = walk.after(first, ends, self.window.low, cut, 0.0 if meets else 1.0)
@@ -132,7 +132,7 @@ class StepCount(Objective):
 
     def _until(self, walk: Walk, meets: bool) -> tuple[Floats, float]:
         at, steps = self._inner, self.window.high - self.window.low
-        return walk.after(at, _unless_decided(at, meets), steps), 0.0
+        return walk.after(at, _unless_decided(at, meets), steps)[at.product.start], 0.0
 
     def _response(self, walk: Walk, meets: bool) -> tuple[Floats, float]:
         """Windows apart where that costs little, else with ages."""
@@ -142,7 +142,7 @@ class StepCount(Objective):
             waiting = self._inner.product.obligation != self._inner.product.obligations.initial
             worth = walk.ever(answer, meets)[self._state_of(self._inner)]
             ends = self._with_constants(waiting, worth, meets)
-            return walk.after(self._inner, ends, steps), 0.0 if meets else apart
+            return walk.after(self._inner, ends, steps)[self._inner.product.start], 0.0 if meets else apart
         aged = self.aged()
         left = _steps_left(aged, wait)
         ends = self._with_constants(left > 0, np.zeros(()), meets)
@@ -154,7 +154,7 @@ class StepCount(Objective):
                 if ends.ndim < worth.ndim:
                     ends = np.repeat(ends[:, None], worth.shape[1], axis=1)
                 ends[now] = worth[at[now]]
-        return walk.after(aged, ends, steps), 0.0
+        return walk.after(aged, ends, steps)[aged.product.start], 0.0
 
     def windows_apart(self, walk: Walk) -> float | None:
         """What leaving out the bound of each window of a response may cost; None where that is too much."""

@@ -136,7 +136,7 @@ class _Greatest:
     lost: float = 0.0
     taken: int = 0
     last: tuple[int, UncertainStep, Floats] | None = None
-    _limits: dict[tuple[int, bool], Floats] = field(default_factory=dict)
+    _limits: dict[tuple[Objective, bool], Floats] = field(default_factory=dict)
 
     def after(self, at: Objective, ends: Floats, steps: int, cut: Mask | None = None, fails: float = 0.0) -> Floats:
         step, begun = uncertain_step(at, self.region), ends
@@ -188,10 +188,10 @@ class _Greatest:
 
     def _limit(self, at: Objective, meets: bool) -> Floats:
         """(p,) a bound c of what infinitely many steps can give, with T c <= c proven."""
-        if (id(at), meets) not in self._limits:
+        if (at, meets) not in self._limits:
             (found,) = bound_sides(at, self.region, ("upper" if meets else "lower",))
-            self._limits[id(at), meets] = np.minimum(found.reached.value, 1.0)
-        return self._limits[id(at), meets]
+            self._limits[at, meets] = np.minimum(found.reached.value, 1.0)
+        return self._limits[at, meets]
 
     def _stepped(
         self,
