@@ -11,6 +11,14 @@ from typing import Any
 
 from verifier.base.options import add_options, settings_of
 
+INIT = """\
+Write a system model, requirements and confusion matrices to start from: a small system with a comment on every part,
+or one of the gallery.
+
+  verify init
+  verify init --list
+  verify init crossing_stochastic -o crossing
+"""
 RUN = """\
 Check every requirement of SPEC in every scenario (environment, initial state, swept constants) on the Markov
 chain of planner and confusion matrices. Storm computes each number, a second engine checks it.
@@ -160,6 +168,12 @@ class Verb:
 
 
 VERBS: Mapping[str, Verb] = {
+    "init": Verb(
+        "verifier.manual.settings:InitSettings",
+        "verifier.cli.manual:init_command",
+        "write a small system, or one of the gallery, to start from",
+        INIT,
+    ),
     "run": Verb(
         "verifier.questions.settings:RunSettings",
         "verifier.cli.run:run_command",
@@ -250,6 +264,12 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.evidence:check_command",
         "check a bundle of evidence",
         CHECK,
+    ),
+    "manual": Verb(
+        "verifier.manual.settings:ManualSettings",
+        "verifier.cli.manual:manual_command",
+        "show a page of the manual",
+        "Show a page of the manual, or, without a topic, the list of pages.",
     ),
     "schema": Verb(
         "verifier.evidence.settings:SchemaSettings",
