@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from printed_text import without_noise
 
 import verifier
 from verifier.cli import _parser, main
@@ -20,13 +21,6 @@ from verifier.cli import _parser, main
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
-
-
-def without_noise(text):
-    """Numerical bounds depend on the library versions in their last digits; the numbers themselves do not."""
-    text = re.sub(r"\+- \d\.\de-\d\d *", "+- BOUND ", text)
-    text = re.sub(r"off by at most \S+ numerically", "off by at most BOUND numerically", text)
-    return re.sub(r"by at most \S+\.$", "by at most BOUND.", text, flags=re.MULTILINE)
 
 
 def console_blocks():

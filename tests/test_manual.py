@@ -1,0 +1,125 @@
+"""The pages of the manual are executed: files are written, commands run, and what they print is compared.
+
+A block with a title is a file. A console block holds commands with what they print, on either stream; a line `...`
+stands for any lines. A block of TOML without a title is a part of a model: put into the small system that `verify init`
+writes, it must be accepted. A block of LTL without a title must parse.
+"""
+
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+from printed_text import without_noise
+
+from verifier.cli import main
+from verifier.language.specs import parse_spec
+from verifier.manual.gallery import FOLDER, GALLERY, SMALL_MODEL, files_of
+from verifier.manual.pages import PAGES, TOPICS, page
+from verifier.systems.reader import read_model
+
+BLOCK = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+
+
+def blocks(topic):
+    return [(match[1], match[2], match[3]) for match in BLOCK.finditer(page(topic))]
+
+
+def matches(printed, expected):
+    """Whether a text is the expected one, in which a line `...` stands for any lines."""
+    parts = [re.escape(part) for part in re.split(r"^\.\.\.\n", without_noise(expected), flags=re.MULTILINE)]
+    return re.fullmatch("(?:.*\n)*".join(parts), without_noise(printed))
+
+
+def toml(value):
+    """A value as inline TOML."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {toml(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
+def merged(base, part):
+    return {
+        **base,
+        **{
+            key: merged(base[key], value) if isinstance(value, dict) and isinstance(base.get(key), dict) else value
+            for key, value in part.items()
+        },
+    }
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_what_a_page_shows_is_what_happens(topic, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for language, title, text in blocks(topic):
+        if title:
+            Path(title).write_text(text)
+        elif language == "console":
+            for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, flags=re.MULTILINE):
+                main(shlex.split(command)[1:])
+                printed = capfd.readouterr()
+                assert matches(printed.out + printed.err, expected), f"{command}\n{printed.out}{printed.err}"
+        elif language == "toml":
+            model = merged(tomllib.loads(SMALL_MODEL), tomllib.loads(text))
+            Path("part.toml").write_text("".join(f"{key} = {toml(value)}\n" for key, value in model.items()))
+            read_model("part.toml")
+        elif language == "ltl":
+            assert parse_spec('model "part.toml"\n' + text).requirements
+        elif language == "python":
+            exec(compile(text, f"{topic}.md", "exec"), {})
+        else:
+            assert not language or language in ("json", "text"), language
+
+
+def test_every_page_is_a_topic():
+    assert {path.stem for path in PAGES.iterdir()} == set(TOPICS)
+
+
+def test_links_lead_to_pages_and_headings_that_are_there():
+    for topic in TOPICS:
+        for target, heading in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", page(topic)):
+            text = page(target.removesuffix(".md")) if target else page(topic)
+            names = [
+                re.sub(r"[^\w\- ]", "", line.lstrip("# ")).lower().replace(" ", "-")
+                for line in text.splitlines()
+                if line.startswith("#")
+            ]
+            assert not heading or heading in names, f"{topic}: {target}#{heading}"
+
+
+def test_the_gallery_is_what_the_folders_hold():
+    assert {path.stem for path in (FOLDER / "models").glob("*.toml")} == set(GALLERY)
+    assert {path.stem for path in (FOLDER / "specs").glob("*.ltl")} == set(GALLERY)
+    assert {path.stem for path in (FOLDER / "models").glob("*.json")} == {each.matrices for each in GALLERY.values()}
+
+
+@pytest.mark.parametrize("name", [None, *GALLERY])
+def test_systems_to_start_from_need_only_themselves(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", *([name] if name else []), "-o", "mine"]) == 0
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == set(files_of(name))
+    assert main(["run", f"mine/{name or 'system'}.ltl", "--parse"]) == 0
+    assert f"model {name or 'system'}\n" in capsys.readouterr().out
+
+
+def test_no_file_is_replaced(tmp_path, capsys):
+    (tmp_path / "acc.ltl").write_text("mine")
+    assert main(["init", "acc", "-o", str(tmp_path)]) == 4
+    assert "acc.ltl: this file is there already" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["acc.ltl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["init", "accc"], "unknown system 'accc'\n  hint: did you mean 'acc'?"),
+        (["manual", "modls"], "unknown topic 'modls'\n  hint: did you mean 'models'?"),
+    ],
+)
+def test_a_name_that_is_none_is_answered_with_the_nearest(arguments, message, capsys):
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
