@@ -1,8 +1,8 @@
 """The pages of the manual are executed: files are written, commands run, and what they print is compared.
 
 A block with a title is a file. A console block holds commands with what they print, on either stream; a line `...`
-stands for any lines. A block of TOML without a title is a part of a model: put into the small system that `verify init`
-writes, it must be accepted. A block of LTL without a title must parse.
+stands for any lines. A block of TOML without a title is a part of a model: put into the small system that `verify
+init` writes, it must be accepted. A block of LTL without a title must parse.
 """
 
 import json
@@ -89,6 +89,14 @@ def test_links_lead_to_pages_and_headings_that_are_there():
                 if line.startswith("#")
             ]
             assert not heading or heading in names, f"{topic}: {target}#{heading}"
+
+
+def test_messages_that_are_explained_are_those_of_the_program():
+    program = "".join(path.read_text() for path in FOLDER.parent.rglob("*.py"))
+    texts = re.findall(r"\*\*`([^`]+)`\*\*", page("errors"))
+    assert len(texts) >= 10
+    for text in texts:
+        assert all(part in program for part in text.split("...")), text
 
 
 def test_the_gallery_is_what_the_folders_hold():

@@ -12,7 +12,7 @@ from verifier.manual.settings import InitSettings, ManualSettings
 
 def manual_command(arguments: ManualSettings, command: Command) -> int:
     """Run `verify manual`."""
-    print(contents() if arguments.topic is None else page(arguments.topic), end="\n" if arguments.topic is None else "")
+    print((contents() if arguments.topic is None else page(arguments.topic)).rstrip("\n"))
     return 0
 
 

@@ -120,7 +120,7 @@ def write_system(name: str | None, folder: str) -> list[Path]:
     files = {Path(folder) / name: text for name, text in files_of(name).items()}
     for path in files:
         if path.exists():
-            raise InputError("this file is there already", Place(str(path)), hint="choose another folder with -o FOLDER")
+            raise InputError("this file is there already", Place(str(path)), hint="choose another folder with -o")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:

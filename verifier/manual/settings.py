@@ -12,7 +12,7 @@ from verifier.base.options import Option, writes
 class ManualSettings:
     """Every choice of `verify manual`."""
 
-    topic: Annotated[str | None, Option("a page; without it the list of pages", metavar="TOPIC", positional=True)] = None
+    topic: Annotated[str | None, Option("a page; without it, the list", metavar="TOPIC", positional=True)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
