@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 from printed_text import without_noise
 
-from verifier.cli import main
+from verifier.cli import _parser, main
 from verifier.language.specs import parse_spec
 from verifier.manual.gallery import FOLDER, GALLERY, SMALL_MODEL, files_of
 from verifier.manual.pages import PAGES, TOPICS, page
 from verifier.systems.reader import read_model
 
+ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 
 
@@ -53,16 +54,25 @@ def merged(base, part):
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_what_a_page_shows_is_what_happens(topic, tmp_path, monkeypatch, capfd):
+def test_what_a_page_shows_is_what_happens(topic, tmp_path, monkeypatch, capfd, thorough):
     monkeypatch.chdir(tmp_path)
+    for folder in ("examples", "models", "specs"):
+        Path(folder).symlink_to(ROOT / folder)
+    shown = ""
     for language, title, text in blocks(topic):
         if title:
             Path(title).write_text(text)
         elif language == "console":
             for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, flags=re.MULTILINE):
+                capfd.readouterr()
                 main(shlex.split(command)[1:])
                 printed = capfd.readouterr()
                 assert matches(printed.out + printed.err, expected), f"{command}\n{printed.out}{printed.err}"
+        elif language == "sh":
+            for line in text.splitlines():
+                main([*shlex.split(line)[1:], *([] if thorough else ["--draws", "200"])])
+        elif language == "text":
+            assert not shown or text == shown
         elif language == "toml":
             model = merged(tomllib.loads(SMALL_MODEL), tomllib.loads(text))
             Path("part.toml").write_text("".join(f"{key} = {toml(value)}\n" for key, value in model.items()))
@@ -70,9 +80,40 @@ def test_what_a_page_shows_is_what_happens(topic, tmp_path, monkeypatch, capfd):
         elif language == "ltl":
             assert parse_spec('model "part.toml"\n' + text).requirements
         elif language == "python":
+            capfd.readouterr()
             exec(compile(text, f"{topic}.md", "exec"), {})
+            shown = capfd.readouterr().out
         else:
-            assert not language or language in ("json", "text"), language
+            assert not language or language == "json", language
+
+
+READERS = [
+    (name, line)
+    for name, text in [("README", (ROOT / "README.md").read_text()), *((topic, page(topic)) for topic in TOPICS)]
+    for language, _, block in BLOCK.findall(text)
+    for line in block.splitlines()
+    if not language and line.startswith("verify ")
+]
+
+
+@pytest.mark.parametrize(("name", "line"), READERS)
+def test_commands_on_files_of_the_reader_name_options_that_exist(name, line):
+    command = re.split(r"  +", line)[0]
+    assert callable(_parser().parse_args(shlex.split(command)[1:]).command)
+
+
+def test_there_are_commands_on_files_of_the_reader():
+    assert len(READERS) >= 20
+
+
+def test_the_context_of_the_manual_fits_its_bundle(monkeypatch, tmp_path, capsys):
+    ((_, _, context),) = [block for block in blocks("evidence") if block[1] == "case.toml"]
+    (tmp_path / "case.toml").write_text(context)
+    (line,) = [line for _, line in READERS if line.startswith("verify evidence build")]
+    line = line.replace("case.toml", str(tmp_path / "case.toml")).replace("bundle.zip", str(tmp_path / "bundle.zip"))
+    monkeypatch.chdir(ROOT)
+    assert main([*shlex.split(line)[1:], "--draws", "200"]) == 0
+    assert "digest: " in capsys.readouterr().out
 
 
 def test_every_page_is_a_topic():

@@ -11,11 +11,19 @@ PAGES = Path(__file__).parent / "pages"
 
 TOPICS: Mapping[str, str] = {
     "start": "from nothing to a first verdict",
+    "tour": "the published system, in eight steps",
     "models": "system models (.toml), key by key",
     "specs": "requirements (.ltl): targets, formulas, time, costs",
     "matrices": "confusion matrices by distance: how to count or write them",
     "results": "what each number of a result means, and what it assumes",
-    "gallery": "ten systems to learn from and to start from",
+    "gallery": "eleven systems to learn from and to start from",
+    "ci": "gates and files for continuous integration",
+    "evidence": "reports, bundles, assurance cases and rates",
+    "collision": "probability of a collision by reported distance and speed",
+    "closed-loop": "detectors judged by what a vehicle does, and RobROC",
+    "mutations": "degraded images: blur, haze, defocus and more",
+    "robustness": "the metric-driven robustness assessment",
+    "python": "every command as a function",
     "errors": "what a message means and what to do",
     "glossary": "the words that are used here",
 }
