@@ -18,6 +18,7 @@ from verifier.cli import _parser, main
 from verifier.language.specs import parse_spec
 from verifier.manual.gallery import FOLDER, GALLERY, SMALL_MODEL, files_of
 from verifier.manual.pages import PAGES, TOPICS, page
+from verifier.manual.website import heading_id, write_website
 from verifier.systems.reader import read_model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -124,12 +125,22 @@ def test_links_lead_to_pages_and_headings_that_are_there():
     for topic in TOPICS:
         for target, heading in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", page(topic)):
             text = page(target.removesuffix(".md")) if target else page(topic)
-            names = [
-                re.sub(r"[^\w\- ]", "", line.lstrip("# ")).lower().replace(" ", "-")
-                for line in text.splitlines()
-                if line.startswith("#")
-            ]
+            names = [heading_id(line.lstrip("# ")) for line in text.splitlines() if line.startswith("#")]
             assert not heading or heading in names, f"{topic}: {target}#{heading}"
+
+
+def test_pages_in_the_browser_link_to_each_other_and_to_nothing_that_must_be_fetched(tmp_path):
+    first = write_website(str(tmp_path / "site"))
+    assert first == tmp_path / "site/start.html"
+    files = {path.name: path.read_text() for path in first.parent.iterdir()}
+    assert {name.removesuffix(".html") for name in files} == set(TOPICS)
+    for text in files.values():
+        assert text.count("<h1") == 1
+        assert "<script" not in text
+        assert not re.findall(r'(?:src|href)="(?!https?:)(?![\w-]+\.html)', text.partition("<body>")[2])
+        for name, heading in re.findall(r'href="([\w-]+\.html)(?:#([^"]*))?"', text):
+            assert not heading or f'id="{heading}"' in files[name]
+    assert "<td><code>distance_m</code></td>" in files["models.html"]
 
 
 def test_messages_that_are_explained_are_those_of_the_program():

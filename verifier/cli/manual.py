@@ -6,12 +6,17 @@ import shlex
 
 from verifier.cli.invocation import PROGRAM, Command
 from verifier.manual.gallery import GALLERY, write_system
-from verifier.manual.pages import contents, page
+from verifier.manual.pages import TOPICS, contents, page
 from verifier.manual.settings import InitSettings, ManualSettings
 
 
 def manual_command(arguments: ManualSettings, command: Command) -> int:
     """Run `verify manual`."""
+    if arguments.html is not None:
+        from verifier.manual.website import write_website
+
+        print(f"wrote {len(TOPICS)} pages; begin with {write_website(arguments.html)}")
+        return 0
     print((contents() if arguments.topic is None else page(arguments.topic)).rstrip("\n"))
     return 0
 

@@ -13,6 +13,7 @@ class ManualSettings:
     """Every choice of `verify manual`."""
 
     topic: Annotated[str | None, Option("a page; without it, the list", metavar="TOPIC", positional=True)] = None
+    html: Annotated[str | None, writes("write all pages as HTML into this folder", metavar="FOLDER")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
