@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from printed_text import without_noise
 
 from verifier.cli import _parser, main
@@ -117,8 +118,10 @@ def test_the_context_of_the_manual_fits_its_bundle(monkeypatch, tmp_path, capsys
     assert "digest: " in capsys.readouterr().out
 
 
-def test_every_page_is_a_topic():
+def test_every_page_is_a_topic_and_stands_in_the_site():
     assert {path.stem for path in PAGES.iterdir()} == set(TOPICS)
+    site = yaml.safe_load((ROOT / ".github/mkdocs.yml").read_text())
+    assert site["nav"] == [f"{topic}.md" for topic in TOPICS]
 
 
 def test_links_lead_to_pages_and_headings_that_are_there():
