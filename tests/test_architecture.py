@@ -27,6 +27,7 @@ ORDER = [
     "questions",
     "telling",
     "evidence",
+    "manual",
     "cli",
 ]
 ENTRANCES = (PACKAGE / "__init__.py", PACKAGE / "__main__.py")

@@ -10,6 +10,7 @@ from verifier.base.errors import UsageError
 EXTRAS = {
     "PIL": "images",
     "cv2": "images",
+    "markdown_it": "manual",
     "networkx": "graphs",
     "onnxruntime": "onnx",
     "orjson": "detections",
@@ -18,7 +19,7 @@ EXTRAS = {
     "pycocotools": "coco",
 }
 """The extra of this package that brings each library."""
-PACKAGES = {"cv2": "opencv-python-headless, before version 5", "PIL": "pillow"}
+PACKAGES = {"cv2": "opencv-python-headless, before version 5", "markdown_it": "markdown-it-py", "PIL": "pillow"}
 """What a library is called where it is installed from, if not by its own name."""
 
 

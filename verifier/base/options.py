@@ -22,7 +22,7 @@ from __future__ import annotations
 import argparse
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -225,6 +225,25 @@ def add_options(parser: argparse.ArgumentParser, settings: type) -> None:
             flags = group.add_mutually_exclusive_group()
             flags.add_argument(*setting.spellings, **how, action="store_true")
             flags.add_argument(f"--{name}", **(how | {"help": text}), action="store_false")
+
+
+def show_only(parser: argparse.ArgumentParser, names: Collection[str], words: Collection[str]) -> None:
+    """Let the help of a parser show only options of these names, unless `--help-all` is among the words typed.
+
+    Raises:
+        ValueError: the parser has no option of one of the names.
+    """
+    spelled = {f"--{name}" for name in names} | {"--help"}
+    if not spelled <= parser._option_string_actions.keys():
+        raise ValueError(f"no options of these names: {sorted(spelled - parser._option_string_actions.keys())}")
+    hidden = [each for each in parser._actions if each.option_strings and spelled.isdisjoint(each.option_strings)]
+    parser.add_argument("--help-all", action="help", help=f"show this help with {len(hidden)} more options and exit")
+    if "--help-all" in words:
+        return
+    for action in hidden:
+        action.help = argparse.SUPPRESS
+    places = [str(each.metavar or each.dest) for each in parser._actions if not each.option_strings]
+    parser.usage = " ".join(["%(prog)s", "[options]", *places])
 
 
 def add_version(parser: argparse.ArgumentParser, text: str) -> None:

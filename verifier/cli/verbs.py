@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Callable, Mapping
+import itertools
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
-from verifier.base.options import add_options, settings_of
+from verifier.base.errors import nearest_name, one_line, shown
+from verifier.base.options import add_options, settings_of, show_only
 
+INIT = """\
+Write a system model, requirements and confusion matrices to start from: a small system with a comment on every part,
+or one of the gallery.
+
+  verify init
+  verify init --list
+  verify init crossing_stochastic -o crossing
+"""
 RUN = """\
 Check every requirement of SPEC in every scenario (environment, initial state, swept constants) on the Markov
 chain of planner and confusion matrices. Storm computes each number, a second engine checks it.
@@ -140,6 +151,10 @@ encounters of testing would show the criterion without any model.
 """
 
 
+_SCENARIOS = "cm planner environment initial set sweep requirement where empty-columns false-positives memory"
+_MODEL_RESULT = "exact timeout json output"
+
+
 @dataclass(frozen=True)
 class Verb:
     """A command.
@@ -149,6 +164,7 @@ class Verb:
         run: MODULE:FUNCTION, called with the settings and the command as it is recorded; it gives the exit code. Both
             modules are imported only where the command is run, or its help is shown.
         help, description, epilog: for people.
+        common: the options that `--help` shows, by name; all where it is empty.
     """
 
     choices: str
@@ -156,6 +172,7 @@ class Verb:
     help: str
     description: str
     epilog: str | None = None
+    common: str = ""
 
     @property
     def settings(self) -> type:
@@ -165,17 +182,26 @@ class Verb:
 
 
 VERBS: Mapping[str, Verb] = {
+    "init": Verb(
+        "verifier.manual.settings:InitSettings",
+        "verifier.cli.manual:init_command",
+        "write a small system, or one of the gallery, to start from",
+        INIT,
+    ),
     "run": Verb(
         "verifier.questions.settings:RunSettings",
         "verifier.cli.run:run_command",
         "probability that a system meets the requirements of a spec",
         RUN,
+        common=f"{_SCENARIOS} confidence bounds strict assume-memoryless {_MODEL_RESULT} csv plot parse export",
     ),
     "confusion": Verb(
         "verifier.perception.settings:CountSettings",
         "verifier.cli.confusion:count_command",
         "confusion matrices by distance from detections and annotations",
         CONFUSION,
+        common="format annotations detections class-map groups accept distance-field depth-folder min-score range"
+        " convention affinity match-threshold unmatched bins by labelling outside memory output title json plot",
     ),
     "confusion merge": Verb(
         "verifier.perception.settings:MergeSettings",
@@ -194,18 +220,22 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.explain:explain_command",
         "how a requirement fails, which rates it depends on, what to fix and where to label",
         EXPLAIN,
+        common=f"{_SCENARIOS} patterns members record confidence bounds assume-memoryless {_MODEL_RESULT} plot",
     ),
     "require": Verb(
         "verifier.questions.settings:RequirementSettings",
         "verifier.cli.require:require_command",
         "recall that a requirement demands of the detector",
         REQUIRE,
+        common=f"{_SCENARIOS} target mode class bin floor cost assume-memoryless {_MODEL_RESULT} csv",
     ),
     "compare": Verb(
         "verifier.questions.settings:ComparisonSettings",
         "verifier.cli.compare:compare_command",
         "planners and detectors compared, with posterior probabilities",
         COMPARE,
+        common=f"{_SCENARIOS} best-planner pareto baseline max-drop confidence assume-memoryless {_MODEL_RESULT} csv"
+        " plot",
     ),
     "collision": Verb(
         "verifier.collision.settings:CollisionSettings",
@@ -213,12 +243,17 @@ VERBS: Mapping[str, Verb] = {
         "probability of collision by reported distance and speed, with intervals; compare detectors",
         COLLISION,
         COLLISION_EPILOG,
+        common="pairs record detections format annotations class-map class distance deceleration reaction distances"
+        " speeds at confidence closed-loop exact json output csv plot plot-comparison plot-ranking plot-closed-loop",
     ),
     "closed-loop": Verb(
         "verifier.closedloop.settings:ClosedLoopSettings",
         "verifier.cli.closedloop:closed_loop_command",
         "detectors judged by what a braking vehicle does, with the worst case over conditions",
         CLOSED_LOOP,
+        common="format validation detections control-radius safety-radius match-distance window range people"
+        " metric levels deceleration acceleration top-speed engine severity confidence json output csv plot"
+        " plot-table curves",
     ),
     "robroc": Verb(
         "verifier.closedloop.settings:RobrocSettings",
@@ -249,12 +284,19 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.evidence:build_command",
         "make a bundle of evidence",
         BUILD,
+        common=f"{_SCENARIOS} context with confidence bounds strict assume-memoryless {_MODEL_RESULT} force",
     ),
     "evidence check": Verb(
         "verifier.evidence.settings:CheckSettings",
         "verifier.cli.evidence:check_command",
         "check a bundle of evidence",
         CHECK,
+    ),
+    "manual": Verb(
+        "verifier.manual.settings:ManualSettings",
+        "verifier.cli.manual:manual_command",
+        "show a page of the manual",
+        "Show a page of the manual, or, without a topic, the list of pages.",
     ),
     "schema": Verb(
         "verifier.evidence.settings:SchemaSettings",
@@ -281,14 +323,33 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
 class VerbParser(argparse.ArgumentParser):
     """A parser that gets its options when it is asked, for most commands are not."""
 
-    fill: Callable[[VerbParser], None] | None = None
+    fill: Callable[[VerbParser, Collection[str]], None] | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As the base class, with all options."""
         fill, self.fill = self.fill, None
         if fill is not None:
-            fill(self)
+            fill(self, args)
+        for word in itertools.takewhile(lambda word: word != "--" and word not in self._commands(), args):
+            name = word.partition("=")[0]
+            if name.startswith("--") and not any(known.startswith(name) for known in self._option_string_actions):
+                self._refuse(f"unknown option {shown(name)}", nearest_name(name, self._option_string_actions))
         return super().parse_known_args(args, namespace)
+
+    def _commands(self) -> list[str]:
+        groups = self._subparsers._group_actions if self._subparsers is not None else []
+        return [name for group in groups for name in group.choices or ()]
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where to read on, without the list of all options; exit code 2."""
+        wrong = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
+        if wrong:
+            self._refuse(f"unknown command '{wrong[1]}'", nearest_name(wrong[1], self._commands()))
+        self._refuse(message, None)
+
+    def _refuse(self, message: str, nearest: str | None) -> NoReturn:
+        meant = f"did you mean {nearest}? " if nearest is not None else ""
+        self.exit(2, f"verify: {one_line(message)}\n  hint: {meant}see {self.prog} --help\n")
 
 
 def add_verbs(commands: Any, family: str = "") -> None:
@@ -312,11 +373,13 @@ def add_verbs(commands: Any, family: str = "") -> None:
         parser.fill = partial(_fill, name=name)
 
 
-def _fill(parser: VerbParser, name: str) -> None:
+def _fill(parser: VerbParser, words: Collection[str], name: str) -> None:
     if name in VERBS:
         add_options(parser, VERBS[name].settings)
+        if VERBS[name].common:
+            show_only(parser, VERBS[name].common.split(), words)
     if name in FAMILIES:
-        add_verbs(parser.add_subparsers(**FAMILIES[name]), name)
+        add_verbs(parser.add_subparsers(prog=parser.prog, **FAMILIES[name]), name)
 
 
 def _run(verb: Verb, arguments: argparse.Namespace) -> int:

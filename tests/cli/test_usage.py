@@ -1,0 +1,66 @@
+"""Help that fits on a page, and command lines that are wrong in one word."""
+
+import re
+
+import pytest
+
+from verifier.cli import main
+from verifier.cli.verbs import VERBS
+
+
+def printed(arguments, capsys):
+    """What a command line that ends at once prints, and its exit code."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    out, err = capsys.readouterr()
+    return out + err, ended.value.code
+
+
+def options_in(text):
+    return re.findall(r"^  (?:-\w(?: \w+)?, )?(--[\w-]+)", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_help_shows_at_most_25_options_and_all_on_request(name, capsys):
+    few = options_in(printed([*name.split(), "--help"], capsys)[0])
+    assert len(few) <= 25
+    if "--help-all" in few:
+        text, code = printed([*name.split(), "--help-all"], capsys)
+        assert code == 0
+        every = options_in(text)
+        assert set(few) < set(every)
+        hidden = int(re.search(r"show this help with (\d+) more options", text)[1])
+        assert len(every) == len(few) + hidden
+
+
+def test_options_that_help_does_not_show_work_like_the_others(capsys, tmp_path):
+    assert "--draws" not in options_in(printed(["run", "--help"], capsys)[0])
+    text, code = printed(["run", "spec.ltl", "--draws", "few"], capsys)
+    assert (code, text) == (2, "verify: argument --draws: expected a number above 0, got 'few'\n"
+                               "  hint: see verify run --help\n")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("rnu spec.ltl", "unknown command 'rnu'\n  hint: did you mean run? see verify --help"),
+        ("evidence chekc", "unknown command 'chekc'\n  hint: did you mean check? see verify evidence --help"),
+        ("run s.ltl --drasw 5", "unknown option '--drasw'\n  hint: did you mean --draws? see verify run --help"),
+        (
+            "confusion --formt x",
+            "unknown option '--formt'\n  hint: did you mean --format? see verify confusion --help",
+        ),
+        (
+            "confusion merge a --outptu x",
+            "unknown option '--outptu'\n  hint: did you mean --output? see verify confusion",
+        ),
+        ("run", "the following arguments are required: SPEC\n  hint: see verify run --help"),
+        ("run \x1b[1m --x\x1b", "unknown option '--x\\x1b'\n  hint: "),
+    ],
+)
+def test_one_wrong_word_is_answered_with_the_right_one(line, message, capsys):
+    text, code = printed(line.split(" "), capsys)
+    assert code == 2
+    assert text.startswith(f"verify: {message}")
+    assert len(text.splitlines()) == 2
+    assert "\x1b" not in text

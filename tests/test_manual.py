@@ -1,0 +1,188 @@
+"""The pages of the manual are executed: files are written, commands run, and what they print is compared.
+
+A block with a title is a file. A console block holds commands with what they print, on either stream; a line `...`
+stands for any lines. A block of TOML without a title is a part of a model: put into the small system that `verify
+init` writes, it must be accepted. A block of LTL without a title must parse.
+"""
+
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from printed_text import without_noise
+
+from verifier.cli import _parser, main
+from verifier.language.specs import parse_spec
+from verifier.manual.gallery import FOLDER, GALLERY, SMALL_MODEL, files_of
+from verifier.manual.pages import PAGES, TOPICS, page
+from verifier.manual.website import heading_id, write_website
+from verifier.systems.reader import read_model
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+
+
+def blocks(topic):
+    return [(match[1], match[2], match[3]) for match in BLOCK.finditer(page(topic))]
+
+
+def matches(printed, expected):
+    """Whether a text is the expected one, in which a line `...` stands for any lines."""
+    parts = [re.escape(part) for part in re.split(r"^\.\.\.\n", without_noise(expected), flags=re.MULTILINE)]
+    return re.fullmatch("(?:.*\n)*".join(parts), without_noise(printed))
+
+
+def toml(value):
+    """A value as inline TOML."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {toml(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
+def merged(base, part):
+    return {
+        **base,
+        **{
+            key: merged(base[key], value) if isinstance(value, dict) and isinstance(base.get(key), dict) else value
+            for key, value in part.items()
+        },
+    }
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_what_a_page_shows_is_what_happens(topic, tmp_path, monkeypatch, capfd, thorough):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("examples", "models", "specs"):
+        Path(folder).symlink_to(ROOT / folder)
+    shown = ""
+    for language, title, text in blocks(topic):
+        if title:
+            Path(title).write_text(text)
+        elif language == "console":
+            for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, flags=re.MULTILINE):
+                capfd.readouterr()
+                main(shlex.split(command)[1:])
+                printed = capfd.readouterr()
+                assert matches(printed.out + printed.err, expected), f"{command}\n{printed.out}{printed.err}"
+        elif language == "sh":
+            for line in text.splitlines():
+                main([*shlex.split(line)[1:], *([] if thorough else ["--draws", "200"])])
+        elif language == "text":
+            assert not shown or text == shown
+        elif language == "toml":
+            model = merged(tomllib.loads(SMALL_MODEL), tomllib.loads(text))
+            Path("part.toml").write_text("".join(f"{key} = {toml(value)}\n" for key, value in model.items()))
+            read_model("part.toml")
+        elif language == "ltl":
+            assert parse_spec('model "part.toml"\n' + text).requirements
+        elif language == "python":
+            capfd.readouterr()
+            exec(compile(text, f"{topic}.md", "exec"), {})
+            shown = capfd.readouterr().out
+        else:
+            assert not language or language == "json", language
+
+
+READERS = [
+    (name, line)
+    for name, text in [("README", (ROOT / "README.md").read_text()), *((topic, page(topic)) for topic in TOPICS)]
+    for language, _, block in BLOCK.findall(text)
+    for line in block.splitlines()
+    if not language and line.startswith("verify ")
+]
+
+
+@pytest.mark.parametrize(("name", "line"), READERS)
+def test_commands_on_files_of_the_reader_name_options_that_exist(name, line):
+    command = re.split(r"  +", line)[0]
+    assert callable(_parser().parse_args(shlex.split(command)[1:]).command)
+
+
+def test_there_are_commands_on_files_of_the_reader():
+    assert len(READERS) >= 20
+
+
+def test_the_context_of_the_manual_fits_its_bundle(monkeypatch, tmp_path, capsys):
+    ((_, _, context),) = [block for block in blocks("evidence") if block[1] == "case.toml"]
+    (tmp_path / "case.toml").write_text(context)
+    (line,) = [line for _, line in READERS if line.startswith("verify evidence build")]
+    line = line.replace("case.toml", str(tmp_path / "case.toml")).replace("bundle.zip", str(tmp_path / "bundle.zip"))
+    monkeypatch.chdir(ROOT)
+    assert main([*shlex.split(line)[1:], "--draws", "200"]) == 0
+    assert "digest: " in capsys.readouterr().out
+
+
+def test_every_page_is_a_topic_and_stands_in_the_site():
+    assert {path.stem for path in PAGES.iterdir()} == set(TOPICS)
+    site = yaml.safe_load((ROOT / ".github/mkdocs.yml").read_text())
+    assert site["nav"] == [f"{topic}.md" for topic in TOPICS]
+
+
+def test_links_lead_to_pages_and_headings_that_are_there():
+    for topic in TOPICS:
+        for target, heading in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", page(topic)):
+            text = page(target.removesuffix(".md")) if target else page(topic)
+            names = [heading_id(line.lstrip("# ")) for line in text.splitlines() if line.startswith("#")]
+            assert not heading or heading in names, f"{topic}: {target}#{heading}"
+
+
+def test_pages_in_the_browser_link_to_each_other_and_to_nothing_that_must_be_fetched(tmp_path):
+    first = write_website(str(tmp_path / "site"))
+    assert first == tmp_path / "site/start.html"
+    files = {path.name: path.read_text() for path in first.parent.iterdir()}
+    assert {name.removesuffix(".html") for name in files} == set(TOPICS)
+    for text in files.values():
+        assert text.count("<h1") == 1
+        assert "<script" not in text
+        assert not re.findall(r'(?:src|href)="(?!https?:)(?![\w-]+\.html)', text.partition("<body>")[2])
+        for name, heading in re.findall(r'href="([\w-]+\.html)(?:#([^"]*))?"', text):
+            assert not heading or f'id="{heading}"' in files[name]
+    assert "<td><code>distance_m</code></td>" in files["models.html"]
+
+
+def test_messages_that_are_explained_are_those_of_the_program():
+    program = "".join(path.read_text() for path in FOLDER.parent.rglob("*.py"))
+    texts = re.findall(r"\*\*`([^`]+)`\*\*", page("errors"))
+    assert len(texts) >= 10
+    for text in texts:
+        assert all(part in program for part in text.split("...")), text
+
+
+def test_the_gallery_is_what_the_folders_hold():
+    assert {path.stem for path in (FOLDER / "models").glob("*.toml")} == set(GALLERY)
+    assert {path.stem for path in (FOLDER / "specs").glob("*.ltl")} == set(GALLERY)
+    assert {path.stem for path in (FOLDER / "models").glob("*.json")} == {each.matrices for each in GALLERY.values()}
+
+
+@pytest.mark.parametrize("name", [None, *GALLERY])
+def test_systems_to_start_from_need_only_themselves(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", *([name] if name else []), "-o", "mine"]) == 0
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == set(files_of(name))
+    assert main(["run", f"mine/{name or 'system'}.ltl", "--parse"]) == 0
+    assert f"model {name or 'system'}\n" in capsys.readouterr().out
+
+
+def test_no_file_is_replaced(tmp_path, capsys):
+    (tmp_path / "acc.ltl").write_text("mine")
+    assert main(["init", "acc", "-o", str(tmp_path)]) == 4
+    assert "acc.ltl: this file is there already" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["acc.ltl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["init", "accc"], "unknown system 'accc'\n  hint: did you mean 'acc'?"),
+        (["manual", "modls"], "unknown topic 'modls'\n  hint: did you mean 'models'?"),
+    ],
+)
+def test_a_name_that_is_none_is_answered_with_the_nearest(arguments, message, capsys):
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,49 @@
+"""The pages of the manual: Markdown files beside this module, one topic each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from verifier.base.errors import UsageError, unknown_name
+
+PAGES = Path(__file__).parent / "pages"
+
+TOPICS: Mapping[str, str] = {
+    "start": "from nothing to a first verdict",
+    "tour": "the published system, in eight steps",
+    "models": "system models (.toml), key by key",
+    "specs": "requirements (.ltl): targets, formulas, time, costs",
+    "matrices": "confusion matrices by distance: how to count or write them",
+    "results": "what each number of a result means, and what it assumes",
+    "gallery": "eleven systems to learn from and to start from",
+    "ci": "gates and files for continuous integration",
+    "evidence": "reports, bundles, assurance cases and rates",
+    "collision": "probability of a collision by reported distance and speed",
+    "closed-loop": "detectors judged by what a vehicle does, and RobROC",
+    "mutations": "degraded images: blur, haze, defocus and more",
+    "robustness": "the metric-driven robustness assessment",
+    "python": "every command as a function",
+    "errors": "what a message means and what to do",
+    "glossary": "the words that are used here",
+}
+"""Topic, which is the name of its file -> what it is about, in the order of reading."""
+
+
+def page(topic: str) -> str:
+    """The Markdown of a topic.
+
+    Raises:
+        UsageError: there is no such topic.
+    """
+    if topic not in TOPICS:
+        message, hint = unknown_name("topic", topic, TOPICS)
+        raise UsageError(f"{message}\n  hint: {hint}")
+    return (PAGES / f"{topic}.md").read_text(encoding="utf-8")
+
+
+def contents() -> str:
+    """The list of topics, as `verify manual` prints it."""
+    width = max(map(len, TOPICS))
+    lines = [f"  {topic:<{width}}  {about}" for topic, about in TOPICS.items()]
+    return "\n".join(["The manual. verify manual TOPIC shows a page:", "", *lines])
