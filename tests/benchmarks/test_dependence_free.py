@@ -7,7 +7,7 @@ import pytest
 
 from verifier.cli import main
 
-FRAMES = 218
+FRAMES = 310
 MODEL = f"""
 initial = "t = 0 & hits = 0"
 terminal = "t = {FRAMES}"
