@@ -291,7 +291,10 @@ def judged_by_trace(run):
         for each in run.content["requirements"]
     ]
     grid = SimpleNamespace(requirements=asked, blocks=())
-    rebuilt = SimpleNamespace(grid=grid, inputs=SimpleNamespace(spec=SimpleNamespace(requirements=asked)))
+    rebuilt = SimpleNamespace(
+        grid=grid,
+        inputs=SimpleNamespace(spec=SimpleNamespace(requirements=asked), model=SimpleNamespace(decides=False)),
+    )
     for row, each in zip(
         trace_rows(Traced(rebuilt, run.result, {}, {}, {}, {})), run.content["requirements"], strict=True
     ):

@@ -281,6 +281,9 @@ def test_an_explanation_of_another_scenario_is_not_joined():
     name = document("run").content["requirements"][3]["name"]
     told = next(each for each in content["explanations"] if each["name"] == name)
     told["point"]["initial"]["x"] = 9
+    for pattern in told["violation"]["patterns"]:
+        for run in pattern["members"]:
+            run["initial"]["x"] = 9
     root = read_page(html_report([document("run"), document_of(content, "explain.json")]))
     assert "How it fails" in section(root, "r2").text
     assert "How it fails" not in section(root, "r4").text

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -237,6 +238,9 @@ def test_a_verdict_that_does_not_follow_from_its_numbers_is_refused_however_cons
 def test_exact_probabilities_may_have_any_number_of_digits():
     """Python itself decodes no more than 4300 at once; 10^6000 / (4 * 10^6000) is 1/4."""
     content = on_grid(every_verdict())
+    content["settings"]["exact"] = True
+    for each in (point for asked in content["requirements"] for point in asked["points"]):
+        each["exact"] = str(Fraction(each["probability"]))
     content["requirements"][0]["points"][1]["exact"] = "1" + "0" * 6000 + "/4" + "0" * 6000
     assert html_report([document_of(content)])
 

@@ -138,10 +138,10 @@ def _check_run(document: Document) -> None:
         check_once(document, f"{where}/points", [point.scenario for point in each.points])
         check_index(document, f"{where}/worst", each.worst, len(each.points))
         for k, point in enumerate(each.points):
-            check_numbers(document, f"{where}/points/{k}", point, run.settings, each.asked)
-            _check_difference(document, "", [(f"{where}/points/{k}", point)])
             if each.is_plain and (point.exact is not None) != run.settings.exact:
                 refuse(document, f"{where}/points/{k}/exact", "expected a fraction where the settings are exact")
+            check_numbers(document, f"{where}/points/{k}", point, run.settings, each.asked)
+            _check_difference(document, "", [(f"{where}/points/{k}", point)])
             ends = None if each.strategies is None else each.strategies[k]
             if ends is not None and not ends.smallest - SOLVING <= point.probability <= ends.largest + SOLVING:
                 refuse(document, f"{where}/strategies/{k}", f"expected a range that holds {point.probability}")
@@ -188,8 +188,6 @@ def _check_explain(document: Document) -> None:
     check_channel(document, "/channel", channel, content.get("matrices") or {})
     judging = Judging(settings, channel.classes)
     check_once(document, "/explanations", [(each["name"], each["planner"]) for each in content["explanations"]])
-    check_worst(document, "/verdict", content["verdict"], content["explanations"])
-    check_condition(document, "/condition", content, content["explanations"])
     for at, each in enumerate(content["explanations"]):
         where = f"/explanations/{at}"
         point = part_of(document, Point, f"{where}/point", each["point"])
@@ -220,6 +218,8 @@ def _check_explain(document: Document) -> None:
             _check_map(document, f"{where}/map", each["map"])
     _check_alike(document)
     refuse_misfits(document, explain_misfits(document.result, content["explanations"]))
+    check_worst(document, "/verdict", content["verdict"], content["explanations"])
+    check_condition(document, "/condition", content, content["explanations"])
 
 
 def _check_causes(document: Document, where: str, found: Mapping[str, Any]) -> None:

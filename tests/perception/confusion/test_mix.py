@@ -339,7 +339,7 @@ def test_the_command_says_what_it_weighs(root, files, capfd):
     assert main([*arguments, "--mix", mix, "--where", "occluded=seen"]) == 2
     chance = ["--baseline", str(path), "--max-drop", "0.1", "--drop-from", "probability:0.9"]
     assert main([*arguments, "--mix", mix, *chance]) == 2
-    assert "leave out --point-only, --round-transitions and --mix" in capfd.readouterr().err
+    assert "leave out --point-only, --round-transitions, --mix and --persist" in capfd.readouterr().err
     spec, options = root / "specs/car_pedestrian.ltl", RunOptions(mix=mix)
     with pytest.raises(UsageError, match="--mix belongs to verify run"):
         compare([spec], {"a": path}, CompareOptions(), options)
