@@ -57,9 +57,10 @@ def brute_force(world, rates, greatest, rng, most=100):
 
 
 @pytest.mark.parametrize("greatest", [False, True])
-def test_it_is_that_of_the_best_strategy(greatest, tmp_path):
+def test_it_is_that_of_the_best_strategy(greatest, tmp_path, thorough):
     compared = attained = inner = 0
-    for seed in range(20):
+    seeds = 20 if thorough else 8
+    for seed in range(seeds):
         rng = np.random.default_rng([seed, 77])
         world, rates = Deciding(rng, states=6, choices=2), random_rates(rng, 2, 3, 0.2)
         asked = conditional_of(world, greatest)
@@ -79,6 +80,6 @@ def test_it_is_that_of_the_best_strategy(greatest, tmp_path):
         assert found.value == pytest.approx(of_storm(world, rates, tmp_path, "max" if greatest else "min"), abs=1e-6)
         compared += len(best)
         inner += int(((found.value > 1e-6) & (found.value < 1 - 1e-6)).sum())
-    assert compared >= 20
+    assert compared >= seeds
     assert attained >= compared / 2
-    assert inner >= 6
+    assert inner >= seeds / 4

@@ -113,6 +113,7 @@ def test_draws_against_unrolled_products(every_window_is_long, monkeypatch, seed
     assert np.all((found.lower - 1e-12 <= expected) & (expected <= found.upper + 1e-12))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("steps", [10**5, 10**7, 10**9])
 def test_one_rate_over_very_many_steps(steps):
     """A rate between 1 and 3 billionths: the probability is 1 - (1 - rate)^steps, and grows with the rate."""

@@ -503,7 +503,7 @@ def test_arguments_that_cannot_be(root, monkeypatch, capsys, arguments):
     with pytest.raises(SystemExit) as caught:
         main(["explain", SPEC, "--cm", BY_CLASS, *arguments])
     assert caught.value.code == ExitCode.USAGE
-    assert "verify explain: error" in capsys.readouterr().err
+    assert "see verify explain --help" in capsys.readouterr().err
 
 
 def test_matrices_must_be_named(root, monkeypatch, capsys):
