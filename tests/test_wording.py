@@ -8,6 +8,7 @@ import pytest
 
 from verifier.cli import main
 from verifier.cli.verbs import VERBS
+from verifier.manual.pages import PAGES
 
 PACKAGE = Path(__file__).parents[1] / "verifier"
 BANNED = {
@@ -71,8 +72,9 @@ def test_no_text_of_the_program_has_a_banned_word():
     assert not faults
 
 
-def test_the_readme_has_no_banned_word():
-    lines = (PACKAGE.parent / "README.md").read_text("utf-8").splitlines()
+@pytest.mark.parametrize("page", [PACKAGE.parent / "README.md", *PAGES.iterdir()], ids=lambda page: page.stem)
+def test_no_page_has_a_banned_word(page):
+    lines = page.read_text("utf-8").splitlines()
     assert not [f"{number}: {fault}" for number, line in enumerate(lines, 1) for fault in faults_in(line)]
 
 

@@ -95,7 +95,6 @@ SWAPS = {
 }  # fmt: skip
 
 _BOTH = "if bounds.lower is not None and bounds.upper is not None:"
-_AHEAD = "return last([pair for pair in zip(self._chances[way], ahead, strict=True) if pair[0]])"
 _DOUBTFUL = "doubtful = (found.of >= 0) & assumed[found.of]"
 _POINT = "verifier/analysis/robust/point_certificate.py"
 _HALVED = "if largest <= 1 or (before is not None and 2 * largest > before):"
@@ -113,7 +112,6 @@ EQUIVALENT = {
     (_POINT, _HALVED, "*"): "how long a witness is looked for that the kernel checks",
     (_POINT, _HALVED, "2"): "how long a witness is looked for that the kernel checks",
     (_POINT, "for _ in range(5):", "5"): "how long a witness is looked for that the kernel checks",
-    ("verifier/analysis/kernel.py", _AHEAD, "True"): "both lengths are the number of outcomes, as was checked",
     ("verifier/analysis/robust/bound.py", _DOUBTFUL, ">="): "component 0 is that of ACCEPT, which is decided",
     ("verifier/analysis/robust/bound.py", _DOUBTFUL, "0"): "component 0 is that of ACCEPT, which is decided",
     ("verifier/analysis/robust/order.py", "at, number = np.arange(n), 0", "0"): "numbers that are only compared",

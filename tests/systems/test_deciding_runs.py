@@ -338,7 +338,8 @@ def test_gates_hold_where_the_world_decides(tmp_path, capsys):
 def test_what_is_about_worlds_that_stand_still_refuses_it_by_name(tmp_path, capsys):
     spec, matrices = files(tmp_path, "most: P >= 0.9 [ F stopped ]")
     assert main(["compare", str(spec), "--cm", f"one={matrices}", "--best-planner", "3"]) == 2
-    assert "known for worlds that draw at most what planners see, and variable 'x' is hidden" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "known for worlds that draw at most what planners see, and variable 'x' is hidden" in said
 
 
 @pytest.mark.parametrize("exact", [False, True])
