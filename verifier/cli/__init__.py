@@ -63,8 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("interrupted")
         return 130
     except BrokenPipeError:
-        # The reader of our output is gone; keep Python from complaining about it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return 141
     except MemoryError:
         _complain(
@@ -74,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # a fault of this program must not look like a violated requirement (exit 1)
         if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
             _complain(f"standard output cannot be written: {error.strerror}")
+            _forget_output()
             return int(ExitCode.INTERNAL)
         if isinstance(error, OSError) and error.filename is not None and error.errno in UNUSABLE_NAMES:
             name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else str(error.filename)
@@ -117,6 +117,11 @@ def _ended_like_interrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _forget_output() -> None:
+    """Keep Python from writing once more at exit what standard output does not take, which changes the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _check_date() -> None:
