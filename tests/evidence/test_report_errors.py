@@ -194,6 +194,7 @@ FIRST = ("specs", 0, "requirements", 1)
         ("compare", (*FIRST, "entries", 0, "worst"), 99, "/specs/0/requirements/1/entries/0/worst"),
         ("compare", (*FIRST, "entries"), [], "/specs/0/requirements/1/entries"),
         ("collision", ("policies", 0, "detectors", 0, "probability"), [], "/policies/0/detectors/0/probability"),
+        ("collision", ("settings", "shown_mps", 0), 0.123, "/settings/shown_mps/0"),
         ("curves", ("curves", 0, "safety"), [0.5], "/curves/0"),
         ("robroc", ("metrics", 0, "curves", 0, "safety"), [0.5], "/metrics/0/curves/0"),
         ("rate", ("acceptance", "per_hour"), "1/0", "/acceptance/per_hour"),

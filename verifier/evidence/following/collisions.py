@@ -24,6 +24,9 @@ def collision_misfits(study: CollisionStudy) -> Misfits:
     for name, values in (("distances_m", distances), ("speeds_mps", speeds)):
         if not all(low < high for low, high in itertools.pairwise((0.0, *values))):
             yield f"/grid/{name}", "expected rising numbers above 0"
+    for k, speed in enumerate(study.settings.shown_mps):
+        if speed not in speeds:
+            yield f"/settings/shown_mps/{k}", f"expected a speed of the grid, got {speed}"
     for p, policy in enumerate(study.policies):
         where = f"/policies/{p}"
         braking = BrakingPolicy(policy.deceleration_mps2, policy.reaction_s)
