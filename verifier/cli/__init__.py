@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from types import FrameType
+from typing import TextIO
 
 from verifier.base.errors import ExitCode, InputError, Place, UsageError, VerifierError, one_line, shown
 from verifier.base.options import add_version
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("interrupted")
         return 130
     except BrokenPipeError:
-        _forget_output()
+        _forget(sys.stdout)
         return 141
     except MemoryError:
         _complain(
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # a fault of this program must not look like a violated requirement (exit 1)
         if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
             _complain(f"standard output cannot be written: {error.strerror}")
-            _forget_output()
+            _forget(sys.stdout)
             return int(ExitCode.INTERNAL)
         if isinstance(error, OSError) and error.filename is not None and error.errno in UNUSABLE_NAMES:
             name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else str(error.filename)
@@ -119,9 +120,9 @@ def _ended_like_interrupted() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _forget_output() -> None:
-    """Keep Python from writing once more at exit what standard output does not take, which changes the exit code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _forget(stream: TextIO) -> None:
+    """Keep Python from writing once more at exit what a stream does not take, which changes the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _check_date() -> None:
@@ -135,7 +136,10 @@ def _complain(message: str) -> None:
     """Say what is wrong on stderr, without control characters; a full or closed stderr changes nothing."""
     lines = [one_line(line) for line in f"verify: {message}".split("\n")]
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        print("\n".join(lines), file=sys.stderr, flush=True)
+        try:
+            print("\n".join(lines), file=sys.stderr, flush=True)
+        except OSError:
+            _forget(sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
