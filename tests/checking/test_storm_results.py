@@ -47,6 +47,14 @@ def test_a_value_outside_its_bounds_is_refused():
     assert answer([inside], [0.1], [0.2]).value[0] == inside
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_infinite_gain_lies_in_infinite_bounds_only():
+    infinite = np.array([np.inf])
+    assert CheckedValues(infinite, infinite, infinite, None, "made", most=np.inf).value[0] == np.inf
+    with pytest.raises(EngineError, match=r"answered inf, outside its own bounds \[0\.0, 3\.0\]"):
+        CheckedValues(infinite, np.array([0.0]), np.array([3.0]), None, "made", most=np.inf)
+
+
 def test_exact_answers_are_fractions_in_the_unit_interval():
     assert answer([1 / 3], fractions=(Fraction(1, 3),)).fractions == (Fraction(1, 3),)
     for wrong in (Fraction(10**30 + 1, 10**30), Fraction(-1, 10**30)):

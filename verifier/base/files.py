@@ -174,6 +174,18 @@ def document_text(document: Any) -> str:
     return with_checksums(json.dumps(values, indent=2, allow_nan=False) + "\n")
 
 
+def make_folder(path: str | Path) -> None:
+    """Make a folder, and those above it, unless it is there.
+
+    Raises:
+        InputError: it cannot be made.
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder cannot be made: {error.strerror}", Place(str(path))) from error
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a UTF-8 file all or nothing: beside its place first, then renamed."""
     write_bytes(path, text.encode())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
-from verifier.base.files import write_text
+from verifier.base.files import make_folder, write_text
 
 FOLDER = Path(__file__).parent
 
@@ -121,10 +121,7 @@ def write_system(name: str | None, folder: str) -> list[Path]:
     for path in files:
         if path.exists():
             raise InputError("this file is there already", Place(str(path)), hint="choose another folder with -o")
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the folder cannot be made: {error.strerror}", Place(folder)) from error
+    make_folder(folder)
     for path, text in files.items():
         write_text(path, text)
     return list(files)

@@ -7,8 +7,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from verifier.base.errors import InputError, Place
-from verifier.base.files import write_text
+from verifier.base.files import make_folder, write_text
 from verifier.base.libraries import library
 from verifier.manual.pages import TOPICS, page
 
@@ -39,10 +38,7 @@ def write_website(folder: str) -> Path:
     reader = library("markdown_it").MarkdownIt("commonmark", {"html": False}).enable("table")
     style = (files("verifier.telling") / "page.css").read_text("utf-8")
     links = " ".join(f'<a href="{topic}.html">{topic}</a>' for topic in TOPICS)
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the folder cannot be made: {error.strerror}", Place(folder)) from error
+    make_folder(folder)
     for topic in TOPICS:
         text = page(topic)
         body = re.sub(r'(<a href="[\w-]+)\.md([#"])', r"\1.html\2", reader.render(text))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.errors import InputError, Place
-from verifier.base.files import write_text
+from verifier.base.files import make_folder, write_text
 from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
 from verifier.perception.detections.distances import distance
 
@@ -31,13 +31,15 @@ def new_folder(path: Path) -> None:
     Raises:
         InputError: it cannot be made, or holds something.
     """
-    place = Place(str(path))
+    make_folder(path)
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
-            raise InputError("expected a new or empty folder: old files would mix with those that are made", place)
+        empty = not any(path.iterdir())
     except OSError as error:
-        raise InputError(f"the folder cannot be made: {error.strerror}", place) from None
+        raise InputError(f"the folder cannot be read: {error.strerror}", Place(str(path))) from None
+    if not empty:
+        raise InputError(
+            "expected a new or empty folder: old files would mix with those that are made", Place(str(path))
+        )
 
 
 def write_coco(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, one_line, shown, unknown_name
+from verifier.base.files import make_folder
 from verifier.base.libraries import library
 from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.detections.distances import LARGEST_M
@@ -167,10 +168,7 @@ def _check_sheet(settings: MutateSettings, folder: Path, images: Sequence[ImageF
 
 
 def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the folder cannot be made: {error.strerror}", Place(str(folder))) from None
+    make_folder(folder)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError("the folder cannot be written to: no permission", Place(str(folder)))
 
