@@ -143,7 +143,7 @@ class StepCount(Objective):
             worth = walk.ever(answer, meets)[self._state_of(self._inner)]
             ends = self._with_constants(waiting, worth, meets)
             return walk.after(self._inner, ends, steps)[self._inner.product.start], 0.0 if meets else apart
-        aged = self.aged()
+        aged = self._aged
         left = _steps_left(aged, wait)
         ends = self._with_constants(left > 0, np.zeros(()), meets)
         at = answer.product.start[self._state_of(aged)]
@@ -185,8 +185,7 @@ class StepCount(Objective):
     @cached_property
     def _inner(self) -> Objective:
         """What the window asks in every step, from every state that it may begin in."""
-        asked = "left U right" if self.window.response is None else "G (left -> F right)"
-        return self._stage(asked, self.window.low > 0)
+        return self._stage(_asked_in(self.window), self.window.low > 0)
 
     @cached_property
     def _first(self) -> Objective:
@@ -196,8 +195,8 @@ class StepCount(Objective):
     def _answer(self) -> Objective:
         return self._stage("F right", True)
 
-    def aged(self) -> Objective:
-        """The product with the age of the oldest p that waits; NoAnswerError where it would be too large."""
+    def refuse_ages(self) -> None:
+        """NoAnswerError where the product with the age of what waits would be too large."""
         wait, transitions = self.window.response or 0, len(self.skeleton.indices)
         if wait + 3 > MOST_OBLIGATIONS or (wait + 2) * transitions > MOST_AGED:
             raise NoAnswerError(
@@ -205,7 +204,12 @@ class StepCount(Objective):
                 f"{(wait + 2) * transitions} transitions, at most {MOST_AGED} are made",
                 hint="shorten the inner window, or leave its bound out",
             )
-        return self._stage(f"G (left -> F[0,{wait}] right)", self.window.low > 0)
+
+    @cached_property
+    def _aged(self) -> Objective:
+        """The product with the age of the oldest p that waits."""
+        self.refuse_ages()
+        return self._stage(f"G (left -> F[0,{self.window.response or 0}] right)", self.window.low > 0)
 
     def _stage(self, formula: str, everywhere: bool) -> Objective:
         return stage_of(self.skeleton, self.window, formula, everywhere)
@@ -238,9 +242,13 @@ def counted_window(
 
 def build_step_count(skeleton: Skeleton, window: LongWindow) -> StepCount:
     """The objective of a window on a skeleton."""
-    asked = "left U right" if window.response is None else "G (left -> F right)"
-    begun = stage_of(skeleton, window, "G all" if window.low else asked, False)
+    begun = stage_of(skeleton, window, "G all" if window.low else _asked_in(window), False)
     return StepCount(skeleton, begun.product, begun.row, begun.following, begun.moving, window)
+
+
+def _asked_in(window: LongWindow) -> str:
+    """What a window asks, without its steps."""
+    return "left U right" if window.response is None else "G (left -> F right)"
 
 
 def _unless_decided(at: Objective, meets: bool) -> Floats:

@@ -82,7 +82,7 @@ class CountedSide:
 def refuse_uncountable(objective: StepCount, region: Region) -> None:
     """NoAnswerError where a response can be counted neither with ages nor without."""
     if objective.window.response is not None and objective.windows_apart(_Greatest(region)) is None:
-        objective.aged()
+        objective.refuse_ages()
 
 
 def counted_side(objective: StepCount, region: Region, side: Side, *, attained: bool) -> CountedSide:
