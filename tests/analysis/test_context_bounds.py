@@ -1,10 +1,8 @@
 """Bounds under a detector with memory: they hold what matrices in the region give, and splitting contexts narrows."""
 
-import json
-
 import numpy as np
 import pytest
-from context_cases import document, files_of
+from context_cases import document, files_of, systems_of
 
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
@@ -17,10 +15,7 @@ BILLION = 10**9
 
 @pytest.fixture(scope="module")
 def systems(shared):
-    path = shared / "oracles/memory/systems.json"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    return {case["name"]: case for case in json.loads(path.read_text())["cases"]}
+    return {case["name"]: case for case in systems_of(shared)}
 
 
 def studied(folder, case, memory):

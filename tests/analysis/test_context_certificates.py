@@ -4,7 +4,7 @@ import json
 from fractions import Fraction
 
 import pytest
-from context_cases import document, files_of
+from context_cases import document, files_of, systems_of
 
 from verifier.analysis import kernel
 from verifier.analysis.confidence import bounds_of_chain
@@ -18,10 +18,7 @@ from verifier.study.options import RunOptions
 
 @pytest.fixture(scope="module")
 def systems(shared):
-    path = shared / "oracles/memory/systems.json"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    return {case["name"]: case for case in json.loads(path.read_text())["cases"]}
+    return {case["name"]: case for case in systems_of(shared)}
 
 
 @pytest.fixture(scope="module", params=["two_run1", "ghost_run2"])

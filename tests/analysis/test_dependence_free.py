@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from context_cases import latch
 
 from verifier.analysis.dependence_free import Proof, Rates, _Unrolled, dependence_free
 from verifier.analysis.robust.any_dependence import ends_of
@@ -189,23 +190,8 @@ def test_what_is_too_large_is_refused(oracles, tmp_path):
         dependence_free(objective, ends_of(objective, found.study.measured), rates, 0, None, 10)
 
 
-LATCH = """
-initial = "t = 0 & seen = 0"
-terminal = "t = 4"
-[variables]
-t = { range = [0, 4], next = "t + 1" }
-seen = { range = [0, 1], next = "max(seen, note)" }
-[inputs]
-note = { range = [0, 1] }
-[environments]
-ped = [{ class = "ped", distance_m = 5 }]
-[planners.latch]
-rules = [{ when = "sees(ped)", set = { note = 1 } }, { when = "true", set = { note = 0 } }]
-"""
-
-
 def test_a_verdict_that_no_dependence_changes(tmp_path, capsys):
-    (tmp_path / "m.toml").write_text(LATCH)
+    (tmp_path / "m.toml").write_text(latch(4, 5))
     (tmp_path / "s.ltl").write_text(
         'model "m.toml"\nsome: P >= 0.75 [ F seen = 1 ]\nmost: P >= 0.95 [ F seen = 1 ]\n'
     )

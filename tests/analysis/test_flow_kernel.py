@@ -9,31 +9,19 @@ import zipfile
 from fractions import Fraction
 
 import pytest
+from context_cases import latch
 
 from verifier.analysis import flow_kernel
 from verifier.cli import main
 from verifier.evidence.bundle.archive import zip_bytes
 
-MODEL = """
-initial = "t = 0 & seen = 0"
-terminal = "t = 4"
-[variables]
-t = { range = [0, 4], next = "t + 1" }
-seen = { range = [0, 1], next = "max(seen, note)" }
-[inputs]
-note = { range = [0, 1] }
-[environments]
-ped = [{ class = "ped", distance_m = 5 }]
-[planners.latch]
-rules = [{ when = "sees(ped)", set = { note = 1 } }, { when = "true", set = { note = 0 } }]
-"""
 SPEC = 'model "m.toml"\nsome: P >= 0.75 [ F seen = 1 ]\nnever: P <= 0.9 [ F (t = 2 & seen = 1) ]\n'
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flows")
-    (folder / "m.toml").write_text(MODEL)
+    (folder / "m.toml").write_text(latch(4, 5))
     (folder / "s.ltl").write_text(SPEC)
     document = {
         "schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"],

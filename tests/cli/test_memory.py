@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from context_cases import LATCH, counted_drives, document, files_of, tracked_document
+from context_cases import counted_drives, document, files_of, latch, systems_of, tracked_document
 
 from verifier.cli import main
 from verifier.perception.confusion.contexts import Contexts
@@ -37,7 +37,7 @@ def asked(tmp_path):
     """A function that writes the latch of three frames and matrices, and gives spec and matrices."""
 
     def write(written, target="P <= 0.5", name="c.json"):
-        spec, matrices = files_of(tmp_path, LATCH.replace("30", "3"), written, "ped", ["G seen = 0"])
+        spec, matrices = files_of(tmp_path, latch(3), written, "ped", ["G seen = 0"])
         spec.write_text(spec.read_text().replace("P = ?", target))
         return spec, matrices.rename(tmp_path / name)
 
@@ -46,10 +46,7 @@ def asked(tmp_path):
 
 @pytest.fixture(scope="module")
 def systems(shared):
-    path = shared / "oracles/memory/systems.json"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    return json.loads(path.read_text())["cases"]
+    return systems_of(shared)
 
 
 def test_two_detectors_with_memory_are_compared_by_draws_of_their_contexts(asked, verify):

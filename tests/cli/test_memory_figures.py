@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from context_cases import latch
 from matplotlib.collections import PolyCollection
 
 from verifier.cli import main
@@ -15,19 +16,6 @@ from verifier.study.options import RunOptions
 from verifier.telling.figures.memory import persistence_figure, run_length_figure, swept_lengths
 from verifier.telling.figures.run import figure_of_run
 
-MODEL = """
-initial = "t <= 2 & seen = 0"
-terminal = "t = 4"
-[variables]
-t = { range = [0, 4], next = "t + 1" }
-seen = { range = [0, 1], next = "max(seen, note)" }
-[inputs]
-note = { range = [0, 1] }
-[environments]
-ped = [{ class = "ped", distance_m = 15 }]
-[planners.latch]
-rules = [{ when = "sees(ped)", set = { note = 1 } }, { when = "true", set = { note = 0 } }]
-"""
 ROWS = {"start": [4, 6], "right*1": [20, 80], "right*2": [30, 970], "wrong*1": [25, 25], "wrong*2": [3, 1]}
 
 
@@ -43,7 +31,7 @@ def files(tmp_path):
         "contexts": {"kind": "run", "cap": 2, "of": "outcome", "gaps": "break"},
     }  # fmt: skip
     (tmp_path / "c.json").write_text(json.dumps(document))
-    (tmp_path / "m.toml").write_text(MODEL)
+    (tmp_path / "m.toml").write_text(latch(4, initial="t <= 2"))
     (tmp_path / "s.ltl").write_text('model "m.toml"\nsome: P >= 0.75 [ F seen = 1 ]\n')
     return tmp_path / "s.ltl", tmp_path / "c.json"
 

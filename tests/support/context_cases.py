@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 
 def document(case, **more):
@@ -23,18 +24,28 @@ def files_of(folder, model, confusion, environment, formulas):
     return folder / "s.ltl", folder / "c.json"
 
 
-LATCH = """
-initial = "t = 0 & seen = 0"
-terminal = "t = 30"
+def systems_of(shared):
+    """The systems that a detector with memory was solved for by independent code."""
+    path = shared / "oracles/memory/systems.json"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    return json.loads(path.read_text())["cases"]
+
+
+def latch(steps=30, distance_m=15, initial="t = 0"):
+    """A model that remembers whether a person was ever reported within so many steps."""
+    return f"""
+initial = "{initial} & seen = 0"
+terminal = "t = {steps}"
 [variables]
-t = { range = [0, 30], next = "t + 1" }
-seen = { range = [0, 1], next = "max(seen, note)" }
+t = {{ range = [0, {steps}], next = "t + 1" }}
+seen = {{ range = [0, 1], next = "max(seen, note)" }}
 [inputs]
-note = { range = [0, 1] }
+note = {{ range = [0, 1] }}
 [environments]
-ped = [{ class = "ped", distance_m = 15 }]
+ped = [{{ class = "ped", distance_m = {distance_m} }}]
 [planners.latch]
-rules = [{ when = "sees(ped)", set = { note = 1 } }, { when = "true", set = { note = 0 } }]
+rules = [{{ when = "sees(ped)", set = {{ note = 1 }} }}, {{ when = "true", set = {{ note = 0 }} }}]
 """
 
 

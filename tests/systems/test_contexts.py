@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from context_cases import LATCH, document, files_of, tracked_document
+from context_cases import document, files_of, latch, systems_of, tracked_document
 from plain_memory import histories
 
 from verifier.base.errors import InputError, LimitError, NoAnswerError, UsageError
@@ -27,10 +27,7 @@ EXACT = RunOptions(confidence=None, engines=EngineSettings(exact=True))
 
 @pytest.fixture(scope="module")
 def systems(shared):
-    path = shared / "oracles/memory/systems.json"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    return json.loads(path.read_text())["cases"]
+    return systems_of(shared)
 
 
 def check_case(folder, case, policies):
@@ -410,7 +407,7 @@ def test_the_latch_on_real_tracks(model, shared, tmp_path):
         letters.get(name, name.replace("hit", "right").replace("miss", "wrong")): row
         for name, row in rows_of[f"{model} gaps=break"][1].items()
     }
-    files = files_of(tmp_path, LATCH, tracked_document(rows, contexts), "ped", ["G seen = 0"])
+    files = files_of(tmp_path, latch(), tracked_document(rows, contexts), "ped", ["G seen = 0"])
     (start,) = verify_spec(*files, replace(EXACT, memory=model)).requirements[0].points
     assert start.exact == Fraction(expected["start"]["fraction_no_report"])
     (counted,) = verify_spec(*files, replace(EXACT, memory=model, initial_context="counted")).requirements[0].points
@@ -429,7 +426,7 @@ def judged(folder, p_value, **options):
     if p_value is not None:
         tests = [{"label": "ped", "contexts": "run:1", "z": 3.0, "p_value": p_value, "permutations": 999}]
     written = tracked_document(LIKELY, Contexts("run", 1), tests=tests)
-    spec, matrices = files_of(folder, LATCH, written, "ped", ["F seen = 1"])
+    spec, matrices = files_of(folder, latch(), written, "ped", ["F seen = 1"])
     spec.write_text(spec.read_text().replace("P = ?", "P >= 0.5"))
     result = verify_spec(spec, matrices, RunOptions(memory="run:1", **options))
     return result, result.requirements[0].points[0]
@@ -464,7 +461,7 @@ def test_contexts_without_a_test_are_a_condition(tmp_path):
 def persisting(folder, longest, frames, **options):
     """The run of a latch over so many frames, if errors last so long; of 100,000 looks without one before 7 % err."""
     rows = {"start": [0, 0], "right*1": [7000, 93000], "wrong*1": [0, 7000]}
-    model = LATCH.replace("30", str(frames))
+    model = latch(frames)
     spec, matrices = files_of(folder, model, tracked_document(rows, Contexts("run", 1)), "ped", ["F seen = 1"])
     spec.write_text(spec.read_text().replace("P = ?", "P >= 0.9"))
     return verify_spec(spec, matrices, RunOptions(persist=longest, **options)).requirements[0].points[0]
@@ -486,7 +483,7 @@ def test_a_miss_persists_as_long_as_it_may(frames, tmp_path):
 
 def test_data_that_show_longer_misses_refuse_shorter_ones(tmp_path):
     rows = {"start": [1, 9], "right*1": [2, 90], "wrong*1": [2, 1], "wrong*2": [1, 1], "wrong*3": [0, 1]}
-    model = LATCH.replace("30", "4")
+    model = latch(4)
 
     def run(rows, **options):
         written = tracked_document(rows, Contexts("run", 3))
@@ -507,7 +504,7 @@ def test_data_that_show_longer_misses_refuse_shorter_ones(tmp_path):
 
 def test_explanations_name_the_context_of_each_miss(systems, tmp_path, capsys):
     rows = {"start": [1, 3], "right*1": [1, 9], "wrong*1": [6, 4], "wrong*2": [9, 1]}
-    model, written = LATCH.replace("30", "3"), tracked_document(rows, Contexts("run", 2))
+    model, written = latch(3), tracked_document(rows, Contexts("run", 2))
     spec, matrices = files_of(tmp_path, model, written, "ped", ["F seen = 1"])
     asked = ["explain", str(spec), "--cm", str(matrices), "--memory", "run:2", "--point-only"]
     assert main(asked) == 0
