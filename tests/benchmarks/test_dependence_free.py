@@ -36,16 +36,16 @@ def test_fifty_thousand_flows(rates, tmp_path, capsys):
     (tmp_path / "c.json").write_text(json.dumps(document))
     asked = ["run", str(tmp_path / "s.ltl"), "--cm", str(tmp_path / "c.json"), "--json"]
     plain = [] if rates == "bounded" else ["--point-only"]
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert main([*asked, *plain]) in (0, 3)
-    without = time.perf_counter() - begun
+    without = time.process_time() - begun
     capsys.readouterr()
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert main([*asked, *plain, "--dependence-free"]) in (0, 3)
-    seconds = time.perf_counter() - begun - without
+    seconds = time.process_time() - begun - without
     free = json.loads(capsys.readouterr().out)["requirements"][0]["points"][0]["dependence_free"]
     with capsys.disabled():
-        print(f"\n{free['flows']} flows, {rates} rates: {seconds:.1f} s, [{free['lower']:.6f}, {free['upper']:.6f}]")
+        print(f"\n{free['flows']} flows, {rates} rates: {seconds:.1f} CPU s, [{free['lower']:.6f}, {free['upper']:.6f}]")
     assert 45_000 < free["flows"] < 50_000
     assert free["upper"] == pytest.approx(1, abs=1e-6)
     # Misses have the mean .2 FRAMES, so more than half come with .2 FRAMES / (half + 1) at most (Markov), and may.
