@@ -45,7 +45,9 @@ def test_fifty_thousand_flows(rates, tmp_path, capsys):
     seconds = time.process_time() - begun - without
     free = json.loads(capsys.readouterr().out)["requirements"][0]["points"][0]["dependence_free"]
     with capsys.disabled():
-        print(f"\n{free['flows']} flows, {rates} rates: {seconds:.1f} CPU s, [{free['lower']:.6f}, {free['upper']:.6f}]")
+        print(
+            f"\n{free['flows']} flows, {rates} rates: {seconds:.1f} CPU s, [{free['lower']:.6f}, {free['upper']:.6f}]"
+        )
     assert 45_000 < free["flows"] < 50_000
     assert free["upper"] == pytest.approx(1, abs=1e-6)
     # Misses have the mean .2 FRAMES, so more than half come with .2 FRAMES / (half + 1) at most (Markov), and may.

@@ -289,7 +289,6 @@ def test_without_tracks_or_single_objects_there_are_no_contexts():
         ({"gaps": "hold"}, "--gaps and --period belong to --memory"),
         ({"period": 0.1}, "--gaps and --period belong to --memory"),
         ({"memory": "run:2", "period": 0.0}, "expected seconds above 0"),
-        ({"memory": "run:2", "stream": True, "format": "table", "classes": "ped"}, "--memory follows whole tracks"),
     ],
 )
 def test_settings_that_do_not_go_together(change, message):

@@ -6,15 +6,17 @@ items without a track after all contexts; so a tally by context is a `Tally` who
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, LimitError, Place, UsageError
+from verifier.perception.confusion.context_parts import Part
 from verifier.perception.confusion.context_selection import coarser_candidates
 from verifier.perception.confusion.contexts import HISTORY, Contexts, ResidualTest
 from verifier.perception.confusion.counting import Observed
@@ -22,7 +24,7 @@ from verifier.perception.confusion.counts import LARGEST_TABLE, ConfusionCounts,
 from verifier.perception.confusion.dependence import residual_test
 from verifier.perception.confusion.labellings import Scene, proposition_sets, spread_in_place, surest_leftovers
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.tally import Items, counted, distinct_rows
+from verifier.perception.confusion.tally import Items, Tally, counted, distinct_rows
 from verifier.perception.confusion.tracks import frame_numbers, track_numbers
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.settings import Gaps
@@ -52,7 +54,38 @@ def with_contexts(
     rule: CountingRule,
     memory: Memory,
 ) -> ConfusionCounts:
-    """The counts of the data, divided by context.
+    """The counts of the data, divided by context; tested where `counter_of` says so, and with its errors."""
+    counter = counter_of(data, observed, rule, memory)
+    return divided(counts, counter.tally(), rule, memory, tuple(counter.tests()))
+
+
+def divided(
+    counts: ConfusionCounts, tally: Tally, rule: CountingRule, memory: Memory, tests: tuple[ResidualTest, ...] = ()
+) -> ConfusionCounts:
+    """The counts with what they are divided into; of the tally, bins and contexts are numbered together."""
+    per, labels = memory.contexts.count + 1, len(rule.labels)
+    table = tally.dense(rule.bins.count * per, labels)
+    return replace(
+        counts,
+        by_context=ContextCounts(
+            memory.contexts,
+            memory.gaps,
+            memory.period_s,
+            table.reshape(rule.threshold_count, rule.bins.count, per, labels, labels),
+            None if counts.sequences is None else tally,
+            tests,
+        ),
+    )
+
+
+def counter_of(
+    data: DetectionSet,
+    observed: Observed | None,
+    rule: CountingRule,
+    memory: Memory,
+    part: Part | None = None,
+) -> Counter:
+    """What counts the data by context; `part` says what went before, where they are not whole.
 
     An object's context comes from its own track, whatever bins it crosses; that of a place without objects from the
     frames in which it was free; that of a proposition-labelled item from the same set of tracks standing together.
@@ -81,30 +114,22 @@ def with_contexts(
             f"{entries} counts; at most {LARGEST_TABLE} are kept",
             hint="fewer thresholds or bins, or a shorter --memory",
         )
-    counter = _Counter(data, observed.scene, rule, memory)
-    tally = counted(counter.items(), rule.threshold_count)
-    table = tally.dense(rule.bins.count * per, labels)
-    return replace(
-        counts,
-        by_context=ContextCounts(
-            memory.contexts,
-            memory.gaps,
-            memory.period_s,
-            table.reshape(rule.threshold_count, rule.bins.count, per, labels, labels),
-            None if counts.sequences is None else tally,
-            tuple(counter.tests()),
-        ),
-    )
+    return Counter(data, observed.scene, rule, memory, part)
 
 
 @dataclass(frozen=True, eq=False)
-class _Counter:
-    """What the items of one data set are made from."""
+class Counter:
+    """What the items of one data set, or of a part of one, are made from."""
 
     data: DetectionSet
     scene: Scene
     rule: CountingRule
     memory: Memory
+    part: Part | None = None
+
+    def tally(self) -> Tally:
+        """All items, bins and contexts numbered together."""
+        return counted(self.items(), self.rule.threshold_count)
 
     @cached_property
     def frame_number(self) -> Ints:
@@ -141,7 +166,12 @@ class _Counter:
         predicted = np.where(reports, objects.reported, empty)
         tracked = np.flatnonzero(self.identity >= 0)
         right = predicted == objects.label
-        context = self._contexts(tracked, self.identity[tracked], objects.frame, right, self.memory.gaps)
+        told = self.data.annotations.attributes["track"]
+
+        def who(row: int) -> list[Any]:
+            return [threshold, told[tracked[row]], int(objects.label[tracked[row]])]
+
+        context = self._contexts(tracked, self.identity[tracked], objects.frame, right, self.memory.gaps, who)
         kept = (objects.bin >= 0) & (objects.label >= 0)
         items = self._items(
             objects.frame[kept], objects.bin[kept], context[kept], predicted[kept], objects.label[kept], threshold
@@ -178,7 +208,15 @@ class _Counter:
         nothing = len(self.rule.labels) - 1
         present = true != nothing
         rows = np.flatnonzero(present & whole)
-        context = self._contexts(rows, together[rows], sets.frame, predicted == true, "break")
+        told, by_set = self.data.annotations.attributes["track"], np.argsort(sets.object_at, kind="stable")
+
+        def who(row: int) -> list[Any]:
+            low, high = np.searchsorted(sets.object_at, [rows[row], rows[row] + 1], sorter=by_set)
+            members = sets.object_rows[by_set[low:high]]
+            own = [[told[at], int(self.scene.objects.label[at])] for at in members.tolist()]
+            return [threshold, sorted(own)]
+
+        context = self._contexts(rows, together[rows], sets.frame, predicted == true, "break", who)
         items = self._items(
             sets.frame[present], sets.place[present], context[present], predicted[present], true[present], threshold
         )
@@ -206,7 +244,9 @@ class _Counter:
         said = predicted[frame, place]
         rows = np.arange(len(frame)) if self.false_positives else np.zeros(0, dtype=np.int64)
         series = self.scene.sequence[frame] * bins + place
-        context = self._contexts(rows, series[rows], frame, said == nothing, "break")
+        context = self._contexts(
+            rows, series[rows], frame, said == nothing, "break", lambda row: [threshold, int(place[rows[row]])]
+        )
         items = self._items(frame, place, context, said, np.full(len(frame), nothing), threshold)
         return [spread_in_place(items, self.scene.layout, self._per)]
 
@@ -217,12 +257,22 @@ class _Counter:
     def _key(self, frame: Ints, place: Ints) -> Ints:
         return frame * self.rule.bins.count + place
 
-    def _contexts(self, rows: Ints, series: Ints, frame: Ints, right: NDArray[np.bool_], gaps: Gaps) -> Ints:
-        """(n,) the context of each item; those that are in no series are untracked."""
-        contexts = self.memory.contexts
+    def _contexts(
+        self,
+        rows: Ints,
+        series: Ints,
+        frame: Ints,
+        right: NDArray[np.bool_],
+        gaps: Gaps,
+        who: Callable[[int], list[Any]],
+    ) -> Ints:
+        """(n,) the context of each item; those that are in no series are untracked. `who` names that of a row."""
+        contexts, outcome = self.memory.contexts, right[rows].astype(np.int64)
         found = np.full(len(frame), contexts.count, dtype=np.int64)
-        numbers = self.frame_number[frame[rows]]
-        found[rows] = contexts.along(series, numbers, right[rows].astype(np.int64), gaps)
+        if self.part is None:
+            found[rows] = contexts.along(series, self.frame_number[frame[rows]], outcome, gaps)
+        elif len(self.data.frame_name):
+            found[rows] = self.part.along(contexts, series, frame[rows], outcome, gaps, who)
         return found
 
     def _items(self, frame: Ints, bin_of: Ints, context: Ints, predicted: Ints, true: Ints, threshold: int) -> Items:

@@ -25,7 +25,7 @@ from verifier.perception.confusion.choices import (
     reader_options,
     reading,
 )
-from verifier.perception.confusion.context_counts import Memory, with_contexts
+from verifier.perception.confusion.context_counts import Memory, divided, with_contexts
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counting import Observed, confusion_counts
 from verifier.perception.confusion.counts import ConfusionCounts
@@ -103,9 +103,7 @@ def counted(settings: CountSettings, report: Callable[[int, int], None] = lambda
     memory = _memory(settings)
     if not check_stream(settings):
         return _counted_at_once(settings, memory)
-    if memory is not None:
-        raise UsageError("--memory follows whole tracks, and --stream counts them in parts: leave out one of them")
-    return _counted_in_chunks(settings, report)
+    return _counted_in_chunks(settings, memory, report)
 
 
 def _memory(settings: CountSettings) -> Memory | None:
@@ -179,7 +177,7 @@ def _read(settings: CountSettings) -> DetectionSet:
     return data
 
 
-def _counted_in_chunks(settings: CountSettings, report: Callable[[int, int], None]) -> Counted:
+def _counted_in_chunks(settings: CountSettings, memory: Memory | None, report: Callable[[int, int], None]) -> Counted:
     how = reading(settings)
     named = tuple(name.strip() for name in (settings.classes or "").split(",") if name.strip())
     classes = how.class_map.classes if how.class_map is not None else named
@@ -208,12 +206,15 @@ def _counted_in_chunks(settings: CountSettings, report: Callable[[int, int], Non
             classes=classes,
             rows_per_chunk=settings.chunk_rows,
             after=after,
+            numbered=memory is not None,
             **options,
         )
 
-    progress = count_chunks(chunks, policy, rule, files, filters(settings, measure), report)
+    progress = count_chunks(chunks, policy, rule, files, filters(settings, measure), report, memory)
     counts = confusion_counts(progress.counted, rule, policy, dict(progress.origin), settings.title)
     refuse_absurd(counts.metadata.get("remarks", []), settings.accept)
+    if memory is not None and progress.by_context is not None:
+        counts = divided(counts, progress.by_context.tally, rule, memory)
     return Counted(counts if table is None else sequences_in_drives(counts, table), None, files)
 
 

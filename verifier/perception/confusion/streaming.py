@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import read_json, write_text
+from verifier.perception.confusion.context_counts import Memory, counter_of
+from verifier.perception.confusion.context_parts import Begun, Part
 from verifier.perception.confusion.counting import TOTALS, Count, accumulate, count_and_observe, nothing_counted
 from verifier.perception.confusion.record import join_records, record_table, write_record
 from verifier.perception.confusion.rules import CountingRule
@@ -42,12 +44,16 @@ class Progress:
         counted: the sum.
         origin: of the data so far, with its numbers added up.
         parts: chunks done, which is the number of parts of the record.
+        by_context: the sum divided by context, see `context_counts.divided`; None where contexts are not counted.
+        begun: what a context may go on from.
     """
 
     after: str | None
     counted: Count
     origin: Mapping[str, Any] = field(default_factory=dict)
     parts: int = 0
+    by_context: Count | None = None
+    begun: Begun = field(default_factory=Begun)
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,7 @@ def count_chunks(
     files: StreamFiles = StreamFiles(),
     prepare: Callable[[DetectionSet], DetectionSet] = lambda data: data,
     report: Callable[[int, int], None] = lambda done, total: None,
+    memory: Memory | None = None,
 ) -> Progress:
     """Count all chunks, going on from the checkpoint if there is one.
 
@@ -90,12 +97,13 @@ def count_chunks(
         files: checkpoint and record.
         prepare: applied to each chunk before matching, for filters.
         report: told how many rows of how many are read.
+        memory: the contexts that are counted as well; chunks must have numbers.
 
     Raises:
         InputError: the checkpoint is of another job or cannot be read; otherwise as `count_detections`.
         UsageError: an optimal or other matching that cannot be recorded for a family.
     """
-    progress = _resumed(files, rule)
+    progress = _resumed(files, rule, memory)
     if files.parts is not None:
         files.parts.mkdir(exist_ok=True)
     for chunk in chunks(progress.after):
@@ -110,13 +118,27 @@ def count_chunks(
             write_record([record_table(data, rule, observed)], files.part(progress.parts))
         origin = added_origin(progress.origin, data.origin) if progress.parts else dict(data.origin)
         after = chunk.last_frame or progress.after
-        progress = Progress(after, accumulate([progress.counted, counted]), origin, progress.parts + 1)
+        total, by_context, begun = accumulate([progress.counted, counted]), progress.by_context, progress.begun
+        if memory is not None and by_context is not None:
+            part = _part(chunk, data, begun)
+            own = replace(counted, tally=counter_of(data, observed, rule, memory, part).tally())
+            by_context, begun = accumulate([by_context, own]), part.after if chunk.last_frame else begun
+        progress = Progress(after, total, origin, progress.parts + 1, by_context, begun)
         if files.checkpoint is not None:
             write_text(files.checkpoint, _checkpoint_text(progress, files))
         report(chunk.rows_done, chunk.rows_total)
     if files.record is not None:
         join_records([files.part(number) for number in range(progress.parts)], files.record)
     return progress
+
+
+def _part(chunk: Chunk, data: DetectionSet, begun: Begun) -> Part:
+    """A chunk as a part of its sequences; filters leave its frames as they are."""
+    if chunk.numbers is None:
+        raise ValueError("contexts are counted of chunks whose frames have numbers")
+    sequence = data.frame_sequence.astype(np.int64)
+    there = [k for k, name in enumerate(data.frame_name) if name == chunk.last_frame]
+    return Part(begun, chunk.numbers, sequence, data.sequences, int(sequence[there[0]]) if there else -1)
 
 
 def finish(files: StreamFiles) -> None:
@@ -171,13 +193,20 @@ def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
         "index": found.tally.index.tolist(),
         "counts": found.tally.counts.tolist(),
         "remarks": list(found.remarks),
+        **({} if progress.by_context is None else _contexts_document(progress.by_context, progress.begun)),
     }
     return json.dumps(document, ensure_ascii=False, default=dict) + "\n"
 
 
-def _resumed(files: StreamFiles, rule: CountingRule) -> Progress:
+def _contexts_document(found: Count, begun: Begun) -> dict[str, Any]:
+    told = {"index": found.tally.index.tolist(), "counts": found.tally.counts.tolist()}
+    return {"contexts": {**told, "sequence": begun.sequence, "outcomes": begun.outcomes}}
+
+
+def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> Progress:
     if files.checkpoint is None or not files.checkpoint.exists():
-        return Progress(None, nothing_counted(rule))
+        by_context = None if memory is None else nothing_counted(rule)
+        return Progress(None, nothing_counted(rule), by_context=by_context)
     place = Place(str(files.checkpoint))
     document, _ = read_json(files.checkpoint)
     if not isinstance(document, dict) or (document.get("schema"), document.get("version")) != (SCHEMA, VERSION):
@@ -189,15 +218,26 @@ def _resumed(files: StreamFiles, rule: CountingRule) -> Progress:
             "use the options of the first run, or remove the checkpoint to start again",
         )
     try:
-        index = np.array(document["index"], dtype=np.int64).reshape(-1, 4)
-        counts = np.array(document["counts"], dtype=np.int64).reshape(len(index), rule.threshold_count)
         frames = np.array(document["frames"], dtype=np.int64).reshape(len(document["sequences"]))
         totals = {name: int(document["totals"][name]) for name in TOTALS}
         remarks = tuple(remark(each["kind"], each["text"]) for each in document["remarks"])
-        counted = Count(tuple(document["sequences"]), frames, Tally(index, counts), totals, remarks=remarks)
-        return Progress(document["after"], counted, document["origin"], int(document["parts"]))
-    except (KeyError, TypeError, ValueError):
+        tally = _tally_of(document, rule)
+        counted = Count(tuple(document["sequences"]), frames, tally, totals, remarks=remarks)
+        by_context, begun = None, Begun()
+        if memory is not None:
+            told = document["contexts"]
+            by_context = replace(counted, tally=_tally_of(told, rule))
+            pasts = {str(who): [(int(at), int(right)) for at, right in own] for who, own in told["outcomes"].items()}
+            begun = Begun(told["sequence"], pasts)
+        done = int(document["parts"])
+        return Progress(document["after"], counted, document["origin"], done, by_context, begun)
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise InputError("the checkpoint is damaged", place, "remove it to start again") from None
+
+
+def _tally_of(told: Mapping[str, Any], rule: CountingRule) -> Tally:
+    index = np.array(told["index"], dtype=np.int64).reshape(-1, 4)
+    return Tally(index, np.array(told["counts"], dtype=np.int64).reshape(len(index), rule.threshold_count))
 
 
 def _plain(value: Any) -> Any:

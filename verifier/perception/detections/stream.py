@@ -6,6 +6,7 @@ Both files list their rows by ascending frame (within ascending sequence), so on
 from __future__ import annotations
 
 import hashlib
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, first_line, shown
 from verifier.base.libraries import library
@@ -36,12 +38,17 @@ Key: TypeAlias = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some whole frames; `last_frame` is the name to resume after, `rows_done` of `rows_total` rows are read."""
+    """Some whole frames; `last_frame` is the name to resume after, `rows_done` of `rows_total` rows are read.
+
+    `numbers` are those of the frames within their sequences, where these are asked for: equal to those of
+    `verifier.perception.confusion.tracks.frame_numbers` of all frames at once.
+    """
 
     data: DetectionSet
     last_frame: str
     rows_done: int
     rows_total: int
+    numbers: NDArray[np.int64] | None = None
 
 
 def stream_tables(
@@ -55,14 +62,17 @@ def stream_tables(
     frames: str | Path | None = None,
     rows_per_chunk: int = 200_000,
     after: str | None = None,
+    numbered: bool = False,
 ) -> Iterator[Chunk]:
     """The same as `tables`, for Parquet files whose rows ascend by sequence and frame.
 
     Every chunk has the same classes: those of the class map or `classes`. `after` is the `last_frame` of an
-    earlier run: what follows is read. Frames do not repeat between chunks, so the counts of the chunks add up.
+    earlier run: what follows is read. Frames do not repeat between chunks, so the counts of the chunks add up. With
+    `numbered` all frames are looked through beforehand, to number them.
 
     Raises:
-        InputError: as `tables`; rows that are not in ascending order; no frame named `after`.
+        InputError: as `tables`; rows that are not in ascending order; no frame named `after`; frames to be numbered
+            that are no whole numbers from 0.
         UsageError: neither a class map nor `classes` is given.
     """
     reading = reading or Reading()
@@ -77,12 +87,19 @@ def stream_tables(
         wanted = {name: own for name, own in columns.items() if name in ("frame", "sequence")}
         listed = _Side(frames, "frames", wanted, ("frame",), rows_per_chunk)
     sides = [side for side in (truth, found, listed) if side is not None]
+    numbers = None
+    if numbered:
+        own = {name: given for name, given in columns.items() if name in ("frame", "sequence")}
+        numbers = _Numbers(
+            _Side(annotations if frames is None else frames, "frames", own, ("frame",), rows_per_chunk)
+        )
     records = [side.record() for side in sides]
     skipping = after is not None
     while any(not side.finished() for side in sides):
         parts = _next_parts(sides)
         keys = parts[-1][1] if listed is not None else parts[0][1]
         names = frames_of([_texts(key) for key in keys]).names
+        places = {} if numbers is None else dict(zip(names, map(numbers.of, keys), strict=True))
         if skipping:
             start = names.index(after) + 1 if after in names else len(names)
             skipping = start == len(names) and names[-1:] != (after,)
@@ -92,7 +109,8 @@ def stream_tables(
         if keys or len(parts[1][0]):
             data = _chunk_set(parts[0][0], parts[1][0], keys, reading, classes, records)
             done = sum(side.rows_done for side in sides)
-            yield Chunk(data, names[-1] if names else "", done, sum(side.rows_total for side in sides))
+            place = None if numbers is None else np.array([places[name] for name in data.frame_name], dtype=np.int64)
+            yield Chunk(data, names[-1] if names else "", done, sum(side.rows_total for side in sides), place)
     if skipping:
         raise InputError(f"no frame named {shown(after)}, after which to resume", Place(str(annotations)))
 
@@ -147,6 +165,35 @@ def _chunk_set(
         present = tuple(name for name in reading.sequences if name in frames.sequences)
         reading = Reading(**{**vars(reading), "sequences": present})
     return assemble(material, reading)
+
+
+class _Numbers:
+    """Numbers of frames within their sequences: places on the grid that each sequence's frames lie on; where they lie
+    on none, places in their order. To be asked for all frames in turn."""
+
+    def __init__(self, side: _Side) -> None:
+        found: dict[Any, tuple[int, int, int, int]] = {}  # first, least and common step, last
+        while not side.finished():
+            side.fill()
+            for sequence, frame in side.take(None if side.exhausted else side.keys[-1])[1]:
+                if not isinstance(frame, int) or frame < 0:
+                    raise InputError(
+                        f"frame {shown(str(frame))}: in a stream contexts follow frames that are whole numbers",
+                        Place(side.file),
+                        "number the frames of each sequence, or count the files at once",
+                    )
+                first, least, common, last = found.get(sequence, (frame, 0, 0, frame))
+                if step := frame - last:
+                    least, common = min(least or step, step), math.gcd(common, step)
+                found[sequence] = first, least, common, frame
+        self._grid = {key: (first, least or 1, least == common) for key, (first, least, common, _) in found.items()}
+        self._seen: dict[Any, int] = {}
+
+    def of(self, key: Key) -> int:
+        """The number of a frame."""
+        first, step, regular = self._grid[key[0]]
+        self._seen[key[0]] = place = self._seen.get(key[0], -1) + 1
+        return (int(key[1]) - first) // step if regular else place
 
 
 class _Side:
