@@ -114,6 +114,8 @@ FREE = {
         "/images/*/(size/*|sha256|outputs/*/sha256)": "of files that are not in the document",
         "/images/*/failures/*/message|/notes.*": "a free text",
     },
+    "robroc": {"/metrics/*/conditions/*/severity": "of the files of curves, where no setting says it: a known one"},
+    "assess": {"/systems/*/targets/*/circumstances(/*)?": "which of the known ones a data set shows is said once"},
 }
 """What each kind tells without telling anything that it follows from -> why an edit there contradicts nothing."""
 LEFT = {
@@ -191,7 +193,14 @@ def fits_as_assessment(content):
     """Changes are those of the performances, and compared with the straight lines of the rules."""
     for system in content["systems"]:
         lines = {rule["name"]: rule["tolerance"] for rule in system["rules"]}
+        scales = {each["name"]: each["tolerance_scale"] for each in system["circumstances"]}
         for target in system["targets"]:
+            shown = target["circumstances"] or list(scales)
+            if not scales.keys() >= set(shown):
+                return False
+            least = min((scales[name] for name in shown), default=1)
+            if any(abs(told["scale"] - least) > SLACK for told in target["outcomes"]):
+                return False
             for told in target["outcomes"]:
                 before, after = (data["performance"][told["metric"]] for data in (system["source"], target))
                 line = next(a for a in lines[told["distance_name"]] if (a["up_to"] or 1e9) >= told["distance"])
@@ -208,6 +217,8 @@ def fits_as_assessment(content):
 def fits_as_trade_offs(content):
     """Areas below safety over efficiency are those of the curves, by trapezoids in efficiency from its best end."""
     for table in content["metrics"]:
+        if any(each["severity"] not in ("", "mild", "severe") for each in table["conditions"]):
+            return False
         areas = {}
         for curve in table["curves"]:
             points = sorted(zip(curve["efficiency"], curve["safety"], strict=True))
@@ -423,6 +434,42 @@ def test_a_system_or_a_data_set_that_an_assessment_leaves_out_is_missed(what, tm
     place, message = refusal(content, tmp_path)
     assert place.startswith("/systems")
     assert "of the grid" in message or what == "targets"
+
+
+def test_a_data_set_shows_circumstances_of_its_system(tmp_path):
+    content = read("assess")
+    content["systems"][1]["targets"][2]["circumstances"].append("unheard of")
+    assert refusal(content, tmp_path)[0] == "/systems/1/targets/2/circumstances/1"
+
+
+STRICT = """
+[systems.s]
+title = "A system"
+metrics = ["AP"]
+circumstances = [{ name = "rain" }, { name = "fog", tolerance_scale = 0.5 }]
+distances.ssim.tolerance = [{ slope = 1 }]
+source.performance = { AP = 0.5 }
+targets = [{ name = "outside", performance = { AP = 0.4 }, distances = { ssim = 0.3 } }]
+"""
+
+
+def test_the_strictest_circumstance_of_all_rules_where_a_data_set_names_none(tmp_path):
+    source, path = tmp_path / "system.toml", tmp_path / "assess.json"
+    source.write_text(STRICT)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(["assess", str(source), "--output", str(path)]) == ExitCode.SATISFIED
+    assert [told.scale for told in read_document(path).result.systems[0].targets[0].outcomes] == [0.5]
+    content = json.loads(path.read_text())
+    content["systems"][0]["targets"][0]["circumstances"] = ["rain"]
+    assert refusal(content, tmp_path)[0] == "/systems/0/targets/0/outcomes/0/scale"
+
+
+@pytest.mark.parametrize("told", ["x", "severe"])
+def test_a_severity_is_a_known_one_and_the_one_of_the_settings(told, tmp_path):
+    content = read("robroc")
+    content["settings"]["severities"] = {"fog": "mild"}
+    content["metrics"][0]["conditions"][1]["severity"] = told
+    assert refusal(content, tmp_path)[0] == "/metrics/0/conditions/1/severity"
 
 
 @pytest.mark.parametrize(

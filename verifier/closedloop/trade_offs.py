@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from verifier.base.files import document_text
 from verifier.base.result import Result
 from verifier.closedloop.comparison import Cell, MeanArea, MetricTable, NamedCurve, Row, winners
 from verifier.closedloop.curves import area
-from verifier.closedloop.settings import EngineName
+from verifier.closedloop.settings import EngineName, Severity
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class NamedCondition:
     """A condition and its severity, empty where nothing is said."""
 
     name: str
-    severity: str
+    severity: Annotated[str, Limits(pattern=f"^({'|'.join(get_args(Severity))})?$")]
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,12 @@ def _relation(where: str, system: SystemRecord) -> Misfits:
         for name, value in (performance or {}).items():
             if name not in counts and value > 1 + ROUNDING:
                 yield f"{here}/performance/{name}", f"expected a value from 0 to 1, got {value}"
+    circumstances = [told.name for told in system.circumstances]
     for k, target in enumerate(system.targets):
         here = f"{where}/targets/{k}"
+        for n, name in enumerate(target.circumstances):
+            if name not in circumstances:
+                yield f"{here}/circumstances/{n}", "expected one of the circumstances"
         yield from _outcomes(here, system, target)
         left = [Verdict.INCONCLUSIVE] if target.unchecked else []
         verdicts.append(worst_verdict([*left, *(Verdict(outcome.verdict) for outcome in target.outcomes)]))
@@ -97,7 +101,8 @@ def _outcomes(where: str, system: SystemRecord, target: TargetRecord) -> Misfits
     yield from misfits(f"{where}/outcomes", [(o.metric, o.distance_name) for o in target.outcomes], follows)
     if follows and (left := [name for name in rules if name not in known]) != list(target.unchecked):
         yield f"{where}/unchecked", f"expected {left}, the distances without a value"
-    scales = [c.tolerance_scale for c in system.circumstances if c.name in target.circumstances]
+    shown = target.circumstances or [c.name for c in system.circumstances]
+    scales = [c.tolerance_scale for c in system.circumstances if c.name in shown]
     for k, outcome in enumerate(target.outcomes):
         pieces = rules[outcome.distance_name]
         piece = next((p for p in pieces if p.up_to is None or outcome.distance <= p.up_to), None)

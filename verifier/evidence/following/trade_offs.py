@@ -22,8 +22,10 @@ def trade_offs_misfits(result: TradeOffsResult) -> Misfits:
     from verifier.closedloop.trade_offs import TradeOffs
 
     groups, tables = result.settings.get("groups"), []
+    named = result.settings.get("severities")
     for k, told in enumerate(result.metrics):
         severities = {condition.name: condition.severity for condition in told.conditions}
+        severities |= named if isinstance(named, dict) else {}
         curves = []
         for n, each in enumerate(told.curves):
             try:
