@@ -108,6 +108,19 @@ def test_one_look_solved_by_hand(written):
         assert bracket.weights[1] * 7 / 8 == pytest.approx(bracket.weights[0] / 4, abs=1e-9)
 
 
+def test_only_what_can_come_and_is_open_is_followed():
+    # From node 1 the first choice leads to node 0, the others are decided or not admissible; the second outcome and
+    # the second report never come.
+    following = np.array([[[2, 2]] * 3, [[0, 1], [-1, -1], [3, 3]], [[2, 2]] * 3, [[3, 3]] * 3])
+    over, payoff = np.array([False, False, True, True]), np.array([[0.0], [0.0], [1.0], [0.0]])
+    told = np.broadcast_to([1.0, 0.0], (1, 4, 2))
+    game = Game(following, np.broadcast_to([1.0, 0.0], (4, 2)), over, payoff, told, np.array([1]))
+    layer, (nodes, weights) = best_planner._onward(game, np.array([1]), np.array([[1.0]]), last=False)
+    assert (nodes.tolist(), weights.tolist()) == ([0], [[1.0]])
+    assert layer.place.tolist() == [[[[0, -1], [-1, -1], [-1, -1]], [[-1, -1]] * 3]]
+    assert best_planner._onward(game, np.array([1]), np.array([[1.0]]), last=True)[0].place.max() == -1
+
+
 def likelihoods(looks):
     """Number of reports -> how likely it is where somebody is, and where nobody is."""
     return [

@@ -245,6 +245,8 @@ def test_with_cycles_everything_adds_up_and_members_are_runs_of_their_pattern(
         assert math.fsum(probabilities) == pytest.approx(total, rel=1e-9)
     if patterns.ranked:
         assert probabilities == sorted(probabilities, reverse=True)
+        first = losses.patterns(0, 1, total).patterns
+        assert [pattern.probability for pattern in first] == probabilities[:1]
     likeliest = graph.runs(0, 1, False)
     members = [graph.runs(0, 3, False, losses.symbol, pattern.symbols) for pattern in patterns.patterns]
     for pattern, runs in zip(patterns.patterns, members, strict=True):

@@ -2,18 +2,22 @@
 
 import json
 import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from context_cases import latch
+from small_objectives import channel_of, objective_of
 
 from verifier.analysis.dependence_free import Proof, Rates, _Unrolled, dependence_free
+from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.robust.any_dependence import ends_of
 from verifier.analysis.robust.region import groups_of
 from verifier.base.errors import NoAnswerError
 from verifier.cli import main
+from verifier.perception.confusion import rates
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions
@@ -181,6 +185,19 @@ def test_bounds_narrow_with_the_horizon(oracles, tmp_path):
         assert after.upper <= before.upper
     assert known[0].undecided[0] == pytest.approx(1)
     assert known[-1].undecided == (0, 0)
+
+
+def test_steps_in_which_nothing_is_reported():
+    # One step without a draw, then one whose report a (rate 7/10) leads to the goal: P = 7/10, of 1 + 2 flows.
+    channel = replace(channel_of(((), ("a",)), [[0]], [[1]]), who=np.array([[0]]))
+    following = [[1, 1], [3, 2], [2, 2], [3, 3]]
+    objective = objective_of(channel, following, [-1, 0, -1, -1], {"goal": {2}}, "F goal", ended=(2, 3))
+    counts = np.array([[[1, 3], [0, 7]]])
+    measured = Measured(counts, rates(counts), np.zeros((1, 2), dtype=bool))
+    known = Rates.of_counts(counts, groups_of(channel))
+    bounds = dependence_free(objective, ends_of(objective, measured), known, 0, None, MOST)
+    assert (bounds.flows, bounds.horizon) == (3, 2)
+    assert bounds.lower <= Fraction(7, 10) <= bounds.upper <= bounds.lower + Fraction(1, 10**6)
 
 
 def test_what_is_too_large_is_refused(oracles, tmp_path):

@@ -83,7 +83,7 @@ CHANGES = [
     ("a multiplier less", lambda c: c["multipliers"]["nodes"].pop()),
     ("a text", lambda c: c["multipliers"]["nodes"].__setitem__(0, "1")),
     ("a truth value", lambda c: c["multipliers"]["nodes"].__setitem__(0, True)),
-    ("a limit that pays", lambda c: c["multipliers"]["limits"].__setitem__(0, 5)),
+    ("a limit that pays", lambda c: c["multipliers"]["limits"].__setitem__(0, 1)),
     ("two first nodes", lambda c: c["program"]["step"].__setitem__(-1, 0)),
     ("a step back", lambda c: c["program"]["after"][0].__setitem__(0, 0)),
     ("a node that is not there", lambda c: c["program"]["after"][0].__setitem__(0, 10**6)),

@@ -14,7 +14,8 @@ from small_objectives import channel_of, objective_of
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.interval_choice import Choice, choose_interval
 from verifier.analysis.intervals.measured import Measured
-from verifier.analysis.phantom_draws import DriveData, common_draws, drive_draws, drive_intervals
+from verifier.analysis.mixed import stacked_columns
+from verifier.analysis.phantom_draws import DriveData, common_draws, drive_draws, drive_intervals, mixed
 from verifier.analysis.quantities import Conditional
 from verifier.base.errors import UsageError
 
@@ -225,3 +226,15 @@ def test_an_interval_that_cannot_be_had_is_refused():
         choose_interval(drives, ONE, "best")
     with pytest.raises(UsageError, match="--weights drive does not"):
         choose_interval(DriveItems(drives.names, "drive", drives.table), ONE, "posterior")
+
+
+def test_drawn_matrices_are_weighted_sums_of_those_of_the_strata():
+    drawn = np.arange(2 * 6 * 2 * 2, dtype=np.float64).reshape(2, 6, 2, 2)  # two draws, three strata of two bins
+    weights = np.array([0.5, 0.3, 0.2])
+    found = mixed(drawn, weights)
+    for draw, at in np.ndindex(2, 2):
+        expected = sum(weights[stratum] * drawn[draw, 2 * stratum + at] for stratum in range(3))
+        assert np.allclose(found[draw, at], expected)
+    assert stacked_columns(np.array([[1, 0], [0, 2]]), 2, 3).tolist() == [
+        [1, 0], [0, 2], [3, 0], [2, 2], [5, 0], [4, 2],
+    ]  # fmt: skip

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from recall_cases import MILLION, binary, cells_of, chance, problem
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
+from verifier.analysis.recall import box
 from verifier.analysis.recall.box import BoxFamily, least_floors
 from verifier.analysis.recall.requirements import Problem, Target
 from verifier.perception.confusion import exact_rates
@@ -29,6 +30,14 @@ def test_where_only_the_recall_counts_the_floor_is_that_of_the_single_matrix():
     assert found.floors == (900_001, 900_001)
     assert found.checked
     assert 0.81 < found.bound <= 0.900001**2
+
+
+@pytest.mark.parametrize(("spare", "checked"), [(0, True), (-1, False)])
+def test_certificates_of_products_that_are_too_large_are_not_checked(monkeypatch, spare, checked):
+    objective = chance([0, 1])
+    monkeypatch.setattr(box, "LARGEST_CHECKED", objective.state_count + spare)
+    found = least_floors(family(problem([objective], binary(0.5, 0.5), ">", "0.81"), cells_of((0, 1), (1, 1))))
+    assert (found.floors, found.checked) == ((900_001, 900_001), checked)
 
 
 def spread():

@@ -186,6 +186,10 @@ class TestByHand:
         assert ends(found) == (0, 1)
         assert found.conservative
         assert found.lower_attained[0] == 1  # so the reader sees how far the bound may be off
+        found = bounds_of(model, "!((G F (a | X a)) | (G F (b | X b)))")
+        assert ends(found) == (0, 1)
+        assert found.conservative
+        assert found.upper_attained[0] == 0
 
     def test_a_run_that_ended_is_a_lasso(self):
         # P(G F g) = P(F g) where both ends absorb.

@@ -13,7 +13,7 @@ from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.sensitivity.priorities import column_shares, fixes
-from verifier.analysis.sensitivity.sensitivity import moves, sensitivity
+from verifier.analysis.sensitivity.sensitivity import Sensitivity, moves, sensitivity
 from verifier.perception.confusion import rates as rates_of
 
 NOTHING, A, B = frozenset(), frozenset("a"), frozenset("b")
@@ -66,6 +66,18 @@ def test_moves_by_hand():
     assert moves(found, 1) == listed[:1]
     # Against the correct label: what a unit of mass loses that goes elsewhere.
     assert found.against(np.arange(3))[0, :, 1] == pytest.approx([-0.5, 0, -0.5])
+
+
+def test_differences_are_rounding_only_beside_the_largest_slope_of_their_column():
+    slopes = np.zeros((1, 3, 3))
+    slopes[0, :, 0], slopes[0, :, 1] = (1e-13, 0, 1e-11), (1e-13, 0, 1)
+    found = Sensitivity(0.5, np.full((1, 3, 3), 1 / 3), slopes, slopes > 2, np.array([[0, 0], [0, 1]]))
+    # Up to 1e-12 of 1e-11 and of 1.
+    assert found.rounding == pytest.approx(np.array([[1e-23, 1e-12, 0]]), rel=1e-9)
+    assert found.against(np.array([1, 1, 1]))[0].T.tolist() == [[1e-13, 0, 1e-11], [0, 0, 1], [0, 0, 0]]
+    assert {(m.true, m.source, m.target) for m in moves(found, 9)} == {
+        (0, 1, 0), (0, 1, 2), (0, 0, 2), (1, 0, 2), (1, 1, 2),
+    }  # fmt: skip
 
 
 def test_a_column_without_a_draw_has_no_moves():

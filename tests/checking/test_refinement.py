@@ -60,3 +60,28 @@ def test_a_poor_solver_is_refined_to_the_nearest_double_and_a_useless_one_proves
         assert abs(Fraction(value) - Fraction(1, 3)) <= Fraction(error) < Fraction(1, 10**16)
     assert found.error[2:, 0].tolist() == [0, 0]
     assert np.all(np.isinf(refined(equations, start, lambda right: -right).error[:2]))
+
+
+def test_rounding_by_hand():
+    # In units of 2^-60, two edges of probability 1/4 from a value of 1 + 2, to 2^60 + 4 and to -2^60 + 0. Rounding
+    # the differences loses -1 of each. The remainder is (-1 + 4 - 2)/4 + (-1 + 0 - 2)/4 = -1/2, of the size
+    # (1 + 4 + 2)/4 + (1 + 0 + 2)/4 = 5/2; two edges: 2^-53 (1/2 + (4 * 2 + 8) 5/2).
+    small = 2.0**-60
+    equations = Equations(np.array([0, 2]), np.array([1, 2]), np.full((2, 1), 0.25))
+    high, low = np.array([[small], [1.0], [-1.0]]), small * np.array([[2.0], [4.0], [0.0]])
+    result, slack = equations.residual(high, low)
+    assert result[0, 0] == -small / 2
+    assert 40.5 <= slack[0, 0] / (small * 2.0**-53) <= 40.5 * (1 + 1e-9)
+
+
+def test_only_what_more_than_halves_the_largest_residual_is_taken():
+    # Two states that are decided in one step, each way with 1/2: the residual is the distance from 1/2.
+    equations = Equations(np.array([0, 2, 4]), np.array([2, 3, 2, 3]), np.full((4, 1), 0.5))
+    start = np.array([[0.375], [0.25], [1.0], [0.0]])
+    for parts in ([2.4, 2.4], [0.5, 0.5], [1, 0.45]):  # of the distance; left is more, just half, .55 of one
+        found = refined(equations, start, lambda right, parts=parts: right * np.array(parts)[:, None])
+        assert found.value.tolist() == start.tolist()
+        assert np.all(found.error[:2, 0] >= [0.125, 0.25])
+    for part in (0.55, 1.45):
+        found = refined(equations, start, lambda right, part=part: part * right)
+        assert np.all(np.abs(found.value[:2] - 0.5) < 0.001)

@@ -116,6 +116,7 @@ EQUIVALENT = {
     ("verifier/analysis/robust/bound.py", _DOUBTFUL, "0"): "component 0 is that of ACCEPT, which is decided",
     ("verifier/analysis/robust/order.py", "at, number = np.arange(n), 0", "0"): "numbers that are only compared",
     ("verifier/analysis/robust/certificate.py", "TARGET = -2", "2"): "a code of its own",
+    ("verifier/analysis/recall/box.py", "LARGEST_CHECKED = 5000", "5000"): "how far, not what",
     ("verifier/analysis/robust/certificate.py", "NO_COMPONENT = -1", "1"): "a code of its own",
 }
 """(module, line, token) -> why the fault changes nothing that is computed."""

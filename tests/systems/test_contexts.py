@@ -322,6 +322,8 @@ def test_contexts_without_items_are_filled_as_the_policy_says(systems):
     assert column("backoff", "wrong*3") == [row[0] for row in own["wrong*3"]]
     matrices = divided_matrices(counts.matrices(), counts.by_context, "backoff")
     assert matrices.filled_from(Contexts("run", cap).names.index("wrong*2"), 0) == "wrong*1"
+    pooling = divided_matrices(counts.matrices(), counts.by_context, "pool")
+    assert pooling.filled_from(Contexts("run", cap).names.index("wrong*2"), 0) == "wrong*2 of all bins"
 
 
 def test_filled_contexts_are_named(systems, tmp_path):

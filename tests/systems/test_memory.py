@@ -212,6 +212,9 @@ SEES = 'rules = [{ when = "sees(ped)" }]'
         ('trackers = { t = { of = "sees(ped)", confirm = [1, 2] } }\n' + SEES, 1.5, "either 'confirm' and 'delete'"),
         ('trackers = { t = { of = "confirmed(t)", confirm = [1, 1], delete = [1, 1] } }\n' + SEES, 1.5, "not of"),
         ("memory = { x = { range = [0, 1], initial = 0 } }\n" + SEES, 1.5, "'x' is declared already, as a variable"),
+        ('memory = { m = { range = ["y", 1], initial = 0 } }\n' + SEES, 1.5, "memory.m.range[0]: unknown name 'y'"),
+        ('memory = { m = { range = [0, "y"], initial = 0 } }\n' + SEES, 1.5, "memory.m.range[1]: unknown name 'y'"),
+        ('memory = { m = { range = [0, 1], initial = "y" } }\n' + SEES, 1.5, "memory.m.initial: unknown name 'y'"),
         ("memory = { m = { range = [0, 1], initial = 2 } }\n" + SEES, 1.5, "'m' begins with 2, outside 0..1"),
         (
             'memory = { m = { range = [0, 1], initial = 0 } }\nrules = [{ set = { m = "m + 1" } }]',

@@ -283,6 +283,10 @@ def with_node(name, **changes):
             "got {'ped': 'boolean', 'b': 'boolean'}",
         ),
         (
+            with_nodes(ENV=["p"]),
+            'ctrl.json: /ENV/0: expected one variable and its domain, {"x": "boolean"}, got \'p\'',
+        ),
+        (
             with_nodes(SYS=[{"v": [3, 0]}]),
             "ctrl.json: /SYS/0: v: expected \"boolean\" or [low, high], got [3, 0]",
         ),
@@ -355,6 +359,15 @@ MODULE = "module d\n  [] sees_ped -> (step'=1);\n  [] !sees_ped -> (step'=2);\ne
             "d.prism:2:18: the command draws its update\n      [] sees_ped -> 0.5:(step'=1) + 0.5:(step'=2);\n"
             "                     ^\n"
             "  hint: what the world draws stands in the model; a planner has one update for each guard",
+        ),
+        *(
+            (
+                MODULE.replace("(step'=1)", drawn),
+                f"d.prism:2:18: the command draws its update\n      [] sees_ped -> {drawn};\n"
+                "                     ^\n"
+                "  hint: what the world draws stands in the model; a planner has one update for each guard",
+            )
+            for drawn in ("1:(step'=1) + 0:(step'=2)", "0:(step'=1)", "2:(step'=1)")
         ),
         (
             MODULE.replace("(step'=1)", "(step'=1) & (step'=2)"),
@@ -595,6 +608,16 @@ def test_planners_in_python_that_mean_nothing_are_refused(tmp_path, arguments, e
     with pytest.raises(error) as caught:
         with_planner(model_of(tmp_path), **{"name": "mine", "function": in_python, **arguments})
     assert message in str(caught.value)
+
+
+def test_a_function_is_called_once_for_all_views(tmp_path):
+    calls = []
+    model = with_planner(model_of(tmp_path), "mine", lambda cases: calls.append(1) or {"step": cases["x"] % 4})
+    decider = model.planners["mine"].decider
+    views = [{name: np.array([k, k + 1]) for name in decider.asks} for k in (0, 2, 7)]
+    found = [(where.tolist(), sets["step"].tolist()) for where, sets in decider.decided(views)]
+    assert found == [([True] * 2, [0, 1]), ([True] * 2, [2, 3]), ([True] * 2, [3, 0])]
+    assert len(calls) == 1
 
 
 def test_cells_without_end_are_wide_enough():

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.analysis.mixed import stacked_columns
-from verifier.analysis.phantom_draws import mixed
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
@@ -96,18 +94,6 @@ def test_ends_by_hand():
     thirds = Mix("light", ("day", "dusk", "night"), *[(Fraction(1, 3),) * 3] * 2)
     low, high = mixed_ends(np.array([1, 0, 0]), np.array([1, 0, 0]), thirds)
     assert (low, high) == (0, 1)  # rounded outwards
-
-
-def test_drawn_matrices_are_weighted_sums_of_those_of_the_strata():
-    drawn = np.arange(2 * 6 * 2 * 2, dtype=np.float64).reshape(2, 6, 2, 2)  # two draws, three strata of two bins
-    weights = np.array([0.5, 0.3, 0.2])
-    found = mixed(drawn, weights)
-    for draw, at in np.ndindex(2, 2):
-        expected = sum(weights[stratum] * drawn[draw, 2 * stratum + at] for stratum in range(3))
-        assert np.allclose(found[draw, at], expected)
-    assert stacked_columns(np.array([[1, 0], [0, 2]]), 2, 3).tolist() == [
-        [1, 0], [0, 2], [3, 0], [2, 2], [5, 0], [4, 2],
-    ]  # fmt: skip
 
 
 FILE = 'variable = "light"\n[weights]\nday = 0.7\ndusk = [0, 0.1]\nnight = [0.2, 0.3]\n'

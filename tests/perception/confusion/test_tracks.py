@@ -220,6 +220,15 @@ def hand_document():
     return document
 
 
+def test_only_objects_that_are_counted_are_said_to_have_no_track():
+    frames, objects, reports = HAND
+    outside = Object(1, "ped", 25, track=-1)
+    rule = CountingRule("class", CLASSES, Bins((0.0, 10.0, 20.0)), "ground_plane", outside="drop")
+    found = count_detections(detection_set(frames, [*objects, outside], reports), TWO_METRES, rule)
+    (remark,) = json.loads(confusion_text(confusion_counts(found, rule, TWO_METRES)))["remarks"]
+    assert remark["text"].startswith("1 objects have no track")
+
+
 def test_the_document_says_what_the_hand_count_says():
     (sequence,) = hand_document()["sequences"]
     assert sequence["tracks"] == {
