@@ -39,17 +39,22 @@ def part_of(module):
 
 
 @cache
+def nodes_of(path):
+    """A file's parts in the order of `ast.walk`: it is read and parsed once for all tests."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
 def imports_of(path):
     """Every module that a file imports when it runs, wherever in the file; not what only type checkers read."""
-    tree = ast.parse(path.read_text())
     hidden = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes_of(path)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
     found = []
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if id(node) in hidden:
             continue
         if isinstance(node, ast.Import):
@@ -86,7 +91,7 @@ NAMES = {name_of(path) for path in MODULES}
 
 def modules_used(path):
     """The modules of the package that a file imports, deferred imports included."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and part_of(node.module or "") is not None:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
@@ -133,12 +138,12 @@ def words_of(node):
     return frozenset(words) if len(words) == len(elements) > 1 else frozenset()
 
 
-def vocabularies(tree):
+def vocabularies(path):
     """The words of every Literal and of every constant of a module."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Subscript) and ast.unparse(node.value).split(".")[-1] == "Literal":
             yield node.lineno, words_of(node.slice)
-    for node in tree.body:
+    for node in nodes_of(path)[0].body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             yield node.lineno, words_of(node.value)
 
@@ -146,7 +151,7 @@ def vocabularies(tree):
 def test_every_vocabulary_is_spelled_once():
     places = defaultdict(list)
     for path in MODULES:
-        for line, words in vocabularies(ast.parse(path.read_text())):
+        for line, words in vocabularies(path):
             if words:
                 places[words].append(f"{path.relative_to(PACKAGE)}:{line}")
     assert {frozenset({"drop", "error"}), frozenset({"bounds", "interval", "point"})} <= places.keys()
@@ -161,7 +166,7 @@ def test_the_order_is_the_one_the_readme_shows():
 
 def test_nothing_executes_data():
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
                 assert called not in ("eval", "exec", "compile", "__import__"), f"{path}: {called}"

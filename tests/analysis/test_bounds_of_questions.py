@@ -59,10 +59,10 @@ def region_of(skeleton, ends):
 
 
 @pytest.mark.parametrize(("located", "viewed"), [(False, False), (True, False), (False, True), (True, True)])
-def test_they_are_those_of_all_choices_of_nature(located, viewed, tmp_path):
+def test_they_are_those_of_all_choices_of_nature(located, viewed, tmp_path, thorough):
     """Each draw of each state with a vertex of its own; both sides in fractions. Certificates prove them."""
-    inner = 0
-    for seed in range(8):
+    inner, seeds = 0, 8 if thorough else 4
+    for seed in range(seeds):
         rng = random.Random(seed)
         world = AskingWorld(rng, located, viewed)
         objective = case_of(tmp_path, world).objective(0)
@@ -87,7 +87,7 @@ def test_they_are_those_of_all_choices_of_nature(located, viewed, tmp_path):
             kernel.check(content)
             if seed % 4 == 0 and not viewed:
                 assert complaint(content) is None
-    assert inner >= 3
+    assert 3 * inner >= seeds
 
 
 def test_no_change_of_their_certificates_makes_a_false_bound_pass(tmp_path):
