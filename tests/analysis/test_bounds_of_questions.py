@@ -87,7 +87,7 @@ def test_they_are_those_of_all_choices_of_nature(located, viewed, tmp_path, thor
             kernel.check(content)
             if seed % 4 == 0 and not viewed:
                 assert complaint(content) is None
-    assert 3 * inner >= seeds
+    assert inner >= (3 if thorough else 1)
 
 
 def test_no_change_of_their_certificates_makes_a_false_bound_pass(tmp_path):
