@@ -234,12 +234,14 @@ def read_document(kind: type[T], content: Any, file: str, pointer: str = "") -> 
     found: T | None = None
     if not faults:
         found, faults = _validated(kind, content)
+        if found is None and not faults:
+            faults = [([], "None is not of type 'object'")]  # `_adapter` takes null for any type
     if faults:
         way, message = min(faults, key=lambda fault: fault[0])
         what = f"not a document of schema {kind.schema}: {message}" if _is_whole(kind) else message  # type: ignore[attr-defined]
         place = pointer + "".join(f"/{pointer_part(part)}" for part in way)
         raise InputError(what, Place(file, path=place or "/"), REMAKE)
-    assert found is not None
+    assert found is not None  # else there is a fault
     return found
 
 
