@@ -142,6 +142,12 @@ def test_other_json_is_no_document(content):
         read_document(Trip, content, "trip.json")
 
 
+@pytest.mark.parametrize("kind", [dict[str, str], Step])
+def test_null_is_no_part_of_a_document(kind):
+    with pytest.raises(InputError, match="trip.json: /steps/0: .*None is not of type 'object'"):
+        read_document(kind, None, "trip.json", "/steps/0")
+
+
 def test_the_schema_is_one_and_names_its_documents():
     schema = schema_of(Trip)
     jsonschema.Draft202012Validator.check_schema(schema)
