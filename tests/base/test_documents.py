@@ -144,7 +144,7 @@ def test_other_json_is_no_document(content):
 
 @pytest.mark.parametrize("kind", [dict[str, str], Step])
 def test_null_is_no_part_of_a_document(kind):
-    with pytest.raises(InputError, match="trip.json: /steps/0: .*None is not of type 'object'"):
+    with pytest.raises(InputError, match=r"trip\.json: /steps/0: .*None is not of type 'object'"):
         read_document(kind, None, "trip.json", "/steps/0")
 
 

@@ -33,6 +33,7 @@ from verifier.base.errors import UsageError, shown
 Settings = TypeVar("Settings")
 Role = Literal["choice", "file", "named_file", "output"]
 """An input file, perhaps with NAME= before it; an output: where results go, how they are shown, who does the work."""
+CONFIG = "--config"
 
 
 @dataclass(frozen=True)
@@ -246,9 +247,12 @@ def show_only(parser: argparse.ArgumentParser, names: Collection[str], words: Co
     parser.usage = " ".join(["%(prog)s", "[options]", *places])
 
 
-def add_version(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add the option that shows a version and stops."""
-    parser.add_argument("--version", action="version", version=text)
+def add_common(parser: argparse.ArgumentParser, version: str | None = None) -> None:
+    """Add the option that shows a version and stops, or `--config`, whose words stand in its place before parsing."""
+    if version is not None:
+        parser.add_argument("--version", action="version", version=version)
+        return
+    parser.add_argument(CONFIG, metavar="FILE", default=argparse.SUPPRESS, help="options in a TOML file")
 
 
 def settings_of(arguments: argparse.Namespace, settings: type[Settings], part: Part = Part()) -> Settings:

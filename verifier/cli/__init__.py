@@ -15,9 +15,9 @@ from types import FrameType
 from typing import TextIO
 
 from verifier.base.errors import ExitCode, InputError, Place, UsageError, VerifierError, one_line, shown
-from verifier.base.options import add_version
+from verifier.base.options import add_common
 from verifier.base.version import __version__
-from verifier.cli.invocation import PROGRAM, invocation
+from verifier.cli.invocation import PROGRAM, invocation, with_config
 from verifier.cli.verbs import VerbParser, add_verbs
 
 DESCRIPTION = """\
@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser, given = _parser(), sys.argv[1:] if arguments is None else list(arguments)
     try:
         with _ended_like_interrupted():
+            given = with_config(given)
             options = parser.parse_args(given)
             _check_date()
             options.invocation = invocation(given)
@@ -149,6 +150,6 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_version(parser, f"{PROGRAM} {__version__}")
+    add_common(parser, f"{PROGRAM} {__version__}")
     add_verbs(parser.add_subparsers(title="commands", metavar="COMMAND", required=True))
     return parser

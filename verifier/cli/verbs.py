@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from verifier.base.errors import nearest_name, one_line, shown
-from verifier.base.options import add_options, settings_of, show_only
+from verifier.base.options import add_common, add_options, settings_of, show_only
 
 INIT = """\
 Write a system model, requirements and confusion matrices to start from: a small system with a comment on every part,
@@ -376,6 +376,7 @@ def add_verbs(commands: Any, family: str = "") -> None:
 def _fill(parser: VerbParser, words: Collection[str], name: str) -> None:
     if name in VERBS:
         add_options(parser, VERBS[name].settings)
+        add_common(parser)
         if VERBS[name].common:
             show_only(parser, VERBS[name].common.split(), words)
     if name in FAMILIES:
