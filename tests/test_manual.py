@@ -15,7 +15,7 @@ import pytest
 import yaml
 from printed_text import without_noise
 
-from verifier.cli import _parser, main
+from verifier.cli import command_parser, main
 from verifier.language.specs import parse_spec
 from verifier.manual.gallery import FOLDER, GALLERY, SMALL_MODEL, files_of
 from verifier.manual.pages import PAGES, TOPICS, page
@@ -101,7 +101,7 @@ READERS = [
 @pytest.mark.parametrize(("name", "line"), READERS)
 def test_commands_on_files_of_the_reader_name_options_that_exist(name, line):
     command = re.split(r"  +", line)[0]
-    assert callable(_parser().parse_args(shlex.split(command)[1:]).command)
+    assert callable(command_parser().parse_args(shlex.split(command)[1:]).command)
 
 
 def test_there_are_commands_on_files_of_the_reader():

@@ -1,6 +1,9 @@
 """Help that fits on a page, and command lines that are wrong in one word."""
 
 import re
+import shlex
+import shutil
+import subprocess
 
 import pytest
 
@@ -64,3 +67,40 @@ def test_one_wrong_word_is_answered_with_the_right_one(line, message, capsys):
     assert text.startswith(f"verify: {message}")
     assert len(text.splitlines()) == 2
     assert "\x1b" not in text
+
+
+@pytest.fixture(scope="module")
+def bash_script(tmp_path_factory):
+    """What `verify completion bash` prints, in a file."""
+    path = tmp_path_factory.mktemp("shell") / "verify.bash"
+    path.write_text(
+        subprocess.run(["verify", "completion", "bash"], capture_output=True, text=True, check=True).stdout
+    )
+    return path
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("verify comp", {"compare", "completion"}),
+        ("verify run --conf", {"--confidence", "--config"}),
+        ("verify run --empty-columns nei", {"neighbour"}),
+        ("verify evidence ch", {"check"}),
+        ("verify confusion merge --same-sequences re", {"rename"}),
+        ("verify run specs/car_ped", {"specs/car_pedestrian.ltl"}),
+    ],
+)
+def test_a_shell_completes_commands_options_words_and_files(line, expected, bash_script):
+    words = shlex.split(line)
+    asked = f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_verify verify {words[-1]} {words[-2]}"
+    program = f"source {bash_script}; {asked}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    found = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True).stdout
+    assert set(found.split()) == expected
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_names_every_command(shell, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(name.split()[-1] in script for name in VERBS)

@@ -17,6 +17,7 @@ EXTRAS = {
     "pandas": "detections",
     "pyarrow": "detections",
     "pycocotools": "coco",
+    "shtab": "shell",
 }
 """The extra of this package that brings each library."""
 PACKAGES = {"cv2": "opencv-python-headless, before version 5", "markdown_it": "markdown-it-py", "PIL": "pillow"}

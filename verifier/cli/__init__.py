@@ -18,7 +18,7 @@ from verifier.base.errors import ExitCode, InputError, Place, UsageError, Verifi
 from verifier.base.options import add_common
 from verifier.base.version import __version__
 from verifier.cli.invocation import PROGRAM, invocation, with_config
-from verifier.cli.verbs import VerbParser, add_verbs
+from verifier.cli.parser import VerbParser, add_verbs
 
 DESCRIPTION = """\
 Probability that a perception-driven system meets its requirements, from the detector's confusion matrices.
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not end the run
             stream.reconfigure(errors="backslashreplace")
-    parser, given = _parser(), sys.argv[1:] if arguments is None else list(arguments)
+    parser, given = command_parser(), sys.argv[1:] if arguments is None else list(arguments)
     try:
         with _ended_like_interrupted():
             given = with_config(given)
@@ -143,7 +143,8 @@ def _complain(message: str) -> None:
             _forget(sys.stderr)
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> VerbParser:
+    """The parser of the whole command line."""
     parser = VerbParser(
         prog=PROGRAM,
         description=DESCRIPTION,

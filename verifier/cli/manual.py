@@ -1,13 +1,14 @@
-"""The commands `verify manual` and `verify init`: what to read, and what to start from."""
+"""The commands `verify manual`, `verify init` and `verify completion`: for those who begin, and who type."""
 
 from __future__ import annotations
 
 import shlex
 
+from verifier.base.libraries import library
 from verifier.cli.invocation import PROGRAM, Command
 from verifier.manual.gallery import GALLERY, write_system
 from verifier.manual.pages import TOPICS, contents, page
-from verifier.manual.settings import InitSettings, ManualSettings
+from verifier.manual.settings import CompletionSettings, InitSettings, ManualSettings
 
 
 def manual_command(arguments: ManualSettings, command: Command) -> int:
@@ -30,4 +31,18 @@ def init_command(arguments: InitSettings, command: Command) -> int:
     model, spec, matrices = write_system(arguments.name, arguments.output)
     print(f"wrote {model}, {spec} and {matrices}")
     print(f"next: {PROGRAM} run {shlex.quote(str(spec))} --cm {shlex.quote(str(matrices))}")
+    return 0
+
+
+def completion_command(arguments: CompletionSettings, command: Command) -> int:
+    """Run `verify completion`: every command and option; what takes a free value is completed as a file."""
+    from verifier.cli import command_parser
+
+    shtab = library("shtab")
+    parser = command_parser()
+    for each in parser.all_parsers():
+        for action in each._actions:
+            if action.nargs != 0 and not action.choices:
+                action.complete = shtab.FILE  # type: ignore[attr-defined]
+    print(shtab.complete(parser, shell=arguments.shell))
     return 0

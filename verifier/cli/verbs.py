@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import itertools
-import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NoReturn
-
-from verifier.base.errors import nearest_name, one_line, shown
-from verifier.base.options import add_common, add_options, settings_of, show_only
+from typing import Any
 
 INIT = """\
 Write a system model, requirements and confusion matrices to start from: a small system with a comment on every part,
@@ -21,6 +14,13 @@ or one of the gallery.
   verify init
   verify init --list
   verify init crossing_stochastic -o crossing
+"""
+COMPLETION = """\
+Print a script that makes a shell complete the commands and options of verify.
+
+  verify completion bash > ~/.local/share/bash-completion/completions/verify
+  verify completion zsh > ~/.zfunc/_verify        (a folder of fpath)
+  verify completion fish > ~/.config/fish/completions/verify.fish
 """
 RUN = """\
 Check every requirement of SPEC in every scenario (environment, initial state, swept constants) on the Markov
@@ -180,6 +180,12 @@ class Verb:
         found: type = _named(self.choices)
         return found
 
+    @property
+    def function(self) -> Callable[[Any, tuple[str, ...]], int]:
+        """What runs it."""
+        found: Callable[[Any, tuple[str, ...]], int] = _named(self.run)
+        return found
+
 
 VERBS: Mapping[str, Verb] = {
     "init": Verb(
@@ -298,6 +304,12 @@ VERBS: Mapping[str, Verb] = {
         "show a page of the manual",
         "Show a page of the manual, or, without a topic, the list of pages.",
     ),
+    "completion": Verb(
+        "verifier.manual.settings:CompletionSettings",
+        "verifier.cli.manual:completion_command",
+        "print what makes a shell complete commands and options",
+        COMPLETION,
+    ),
     "schema": Verb(
         "verifier.evidence.settings:SchemaSettings",
         "verifier.cli.schema:schema_command",
@@ -318,74 +330,6 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "evidence": {"title": "commands", "metavar": "COMMAND", "required": True},
 }
 """First word of commands that have two -> how the second ones are shown below it."""
-
-
-class VerbParser(argparse.ArgumentParser):
-    """A parser that gets its options when it is asked, for most commands are not."""
-
-    fill: Callable[[VerbParser, Collection[str]], None] | None = None
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As the base class, with all options."""
-        fill, self.fill = self.fill, None
-        if fill is not None:
-            fill(self, args)
-        for word in itertools.takewhile(lambda word: word != "--" and word not in self._commands(), args):
-            name = word.partition("=")[0]
-            if name.startswith("--") and not any(known.startswith(name) for known in self._option_string_actions):
-                self._refuse(f"unknown option {shown(name)}", nearest_name(name, self._option_string_actions))
-        return super().parse_known_args(args, namespace)
-
-    def _commands(self) -> list[str]:
-        groups = self._subparsers._group_actions if self._subparsers is not None else []
-        return [name for group in groups for name in group.choices or ()]
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong and where to read on, without the list of all options; exit code 2."""
-        wrong = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
-        if wrong:
-            self._refuse(f"unknown command '{wrong[1]}'", nearest_name(wrong[1], self._commands()))
-        self._refuse(message, None)
-
-    def _refuse(self, message: str, nearest: str | None) -> NoReturn:
-        meant = f"did you mean {nearest}? " if nearest is not None else ""
-        self.exit(2, f"verify: {one_line(message)}\n  hint: {meant}see {self.prog} --help\n")
-
-
-def add_verbs(commands: Any, family: str = "") -> None:
-    """Add the commands of a family to those of a parser; at the top every family, too."""
-    for name in [*VERBS, *FAMILIES]:
-        above, _, word = name.rpartition(" ")
-        if above != family or word in commands.choices:
-            continue
-        verb = VERBS.get(name)
-        if verb is None:
-            parser = commands.add_parser(word, help=EVIDENCE_HELP, description="Evidence for an assurance case.")
-        else:
-            parser = commands.add_parser(
-                word,
-                help=verb.help,
-                description=verb.description,
-                epilog=verb.epilog,
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-            )
-            parser.set_defaults(command=partial(_run, verb))
-        parser.fill = partial(_fill, name=name)
-
-
-def _fill(parser: VerbParser, words: Collection[str], name: str) -> None:
-    if name in VERBS:
-        add_options(parser, VERBS[name].settings)
-        add_common(parser)
-        if VERBS[name].common:
-            show_only(parser, VERBS[name].common.split(), words)
-    if name in FAMILIES:
-        add_verbs(parser.add_subparsers(prog=parser.prog, **FAMILIES[name]), name)
-
-
-def _run(verb: Verb, arguments: argparse.Namespace) -> int:
-    settings: Any = settings_of(arguments, verb.settings)
-    return int(_named(verb.run)(settings, arguments.invocation))
 
 
 def _named(place: str) -> Any:

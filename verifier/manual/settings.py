@@ -1,9 +1,9 @@
-"""Every choice of `verify manual` and `verify init`. Only light modules are imported."""
+"""Every choice of `verify manual`, `verify init` and `verify completion`. Only light modules are imported."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from verifier.base.options import Option, writes
 
@@ -28,3 +28,10 @@ class InitSettings:
     output: Annotated[
         str, writes("the folder to write to; files that are there are never replaced", metavar="FOLDER", also=("-o",))
     ] = "."
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompletionSettings:
+    """Every choice of `verify completion`."""
+
+    shell: Annotated[Literal["bash", "zsh", "fish"], Option("{choices}", positional=True)]

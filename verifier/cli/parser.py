@@ -1,0 +1,92 @@
+"""The parser of a command line: each command gets its options when it is asked for, for most are not."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from typing import Any, NoReturn
+
+from verifier.base.errors import nearest_name, one_line, shown
+from verifier.base.options import add_common, add_options, settings_of, show_only
+from verifier.cli.verbs import EVIDENCE_HELP, FAMILIES, VERBS, Verb
+
+
+class VerbParser(argparse.ArgumentParser):
+    """A parser that gets its options when it is asked, for most commands are not."""
+
+    fill: Callable[[VerbParser, Collection[str]], None] | None = None
+
+    def all_parsers(self) -> Iterator[VerbParser]:
+        """This one and those of all commands below, each with all its options."""
+        self._fill(("--help-all",))
+        yield self
+        for below in self._below().values():
+            yield from below.all_parsers()
+
+    def _fill(self, words: Collection[str]) -> None:
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill(self, words)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As the base class, with all options."""
+        self._fill(args)
+        for word in itertools.takewhile(lambda word: word != "--" and word not in self._below(), args):
+            name = word.partition("=")[0]
+            if name.startswith("--") and not any(known.startswith(name) for known in self._option_string_actions):
+                self._refuse(f"unknown option {shown(name)}", nearest_name(name, self._option_string_actions))
+        return super().parse_known_args(args, namespace)
+
+    def _below(self) -> dict[str, VerbParser]:
+        groups: list[Any] = self._subparsers._group_actions if self._subparsers is not None else []
+        return {name: parser for group in groups for name, parser in group.choices.items()}
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where to read on, without the list of all options; exit code 2."""
+        wrong = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
+        if wrong:
+            self._refuse(f"unknown command '{wrong[1]}'", nearest_name(wrong[1], self._below()))
+        self._refuse(message, None)
+
+    def _refuse(self, message: str, nearest: str | None) -> NoReturn:
+        meant = f"did you mean {nearest}? " if nearest is not None else ""
+        self.exit(2, f"verify: {one_line(message)}\n  hint: {meant}see {self.prog} --help\n")
+
+
+def add_verbs(commands: Any, family: str = "") -> None:
+    """Add the commands of a family to those of a parser; at the top every family, too."""
+    for name in [*VERBS, *FAMILIES]:
+        above, _, word = name.rpartition(" ")
+        if above != family or word in commands.choices:
+            continue
+        verb = VERBS.get(name)
+        if verb is None:
+            parser = commands.add_parser(word, help=EVIDENCE_HELP, description="Evidence for an assurance case.")
+        else:
+            parser = commands.add_parser(
+                word,
+                help=verb.help,
+                description=verb.description,
+                epilog=verb.epilog,
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+            parser.set_defaults(command=partial(_run, verb))
+        parser.fill = partial(_fill, name=name)
+
+
+def _fill(parser: VerbParser, words: Collection[str], name: str) -> None:
+    if name in VERBS:
+        add_options(parser, VERBS[name].settings)
+        add_common(parser)
+        if VERBS[name].common:
+            show_only(parser, VERBS[name].common.split(), words)
+    if name in FAMILIES:
+        add_verbs(parser.add_subparsers(prog=parser.prog, **FAMILIES[name]), name)
+
+
+def _run(verb: Verb, arguments: argparse.Namespace) -> int:
+    settings: Any = settings_of(arguments, verb.settings)
+    return int(verb.function(settings, arguments.invocation))
