@@ -1,6 +1,7 @@
 """The functions of `import verifier`: what they give is what the commands write, and wrong keywords are refused."""
 
 import importlib
+import importlib.metadata
 import json
 import pkgutil
 from types import FunctionType
@@ -31,6 +32,10 @@ def document_of(command, capsys):
     found.pop("command", None)
     found.get("checksums", {}).pop("command", None)
     return found
+
+
+def test_the_distribution_has_the_version_of_the_program():
+    assert importlib.metadata.version("verify-perception") == verifier.__version__
 
 
 def same(result, command, capsys):
