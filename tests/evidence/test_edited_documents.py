@@ -307,9 +307,10 @@ def check(kind, count, seed, folder, *, hidden):
     path.write_text(source.read_text())
     before = told(path)
     rate_before = rate_of(path) if kind in RUN_KINDS else None
-    refused = 0
-    for _ in range(count):
+    refused = done = 0
+    while done < count:
         found = edited(content, rng)
+        done += hidden or (found is not None and found[2] != content)
         if found is None:
             continue
         what, way, other = found
@@ -342,7 +343,7 @@ def check(kind, count, seed, folder, *, hidden):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in GIVEN])
 def test_an_edited_document_is_refused_or_says_the_same(kind, tmp_path):
-    assert check(kind, 12, 3, tmp_path, hidden=False) >= 2  # some edits change nothing
+    assert check(kind, 12, 3, tmp_path, hidden=False) == 12
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -353,7 +354,7 @@ def test_an_edit_that_is_hidden_is_refused_or_contradicts_nothing(kind, tmp_path
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in GIVEN])
 def test_2000_edited_documents_are_refused_or_say_the_same(kind, tmp_path):
-    assert check(kind, 2000, 4, tmp_path, hidden=False) > 1000
+    assert check(kind, 2000, 4, tmp_path, hidden=False) == 2000
 
 
 @pytest.mark.slow
