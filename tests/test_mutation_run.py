@@ -9,7 +9,7 @@ from fractions import Fraction
 def widest(low: float | None, *others: int) -> bool | None:
     if low < 3 and any(others):
         raise ValueError(f"{low + 1} is less than 3")
-    return -low * max(0, *others) == 7
+    return -low * max(0, *others) == 7 + rows.reshape(-1, 2)
 '''
 
 
@@ -18,7 +18,7 @@ def test_faults_are_single_tokens_of_what_computes(monkeypatch):
     assert [(fault.line, fault.before, fault.after) for fault in faults] == [
         (4, "low", "high"), (5, "low", "high"), (5, "<", "<="), (5, "3", "4"), (5, "and", "or"), (5, "any", "all"),
         (7, "-", "+"), (7, "low", "high"), (7, "*", "/"), (7, "max", "min"), (7, "0", "1"), (7, "==", "!="),
-        (7, "7", "8"),
+        (7, "7", "8"), (7, "+", "-"), (7, "-", "+"), (7, "2", "3"),
     ]  # fmt: skip
     assert faults[3].applied(CODE) == CODE.replace("low < 3", "low < 4")
     with pytest.raises(ValueError, match="is not there"):
