@@ -79,6 +79,23 @@ def test_a_fault_is_judged_first_by_the_quick_tests_that_call_its_function():
     assert names(6) == ["slow", "quick"]
 
 
+def test_tests_of_folders_with_fixtures_of_their_own_judge_together(tmp_path, capfd):
+    for name, text in {
+        "one/conftest.py": "",
+        "one/test_right.py": "def test_right(): pass",
+        "two/test_wrong.py": "import os\ndef test_wrong(): assert 'WRONG' not in os.environ",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    judge = mutation_run.Judge(tmp_path)
+    tests = {"one/test_right.py::test_right": 9.0, "two/test_wrong.py::test_wrong": 9.0}
+    paths = [test.partition("::")[0] for test in tests]
+    assert judge._run(paths, tests) == (None, {})
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("WRONG", "1")
+        assert judge._run(paths, tests) == ("two/test_wrong.py::test_wrong", {})
+
+
 @pytest.mark.slow
 def test_faults_where_bounds_are_made_are_noticed(capsys):
     assert mutation_run.main([*mutation_run.BOUNDS, "--sample", "3", "--seed", "1"]) == 0, capsys.readouterr().out
