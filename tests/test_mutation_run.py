@@ -9,7 +9,7 @@ from fractions import Fraction
 def widest(low: float | None, *others: int) -> bool | None:
     if low < 3 and any(others):
         raise ValueError(f"{low + 1} is less than 3")
-    return -low * max(0, *others) == 7
+    return -low * max(0, *others) == 7 + rows.reshape(-1, 2)
 '''
 
 
@@ -18,7 +18,7 @@ def test_faults_are_single_tokens_of_what_computes(monkeypatch):
     assert [(fault.line, fault.before, fault.after) for fault in faults] == [
         (4, "low", "high"), (5, "low", "high"), (5, "<", "<="), (5, "3", "4"), (5, "and", "or"), (5, "any", "all"),
         (7, "-", "+"), (7, "low", "high"), (7, "*", "/"), (7, "max", "min"), (7, "0", "1"), (7, "==", "!="),
-        (7, "7", "8"),
+        (7, "7", "8"), (7, "+", "-"), (7, "-", "+"), (7, "2", "3"),
     ]  # fmt: skip
     assert faults[3].applied(CODE) == CODE.replace("low < 3", "low < 4")
     with pytest.raises(ValueError, match="is not there"):
@@ -77,6 +77,23 @@ def test_a_fault_is_judged_first_by_the_quick_tests_that_call_its_function():
     assert names(6) == ["slow", "quick", "near"]
     judge.most_s = 10.0
     assert names(6) == ["slow", "quick"]
+
+
+def test_tests_of_folders_with_fixtures_of_their_own_judge_together(tmp_path, capfd):
+    for name, text in {
+        "one/conftest.py": "",
+        "one/test_right.py": "def test_right(): pass",
+        "two/test_wrong.py": "import os\ndef test_wrong(): assert 'WRONG' not in os.environ",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    judge = mutation_run.Judge(tmp_path)
+    tests = {"one/test_right.py::test_right": 9.0, "two/test_wrong.py::test_wrong": 9.0}
+    paths = [test.partition("::")[0] for test in tests]
+    assert judge._run(paths, tests) == (None, {})
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("WRONG", "1")
+        assert judge._run(paths, tests) == ("two/test_wrong.py::test_wrong", {})
 
 
 @pytest.mark.slow

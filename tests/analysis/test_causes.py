@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from plain_causes import PlainSystem, corrected
 from small_objectives import channel_of, drawing_twins, objective_of, random_objective, random_rates
 
+from verifier.analysis.counterexamples import patterns as pattern_search
 from verifier.analysis.counterexamples.causes import Losses
 from verifier.analysis.counterexamples.moves import DetectionError
 from verifier.analysis.counterexamples.runs import RunGraph, prospects, violation_probability
@@ -125,6 +126,17 @@ def test_runs_that_differ_only_in_when_it_happened_are_one_pattern():
     members = graph.runs(0, 9, False, losses.symbol, pattern.symbols)
     assert [run.probability for run in members] == pytest.approx([1 / 4, 3 / 16, 9 / 64], rel=1e-14)
     assert [run.counted for run in members] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_more_beginnings_are_solved_for_than_is_said(most, monkeypatch):
+    # Of all patterns first, then of those that begin with the miss: the second tells that it is one.
+    monkeypatch.setattr(pattern_search, "MOST_PATTERNS", most)
+    monkeypatch.setattr(pattern_search, "_FEWEST_BEGINNINGS", most)
+    losses, _, _, _ = losses_of(one_look([{"b"}, {"a", "b"}]), MISSES)
+    found = losses.patterns(0, 1, 1 / 3)
+    assert [each.probability for each in found.patterns] == [pytest.approx(1 / 3, rel=1e-12)][: most - 1]
+    assert not found.ranked
 
 
 def test_what_is_always_missed_is_lost_by_the_misses_though_it_is_certain():

@@ -11,6 +11,7 @@ import pytest
 from context_cases import latch
 from small_objectives import channel_of, objective_of
 
+from verifier.analysis import dependence_free as dependence_free_module
 from verifier.analysis.dependence_free import Proof, Rates, _Unrolled, dependence_free
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.robust.any_dependence import ends_of
@@ -198,6 +199,23 @@ def test_steps_in_which_nothing_is_reported():
     bounds = dependence_free(objective, ends_of(objective, measured), known, 0, None, MOST)
     assert (bounds.flows, bounds.horizon) == (3, 2)
     assert bounds.lower <= Fraction(7, 10) <= bounds.upper <= bounds.lower + Fraction(1, 10**6)
+
+
+def test_multipliers_of_the_wrong_sign_are_left_out(oracles, tmp_path, monkeypatch):
+    # An interior point leaves some of those that are 0 a little above it.
+    solve = dependence_free_module.linprog
+
+    def inexact(*arguments, **settings):
+        found = solve(*arguments, **settings)
+        found.ineqlin.marginals = np.where(np.abs(found.ineqlin.marginals) < 1e-6, 1e-9, found.ineqlin.marginals)
+        return found
+
+    monkeypatch.setattr(dependence_free_module, "linprog", inexact)
+    case = oracles["lp"][0]
+    bounds = bounds_of(*of_oracle(tmp_path, case), case["horizon"])
+    assert any(0 in proof.multipliers["limits"] for proof in bounds.proofs)
+    assert all(limit <= 0 for proof in bounds.proofs for limit in proof.multipliers["limits"])
+    assert bounds.lower <= Fraction(case["bounds"][0]) <= bounds.lower + Fraction(1, 10**6)
 
 
 def test_what_is_too_large_is_refused(oracles, tmp_path):

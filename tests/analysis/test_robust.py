@@ -25,6 +25,7 @@ from small_objectives import channel_of, objective_of, random_objective
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.robust import graph as robust_graph
 from verifier.analysis.robust.bound import bound_sides
+from verifier.analysis.robust.common_choices import common_choices
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.region import Region, confidence_region, events_of, groups_of
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
@@ -720,6 +721,22 @@ def test_both_sides_share_components():
     assert lower.target[start]
     assert not upper.target[start]
     assert upper.nodes.component[start]
+
+
+def test_where_all_choices_are_worth_the_same_nature_chooses_to_move_on():
+    # Reporting nothing stays in state 0 and a leads to state 1, from where the goal is reached with 9/10: so it is
+    # from 0, whatever a's rate, unless that is 0. She makes it as great as it may be, 4/5.
+    model = Model(
+        TWO,
+        [[0, 1], [3, 2], [2, 2], [3, 3]],
+        {"g": {2}},
+        {0: [(f("0.2"), 1), (0, f("0.8"))], 1: fixed("0.1", "0.9")},
+    )
+    objective = model.objective("F g")
+    (found,) = bound_sides(objective, model.region(objective), ("upper",), [objective.product.start])
+    chosen = common_choices(found, found.reached.steps[0])
+    for rates in (chosen.mean, chosen.best):
+        assert rates[0, :, 1].tolist() == [UNIT // 5, UNIT * 4 // 5]
 
 
 def test_the_published_matrices(root):

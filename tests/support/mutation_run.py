@@ -98,6 +98,10 @@ _BOTH = "if bounds.lower is not None and bounds.upper is not None:"
 _DOUBTFUL = "doubtful = (found.of >= 0) & assumed[found.of]"
 _POINT = "verifier/analysis/robust/point_certificate.py"
 _HALVED = "if largest <= 1 or (before is not None and 2 * largest > before):"
+_LTL = "verifier/language/ltl/normal_form.py"
+_NUMBERS = "verifier/language/expressions/numbers.py"
+_COMMON = "verifier/analysis/robust/common_choices.py"
+_CHANGES = "changes = value[step.following[used]] - value[own, None] + favour * value[own, None]"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
@@ -118,6 +122,12 @@ EQUIVALENT = {
     ("verifier/analysis/robust/certificate.py", "TARGET = -2", "2"): "a code of its own",
     ("verifier/analysis/recall/box.py", "LARGEST_CHECKED = 5000", "5000"): "how far, not what",
     ("verifier/analysis/robust/certificate.py", "NO_COMPONENT = -1", "1"): "a code of its own",
+    (_LTL, "PROPOSITION_DEPTH = 50", "50"): "from what depth on a condition is taken apart, not what it says",
+    (_COMMON, _CHANGES, "-"): "the same for all choices in a state",
+    (_COMMON, _CHANGES, "*"): "a favour of another size, and of the same sign",
+    (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
+    (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
+    (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",
 }
 """(module, line, token) -> why the fault changes nothing that is computed."""
 
@@ -181,7 +191,8 @@ def _changed(token: tokenize.TokenInfo, previous: str) -> str | None:
 def _spared(tree: ast.AST, checks: bool) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """Annotations, types, decorators, imports, and what is raised: places where a fault computes nothing.
 
-    So does a strict `zip`, whose lengths differ by an error of the program only, unless the module checks documents.
+    So does a strict `zip`, whose lengths differ by an error of the program only, unless the module checks documents,
+    and the number of a negative size that an array is reshaped to, which numpy reads as -1 whatever it is.
     """
     for node in ast.walk(tree):
         parts: list[ast.AST | None] = list(getattr(node, "decorator_list", []))
@@ -193,6 +204,8 @@ def _spared(tree: ast.AST, checks: bool) -> Iterator[tuple[tuple[int, int], tupl
             parts.append(node.value)
         elif isinstance(node, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr):
             parts.append(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape":
+            parts += [each.operand for each in node.args if isinstance(each, ast.UnaryOp)]
         for part in parts:
             if part is not None:
                 yield (
@@ -232,7 +245,7 @@ Noted: TypeAlias = "dict[str, tuple[float, list[str]]]"
 """Test -> its seconds and the functions of the project that it calls (`MODULE:NAME`)."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Chosen:
     """A plugin of pytest that runs some of the tests, in the order of their limits, or notes what each of all calls.
 
@@ -402,6 +415,8 @@ class Judge:
         for test in failed if most_s is None else ():
             print(f"left out, as it fails without a fault: {test}", flush=True)
             noted.pop(test, None)
+        if code == pytest.ExitCode.INTERNAL_ERROR:
+            raise RuntimeError("\n".join(lines))
         if code == 0:
             return None, noted
         return failed[0] if failed else f"exit code {code}: {' '.join(lines[-3:])}", noted

@@ -149,6 +149,63 @@ def test_what_has_no_value_is_refused(text, message):
     assert caught.value.place.text == text
 
 
+def test_what_has_no_value_is_refused_where_it_was_read():
+    with pytest.raises(InputError) as caught:
+        evaluate(parse_expression("1 / x"), {"x": X}, Source("1 / x", "model.toml", "invariant"))
+    assert (caught.value.place.file, caught.value.place.path) == ("model.toml", "invariant")
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [("9" * 40, "9" * 40), ("9" * 41, "a number of 41 digits")], ids=["40 digits", "41 digits"]
+)
+def test_a_long_number_is_not_repeated_in_the_message(number, said):
+    with pytest.raises(InputError) as caught:
+        value(number)
+    assert caught.value.message == f"beyond 64-bit integers: {said}"
+
+
+HALF = 2**62
+
+
+@pytest.mark.parametrize(
+    ("text", "x"),
+    [
+        ("max(x, 0) * 4", [-7, HALF]),
+        ("max(0, x) * 4", [-7, HALF]),
+        ("min(x, 0) * 4", [-HALF, 7]),
+        ("min(0, x) * 4", [-HALF, 7]),
+        ("abs(x) * 4", [-HALF, 7]),
+        ("(x % -3) * 4611686018427387905", [4, 4]),  # -2 * (2**62 + 1) = -2**63 - 2
+        ("(x % 3) * 4611686018427387904", [2, 2]),  # 2 * 2**62 = 2**63
+        ("(x % 3) - 9223372036854775807 - 2", [3, 3]),  # -2**63 - 1
+        ("(4 % x) * 2305843009213693952", [-3, 5]),  # 4 * 2**61 = 2**63
+        ("(1 % x) * 2305843009213693953", [-5, 3]),  # -4 * (2**61 + 1) = -2**63 - 4
+    ],
+)
+def test_bounds_of_a_part_are_not_below_what_it_attains(text, x):
+    with pytest.raises(InputError, match="beyond 64-bit integers"):
+        value(text, x=np.array(x))
+
+
+@pytest.mark.parametrize(
+    ("text", "y", "expected"),
+    [
+        ("max(x % y, 5)", 2**63 - 1, 2**53 + 1),
+        ("min(x % y, 5)", -(2**63), 2**53 + 1 - 2**63),
+    ],
+)
+def test_remainders_stay_exact_for_the_widest_divisors(text, y, expected):
+    # 2**53 + 1 is the least whole number that no float64 is
+    found = value(text, x=np.array([2**53 + 1]), y=np.array([y]))
+    assert found.dtype == np.int64
+    assert found.tolist() == [expected]
+
+
+def test_a_product_of_fractions_beyond_64_bits_is_a_float():
+    assert value("x * 2.5", x=np.array([2**62 + 1])).tolist() == [2.5 * 2.0**62]
+    assert value("2.5 * x", x=np.array([2**62 + 1])).tolist() == [2.5 * 2.0**62]
+
+
 def test_values_that_just_fit_are_not_refused():
     least, greatest = np.array([-(2**63)]), np.array([2**63 - 1])
     assert value("x + 1", x=least).tolist() == [-(2**63) + 1]

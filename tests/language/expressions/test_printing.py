@@ -40,6 +40,12 @@ def test_prints(text, printed, parenthesised):
     assert to_text(parse_expression(text), parenthesise=True) == parenthesised
 
 
+@pytest.mark.parametrize("operator", ["=", "!=", "<", "<=", ">", ">="])
+def test_a_comparison_stands_in_parentheses_below_what_binds_tighter_only(operator):
+    text = f"!(x + 1 {operator} y - 2) & a"
+    assert to_text(parse_expression(text)) == text
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -120,6 +120,10 @@ def test_reading_a_print_gives_the_formula_over_comparisons(operator, operands, 
         ("F=5 a & G>2 b", "F[5,5] a & G>=3 b", "(F[5,5] a) & (G>=3 b)"),
         ("a U x = 1", "a U (x = 1)", "a U (x = 1)"),
         ("G !x = 1", "G !(x = 1)", "G (!(x = 1))"),
+        ("a U !b", "a U !b", "a U (!b)"),
+        ("a R X b", "a R X b", "a R (X b)"),
+        ("a W F b", "a W F b", "a W (F b)"),
+        ("a M G b", "a M G b", "a M (G b)"),
     ],
 )
 def test_prints(text, printed, parenthesised):

@@ -11,7 +11,7 @@ from random_ltl import F, G, U, X, a, b, c, formulas, neg, op, temporal
 from verifier.base.errors import LimitError
 from verifier.language.expressions.syntax import FALSE, TRUE, Name, Node, Operation, conjunction
 from verifier.language.ltl import progression
-from verifier.language.ltl.normal_form import PositiveFormula
+from verifier.language.ltl.normal_form import PROPOSITION_DEPTH, PositiveFormula
 from verifier.language.ltl.progression import ACCEPT, REJECT, Obligations
 
 letters = st.frozensets(st.sampled_from("abc"))
@@ -162,6 +162,22 @@ def test_the_oracle_knows_the_operators():
     assert not holds_on_lasso(temporal("R", b, a), stem, loop)
     assert holds_on_lasso(X(b, 2), stem, loop)
     assert not holds_on_lasso(X(b), stem, loop)
+
+
+def test_next_without_a_number_is_the_next_step():
+    formula = PositiveFormula(temporal("X", a))
+    assert node_of(formula, formula.root) == X(a, 1)
+
+
+@pytest.mark.parametrize("further", [0, 1, 5])
+def test_a_deep_condition_is_taken_apart_from_the_outside(further):
+    # A name is 1 deep, and each conjunction one more than the deeper of its operands.
+    chain = folded("&", [Name(f"p{i}") for i in range(PROPOSITION_DEPTH + further)])
+    assert len(PositiveFormula(chain).propositions) == 1 + further
+    swapped = Name("p0")
+    for i in range(1, PROPOSITION_DEPTH + further):
+        swapped = op("&", Name(f"p{i}"), swapped)
+    assert len(PositiveFormula(swapped).propositions) == 1 + further
 
 
 @pytest.mark.parametrize(

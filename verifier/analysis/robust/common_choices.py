@@ -50,7 +50,8 @@ def common_choices(box: SideBound, steps: Floats) -> CommonChoices:
     own = step.owner[used]
     away = box.nodes.of[step.following[used]] != box.nodes.of[own][:, None]
     # Where all choices are worth the same, those that lead on are made: staying would earn nothing.
-    changes = value[step.following[used]] - value[own, None] + _FAVOUR * away * value[own, None]
+    favour = _FAVOUR * away
+    changes = value[step.following[used]] - value[own, None] + favour * value[own, None]
     for drawn, times, share, behind in _choices(step, changes, used, steps[used]):
         np.add.at(weight, drawn, times)
         np.add.at(total, drawn, times[:, None] * share)

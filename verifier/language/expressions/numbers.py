@@ -211,7 +211,8 @@ class Arithmetic:
             raise self.source.error(message, node.position, "for the whole part of a quotient write floor(a / b)")
         self._refuse_zero(node, right)
         if node.operator == "%":
-            low, high = min(0, b.low + 1), max(0, b.high - 1)
+            low = min(0, b.low + 1)
+            high = max(0, b.high - 1)
             return Exact(a.data % b.data, 1, low, high, True)
         size = max(abs(a.low), abs(a.high))
         if not _fits(-size, size):
