@@ -104,6 +104,7 @@ def is_alike(options: RunOptions, rebuilt: Study) -> bool:
 
 SCHEMA_NAME = "verifier.omitted"
 OMITTED_WORDS = "what could not be made, and why"
+_PROVEN = {"": "confidence bound", "point": "probability", "free": "bound whatever the dependence"}
 _REFUSALS = (InputError, LimitError, UsageError)
 """What a result may fail with without the bundle failing: it does not apply here. Disagreeing engines are no such."""
 
@@ -232,7 +233,7 @@ def _certificate_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
     for path in files:
         place = place_of_certificate(path)
         if place is not None and place.block < len(grid.blocks) and place.requirement < len(grid.requirements):
-            kind = "probability" if place.point else "confidence bound"
+            kind = _PROVEN[place.proves]
             of = f" of {place.of}" if place.of else ""
             name, block = grid.requirements[place.requirement].name, grid.blocks[place.block]
             words[path] = f"proof of a {kind}{of}: {name}, {block}"

@@ -250,7 +250,7 @@ def _by_pair(parts: Parts) -> dict[tuple[int, int], list[str]]:
     found: dict[tuple[int, int], list[str]] = {}
     for path in parts.files:
         place = place_of_certificate(path)
-        if place is not None and not place.of and not place.point:
+        if place is not None and not place.of and not place.proves:
             found.setdefault((place.block, place.requirement), []).append(path)
     return found
 

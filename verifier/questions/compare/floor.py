@@ -80,8 +80,8 @@ def _decision(point: Point, least: Fraction, small_is_good: bool, run: RunResult
 
 def _counts(decision: Decision, point: Point, source: VerdictSource, small_is_good: bool) -> Any:
     """The number that was held against the floor: where bounds whatever the dependence decided, their end."""
-    free = point.dependence_free
-    if decision.basis != "any_dependence" or free is None or point.whatever_predicted is not None:
+    free = point.decided(decision).decided_free
+    if free is None:
         return _ends(point, source, small_is_good)[0]
     ends = (1 - free.upper, 1 - free.lower) if small_is_good else (free.lower, free.upper)
     return ends[1 if decision.verdict is Verdict.VIOLATED else 0]
