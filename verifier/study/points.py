@@ -187,8 +187,20 @@ class FreeBounds:
     @classmethod
     def told(cls, found: ProvenBounds, rates: RatesOf) -> FreeBounds:
         """Bounds that were proven, as documents have them."""
-        ends = _below(found.lower), -_below(-found.upper)
-        return cls(*ends, found.horizon, found.flows, found.undecided, rates)
+        return cls.rounded(found.lower, found.upper, found.horizon, found.flows, found.undecided, rates)
+
+    @classmethod
+    def rounded(
+        cls,
+        lower: Fraction,
+        upper: Fraction,
+        horizon: int,
+        flows: int,
+        undecided: tuple[float, float],
+        rates: RatesOf,
+    ) -> FreeBounds:
+        """The same from their parts; the ends are rounded outwards."""
+        return cls(_below(lower), -_below(-upper), horizon, flows, undecided, rates)
 
     def verdict(self, comparison: str, target: Fraction) -> Verdict:
         """What they say about a target."""
