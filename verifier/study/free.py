@@ -20,6 +20,7 @@ from verifier.analysis.dependence_free import (
 )
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import Ends, ends_of
+from verifier.analysis.robust.bound import Side
 from verifier.analysis.robust.region import groups_of
 from verifier.base.errors import InputError, UsageError
 from verifier.base.files import json_of
@@ -99,15 +100,16 @@ def checked_ends(study: Study, files: Mapping[str, bytes], named: Named) -> Iter
                 value = decided_value(*asked[:2], asked[3])
                 yield CheckedEnds(block, number, start, value, value, 0, 0, (), ())
                 continue
-            about, ends, wrong = _about(case, number, start), list[Fraction | None](), list[tuple[str, str]]()
-            paths = tuple(named(block, number, side, start) for side in SIDES)
+            about, wrong = _about(case, number, start), list[tuple[str, str]]()
+            paths, ends = tuple(named(block, number, side, start) for side in SIDES), dict[Side, Fraction]()
             for side, path in zip(SIDES, paths, strict=True):
                 try:
-                    ends.append(_proven(files, path, {"about": about, "side": side}, program))
+                    ends[side] = _proven(files, path, {"about": about, "side": side}, program)
                 except (InputError, flow_kernel.Rejected) as error:
-                    ends.append(None)
                     wrong.append((path, str(error).removeprefix(f"{path}: ")))
-            yield CheckedEnds(block, number, start, *ends, program.horizon, len(program.step), paths, tuple(wrong))
+            lower, upper = ends.get("lower"), ends.get("upper")
+            size = program.horizon, len(program.step)
+            yield CheckedEnds(block, number, start, lower, upper, *size, paths, tuple(wrong))
 
 
 def wrong_certificates(study: Study, files: Mapping[str, bytes], named: Named) -> list[str]:

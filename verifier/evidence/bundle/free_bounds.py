@@ -20,8 +20,6 @@ from verifier.study.case import Study
 from verifier.study.collection import rates_of
 from verifier.study.points import FreeBounds
 
-_ENDS = ("lower", "upper")
-
 
 def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Log, of: str = "") -> None:
     """Check the bounds whatever the dependence in runs of one system; nothing where none were asked for.
@@ -55,11 +53,11 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
             ends, size = (each.lower, each.upper), (each.horizon, each.flows)
             known = FreeBounds.rounded(*ends, *size, stated.undecided if each.flows else (0.0, 0.0), rates)
             why = ", as its certificates prove" if each.flows else ", as it is decided whatever is reported"
-            told = (json_values(one) for one in (stated, known))
-            log.findings += differing(path, *told, why, f"{pointer}/dependence_free")
-            log.proven += len(_ENDS) if each.flows else 0
-            log.recomputed += 0 if each.flows else len(_ENDS) + len(known.undecided)
-            proven += len(_ENDS) if each.flows else 0
+            told, expected = (json_values(one) for one in (stated, known))
+            log.findings += differing(path, told, expected, why, f"{pointer}/dependence_free")
+            log.proven += len(ends) if each.flows else 0
+            log.recomputed += 0 if each.flows else len(ends) + len(known.undecided)
+            proven += len(ends) if each.flows else 0
             guessed += each.flows > 0
     log.checked.append((proven, "bounds whatever the dependence that certificates prove about the rebuilt programs"))
     if guessed:
