@@ -89,8 +89,16 @@ def verify_spec(
 
 def verified(study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False) -> RunResult:
     """As `verify_spec`, for a study and a worker that runs; `partial` as for `checked_study`."""
+    return checked_and_told(study, storm, progress, partial=partial)[1]
+
+
+def checked_and_told(
+    study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False
+) -> tuple[CheckedStudy, RunResult]:
+    """What was computed, proofs included, and the result; as `verified`."""
     with memory_limit(study.options.limits.memory_bytes):
-        return result_of(checked_study(study, storm, progress, partial=partial), study.options)
+        checked = checked_study(study, storm, progress, partial=partial)
+        return checked, result_of(checked, study.options)
 
 
 @dataclass(frozen=True, eq=False)

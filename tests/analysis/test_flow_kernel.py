@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import pytest
 from context_cases import latch
+from scipy.optimize import linprog
 
 from verifier.analysis import flow_kernel
 from verifier.cli import main
@@ -51,6 +52,21 @@ def test_every_end_of_the_result_is_proven(archive, certificates):
     # Of a latch the least is the rate of one look, as a miss may persist; the greatest 1.
     assert some["lower"] <= Fraction(4, 5) <= some["lower"] + Fraction(1, 10**6)
     assert some["upper"] == 1
+
+
+def test_bounds_and_their_proofs_are_of_one_solution(archive, monkeypatch):
+    """Four ends are solved for, once each, and what is proven is what the result says."""
+    solved = []
+
+    def counted(*arguments, **more):
+        solved.append(1)
+        return linprog(*arguments, **more)
+
+    monkeypatch.setattr("verifier.analysis.dependence_free.linprog", counted)
+    asked = ["run", str(archive / "s.ltl"), "--cm", str(archive / "c.json"), "--dependence-free", "--point-only"]
+    main([*asked, "--certificates", str(archive / "again.zip")])
+    assert len(solved) == 4
+    assert (archive / "again.zip").read_bytes() == (archive / "p.zip").read_bytes()
 
 
 def test_the_kernel_needs_nothing_but_itself(archive):

@@ -71,8 +71,10 @@ def test_bounds_are_those_of_all_histories(asked, tmp_path, capsys):
         twice(dict(zip(histories, rates, strict=True)).__getitem__)
         for rates in product((Fraction(3, 5), Fraction(9, 10)), repeat=7)
     ]
-    out, point = point_of(asked, capsys, code=0)
+    out, point = point_of(asked, capsys, "--fail-under", "0.5", code=0)
     bounds = point["uncertainty"]["confidence_bounds"]
+    (held,) = out["gates"]["fail_under"]["requirements"]
+    assert (held["failed"], held["condition"]) == (False, point["condition"])
     assert bounds["lower"] <= min(ends) <= bounds["lower"] + 1e-8
     assert bounds["upper"] - 1e-8 <= max(ends) <= bounds["upper"]
     assert (point["verdict"], point["basis"], bounds["tier"]) == ("satisfied", "assumed", "rate_box")

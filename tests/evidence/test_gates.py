@@ -20,6 +20,7 @@ from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.evidence.consistency import read_document
 from verifier.questions.compare.floor import floor_of
+from verifier.study.points import FreeBounds
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS, BY_SET = "examples/nuscenes_yolov3_class.json", "examples/nuscenes_yolov3_proposition.json"
@@ -144,6 +145,37 @@ def test_what_holds_whatever_is_predicted_needs_no_detector():
     certain = replace(point(1.0, 0.7, 1.0), draws=("ped",), whatever_predicted=1)
     (held,) = floor_of(run_of(requirement(certain), source="bounds", p_value=0.0001), Fraction(99, 100)).requirements
     assert (held.failed, held.condition, held.reason) == (False, None, "")
+
+
+@pytest.mark.parametrize(
+    ("ends", "comparison", "least", "failed", "value"),
+    [
+        ((0.6, 0.99), ">=", "0.55", False, 0.6),
+        ((0.6, 0.99), ">=", "0.65", True, 0.7),
+        ((0.0, 0.5), ">=", "0.55", True, 0.5),
+        ((0.0, 0.5), ">=", "0.45", True, 0.7),
+        ((0.01, 0.4), "<=", "0.55", False, 0.6),
+        ((0.5, 1.0), "<=", "0.55", True, 0.5),
+    ],
+)
+def test_bounds_whatever_the_dependence_pass_a_floor_that_they_reach(ends, comparison, least, failed, value):
+    """Of a detector that the data contradict: P = 0.9 within [0.7, 0.95], or its complement, shows nothing."""
+    about = DRAWN if comparison == ">=" else replace(point(0.1, 0.05, 0.3), draws=("ped",))
+    free = replace(about, dependence_free=FreeBounds(*ends, 4, 9, (0.0, 0.0), "measured"))
+    found = run_of(requirement(free, comparison=comparison), source="bounds", p_value=0.0001)
+    (held,) = floor_of(found, Fraction(least)).requirements
+    assert (held.failed, held.value, held.condition) == (failed, pytest.approx(value, abs=1e-15), None)
+    assert bool(held.reason) == (failed and value == 0.7)  # what decides nothing leaves the number that shows nothing
+
+
+def test_bounds_whatever_the_dependence_keep_their_condition():
+    """What they assume of the data stands beside what passes by them, and a strict gate refuses it."""
+    free = replace(DRAWN, dependence_free=FreeBounds(0.6, 1.0, 4, 9, (0.0, 0.0), "confidence_region"))
+    for strict in (False, True):
+        found = run_of(requirement(free), source="bounds", p_value=0.0001, conditional=True, strict=strict)
+        (held,) = floor_of(found, Fraction(11, 20)).requirements
+        assert (held.failed, held.condition) == (strict, None if strict else "if items are independent")
+        assert held.reason == ("--strict refuses a condition: if items are independent" if strict else "")
 
 
 def test_a_vacuous_scenario_shows_nothing():

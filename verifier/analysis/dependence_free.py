@@ -201,11 +201,16 @@ def dependence_free(
     """
     program = program_from(objective, ends, rates, start, horizon, most_flows)
     if program is None:
-        value = Fraction(int(ends.can_hold[int(objective.product.start[start])]))
+        value = decided_value(objective, ends, start)
         return FreeBounds(value, value, 0, 0, (0.0, 0.0))
     (lower, left_below, low), (rejected, left_above, high) = (_least(program, side) for side in SIDES)
     below, above = max(lower, Fraction(0)), min(1 - rejected, Fraction(1))
     return FreeBounds(below, above, program.horizon, len(program.step), (left_below, left_above), (low, high))
+
+
+def decided_value(objective: Objective, ends: Ends, start: int) -> Fraction:
+    """The probability from an initial state from which nothing is left to prove, 0 or 1."""
+    return Fraction(int(ends.can_hold[int(objective.product.start[start])]))
 
 
 def program_from(

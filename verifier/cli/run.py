@@ -17,7 +17,7 @@ from verifier.cli.gates import asked_gates, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
-from verifier.pipeline import verified
+from verifier.pipeline import CheckedStudy, checked_and_told, verified
 from verifier.questions.settings import RunSettings
 from verifier.study.case import Study
 from verifier.study.exporting import exported_region, model_of, require_one_case, vertex_model_of
@@ -68,11 +68,11 @@ def run_command(arguments: RunSettings, command: Command) -> int:
             require_one_case(study)
         if arguments.export_bounds is not None:
             exported_region(study)
-        result = verified(study, storm, watch.around(progress_bar), partial=True)
+        checked, result = checked_and_told(study, storm, watch.around(progress_bar), partial=True)
         held = gates_of(gates, arguments, result, storm)
-        proofs = None if arguments.certificates is None else _certificates(study)
         draw = None if arguments.plot is None else _figure(arguments, inputs, options, storm, result)
     # Everything is made before anything is written.
+    proofs = None if arguments.certificates is None else _certificates(checked)
     picture = b"" if draw is None or arguments.plot is None else _picture(draw(), arguments.plot)
     recorded = replace(result, command=command, gates=held)
     document = recorded.json_text()
@@ -120,21 +120,23 @@ def _parsed(arguments: RunSettings) -> ParsedStudy:
     return parsed_study(inputs.model, study.grid, files, shares, remarks)
 
 
-def _certificates(study: Study) -> bytes:
+def _certificates(checked: CheckedStudy) -> bytes:
     """An archive with the certificate of every bound whatever the dependence."""
     from verifier.evidence.bundle.archive import zip_bytes
+    from verifier.evidence.bundle.layout import free_certificate_file
     from verifier.study.free import free_certificates  # linear programs take long to load
 
-    return zip_bytes(free_certificates(study))
+    return zip_bytes(free_certificates(checked.cases, free_certificate_file))
 
 
 def _check_certificates(study: Study, path: str) -> int:
     """Decide certificates about a system; exit code 0 where all of its bounds are proven."""
     from verifier.evidence.bundle.archive import read_bundle
+    from verifier.evidence.bundle.layout import free_certificate_file
     from verifier.study.free import wrong_certificates
 
     files = read_bundle(path)
-    wrong = wrong_certificates(study, files)
+    wrong = wrong_certificates(study, files, free_certificate_file)
     for each in wrong:
         print(f"WRONG {one_line(each)}")
     if not wrong:

@@ -9,7 +9,7 @@ from typing import Any
 
 from verifier.base.documents import fraction_of
 from verifier.base.errors import shown
-from verifier.study.points import Numbers, Point, Uncertainty
+from verifier.study.points import FreeBounds, Numbers, Point, Uncertainty
 from verifier.study.records import ConfidenceRecord, SettingsRecord
 
 ROUNDING = 1e-9
@@ -41,9 +41,29 @@ def contradictions(point: Point, settings: SettingsRecord | None, asked: str = "
         yield "/uncertainty", "expected none, as the settings have no confidence"
     elif point.uncertainty is not None and confidence is not None:
         yield from _disordered(point.uncertainty, confidence, free=rounded or not asked.startswith("P"))
+    if point.dependence_free is not None:
+        bounded = None if settings is None else confidence is not None and not rounded
+        yield from free_apart(point.dependence_free, point.probability, bounded=bounded, rounded=rounded)
     value, whatever = point.probability, point.whatever_predicted
     if whatever is not None and abs(whatever - value) > ROUNDING:
         yield "/whatever_predicted", f"expected the probability, {value}, or nothing"
+
+
+def free_apart(free: FreeBounds, value: float, *, bounded: bool | None, rounded: bool) -> Iterator[tuple[str, str]]:
+    """(element below the point, what is wrong) of bounds whatever the dependence; `bounded` is whether the run bounds
+    rates, None where that is not known."""
+    where = "/dependence_free"
+    if free.lower > free.upper:
+        yield f"{where}/lower", f"expected at most the upper bound, {free.upper}, got {free.lower}"
+    for k, left in enumerate(free.undecided):
+        if not -SOLVING <= left <= 1 + SOLVING:
+            yield f"{where}/undecided/{k}", f"expected a probability, got {left}"
+    expected = "confidence_region" if bounded else "measured"
+    if bounded is not None and free.rates != expected:
+        yield f"{where}/rates", f"expected {expected}, as in the settings of the run, got {free.rates}"
+    elif free.rates == "measured" and not rounded and not free.lower - SOLVING <= value <= free.upper + SOLVING:
+        within = f"{free.lower} to {free.upper}"
+        yield "/probability", f"expected a value within the bounds whatever the dependence, {within}, got {value}"
 
 
 def numbers_apart(point: Numbers, *, rounded: bool, asked: str = "P") -> Iterator[tuple[str, str]]:

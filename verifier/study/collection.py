@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,13 @@ from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
 from verifier.study.model_checks import Look
 from verifier.study.options import VerdictSource
-from verifier.study.points import FreeBounds, Point, PointBounds, PointInterval, Uncertainty
+from verifier.study.points import FreeBounds, Point, PointBounds, PointInterval, RatesOf, Uncertainty
 from verifier.study.profile import Profile
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Finished, RequirementResult, StrategyEnds, Target, Unanswered
+
+if TYPE_CHECKING:  # linear programs take long to load
+    from verifier.analysis.dependence_free import FreeBounds as ProvenBounds
 
 LARGEST_TIPPED = 2_000
 """Product states; tipping points are searched for with some twenty bounds each."""
@@ -56,7 +59,7 @@ class CheckedCase:
         notes: for each requirement that is not vacuous throughout, what is constant in it.
         refused: number of a requirement -> why it has no answer; what is said of each requirement leaves it out.
         look: what the chain shows of the model.
-        free: for each requirement and initial state bounds whatever the dependence; empty where not asked for.
+        free: for each requirement and initial state proven bounds whatever the dependence; empty where not asked for.
     """
 
     case: Case
@@ -68,7 +71,7 @@ class CheckedCase:
     notes: tuple[str, ...]
     refused: Mapping[int, LimitError] = field(default_factory=dict)
     look: Look | None = None
-    free: tuple[tuple[FreeBounds | None, ...], ...] = ()
+    free: tuple[tuple[ProvenBounds, ...], ...] = ()
 
     @property
     def answered(self) -> tuple[int, ...]:
@@ -169,6 +172,17 @@ def collected(
     return tuple(results)
 
 
+def _free(checked: CheckedCase, number: int, start: int) -> FreeBounds | None:
+    if not checked.free:
+        return None
+    return FreeBounds.told(checked.free[number][start], rates_of(checked.case.study))
+
+
+def rates_of(study: Study) -> RatesOf:
+    """What bounds whatever the dependence are bounds over."""
+    return "measured" if study.data is None else "confidence_region"
+
+
 def target_of(requirement: Requirement) -> Target | None:
     """What a requirement asks, as documents have it."""
     comparison: Any = requirement.comparison
@@ -200,7 +214,7 @@ def _points(
             whatever_predicted=whatever.pop() if len(whatever) == 1 else None,
             vacuity=checked.vacuity[number][k],
             uncertainty=None if sure is None else _uncertainty(sure[number], k),
-            dependence_free=checked.free[number][k] if checked.free else None,
+            dependence_free=_free(checked, number, k),
         )
         if judging is not None:
             point = point.decided(judging.decision(point, target))

@@ -3,100 +3,150 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from verifier.analysis import flow_kernel
-from verifier.analysis.dependence_free import SIDES, Rates, dependence_free, program_from
+from verifier.analysis.dependence_free import (
+    SIDES,
+    FreeBounds,
+    Program,
+    Rates,
+    decided_value,
+    dependence_free,
+    program_from,
+)
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import Ends, ends_of
+from verifier.analysis.robust.bound import Side
 from verifier.analysis.robust.region import groups_of
 from verifier.base.errors import InputError, UsageError
 from verifier.base.files import json_of
 from verifier.study.case import Case, Study
-from verifier.study.points import FreeBounds, RatesOf, block_text
+from verifier.study.collection import CheckedCase
+from verifier.study.points import block_text
 from verifier.study.scenarios import refuse_others
+
+Named: TypeAlias = Callable[[int, int, str, int], str]
+"""Where the certificate of a block, a requirement, a side and an initial state lies, numbered from 0."""
 
 
 def free_bounds(case: Case) -> tuple[tuple[FreeBounds, ...], ...]:
-    """For each requirement, at each initial state.
+    """For each requirement, at each initial state, with proofs.
 
     Raises:
         UsageError: bounds come from draws, which have no region; or something else than a probability is asked.
         VerifierError: as `dependence_free` and `ends_of`.
     """
-    of: RatesOf = "measured" if case.study.data is None else "confidence_region"
-    solved = (dependence_free(*asked) for asked in _asked(case))
-    flat = [
-        FreeBounds(_below(each.lower), -_below(-each.upper), each.horizon, each.flows, each.undecided, of)
-        for each in solved
-    ]
-    width = len(case.skeleton.starts)
+    flat, width = [dependence_free(*asked) for asked in _asked(case)], len(case.skeleton.starts)
     return tuple(tuple(flat[first : first + width]) for first in range(0, len(flat), width))
 
 
-def free_certificates(study: Study) -> dict[str, bytes]:
-    """Path -> bytes of the certificate of every end; raises as `free_bounds`."""
+def free_certificates(cases: Sequence[CheckedCase], named: Named) -> dict[str, bytes]:
+    """Path -> bytes of the certificate of every end of the bounds of all blocks, which nothing solves for again."""
     files: dict[str, bytes] = {}
-    for number, case in enumerate(study.cases):
-        for place, asked in enumerate(_asked(case)):
-            found = dependence_free(*asked)
-            for proof, end in zip(found.proofs, (found.lower, found.upper), strict=False):
-                path, about = _certified(case, number, place, proof.side)
-                content = {"about": about, **proof.document(end)}
-                files[path] = (json.dumps(content, allow_nan=False) + "\n").encode()
+    for block, checked in enumerate(cases):
+        for number, starts in enumerate(checked.free):
+            for start, found in enumerate(starts):
+                about = _about(checked.case, number, start)
+                for proof, end in zip(found.proofs, (found.lower, found.upper), strict=False):
+                    content = {"about": about, **proof.document(end)}
+                    files[named(block, number, proof.side, start)] = _bytes_of(content)
     return files
 
 
-def wrong_certificates(study: Study, files: Mapping[str, bytes]) -> list[str]:
-    """What is wrong with certificates of these bounds: of another program than spec, model and matrices give, not
-    proven, missing, or of nothing that is asked. No program is solved.
+@dataclass(frozen=True)
+class CheckedEnds:
+    """What certificates prove about one requirement at one initial state of a block.
+
+    Attributes:
+        block, requirement, start: from 0.
+        lower, upper: proven ends of P; None without a proof.
+        horizon, flows: of the program that the inputs give; 0 where nothing is left to prove.
+        paths: of the certificates that belong there.
+        wrong: (path, what is wrong with it).
+    """
+
+    block: int
+    requirement: int
+    start: int
+    lower: Fraction | None
+    upper: Fraction | None
+    horizon: int
+    flows: int
+    paths: tuple[str, ...]
+    wrong: tuple[tuple[str, str], ...]
+
+
+def checked_ends(study: Study, files: Mapping[str, bytes], named: Named) -> Iterator[CheckedEnds]:
+    """Every end of these bounds with its certificate: that it is proven, of the program that spec, model and matrices
+    give. No program is solved.
 
     Args:
         study: the system.
         files: path -> bytes, as `free_certificates` gives them.
+        named: as for `free_certificates`.
 
     Raises:
         VerifierError: as `free_bounds`.
     """
-    wrong, left = [], set(files)
-    for number, case in enumerate(study.cases):
+    for block, case in enumerate(study.cases):
         for place, asked in enumerate(_asked(case)):
+            number, start = divmod(place, len(case.skeleton.starts))
             program = program_from(*asked)
-            for side in () if program is None else SIDES:
-                path, about = _certified(case, number, place, side)
-                left.discard(path)
-                if path not in files:
-                    wrong.append(f"{path}: missing")
-                    continue
+            if program is None:
+                value = decided_value(*asked[:2], asked[3])
+                yield CheckedEnds(block, number, start, value, value, 0, 0, (), ())
+                continue
+            about, wrong = _about(case, number, start), list[tuple[str, str]]()
+            paths, ends = tuple(named(block, number, side, start) for side in SIDES), dict[Side, Fraction]()
+            for side, path in zip(SIDES, paths, strict=True):
                 try:
-                    content = json_of(files[path], path)
-                    own = content if isinstance(content, dict) else {}
-                    same = (own.get("about"), own.get("side"), own.get("program")) == (
-                        about, side, program and program.document(side)
-                    )  # fmt: skip
-                    if not same:
-                        wrong.append(f"{path}: about another system than spec, model and matrices give")
-                        continue
-                    flow_kernel.check(content)
+                    ends[side] = _proven(files, path, {"about": about, "side": side}, program)
                 except (InputError, flow_kernel.Rejected) as error:
-                    wrong.append(f"{path}: {error}")
+                    wrong.append((path, str(error).removeprefix(f"{path}: ")))
+            lower, upper = ends.get("lower"), ends.get("upper")
+            size = program.horizon, len(program.step)
+            yield CheckedEnds(block, number, start, lower, upper, *size, paths, tuple(wrong))
+
+
+def wrong_certificates(study: Study, files: Mapping[str, bytes], named: Named) -> list[str]:
+    """What is wrong with certificates: as `checked_ends`, and certificates of nothing that is asked."""
+    wrong, left = [], set(files)
+    for each in checked_ends(study, files, named):
+        left -= {*each.paths}
+        wrong += [f"{path}: {message}" for path, message in each.wrong]
     return wrong + [f"{path}: about nothing that is asked" for path in sorted(left)]
 
 
-def _certified(case: Case, number: int, place: int, side: str) -> tuple[str, dict[str, Any]]:
-    """Path of a certificate of the case with that number, and what it is about."""
-    requirement, start = divmod(place, len(case.skeleton.starts))
-    about = {
-        "requirement": case.study.requirements[requirement].name,
+def _proven(files: Mapping[str, bytes], path: str, head: Mapping[str, Any], program: Program) -> Fraction:
+    """The end that a certificate proves; Rejected or InputError where it proves none of this program."""
+    if path not in files:
+        raise flow_kernel.Rejected("missing")
+    content = json_of(files[path], path)
+    given = content if isinstance(content, dict) else {}
+    known = {**head, "program": program.document(head["side"])}
+    if {name: given.get(name) for name in known} != known:
+        raise flow_kernel.Rejected("about another system than spec, model and matrices give")
+    if set(given) != {*known, "claimed", "multipliers"} or _bytes_of(given) != files[path]:
+        raise flow_kernel.Rejected("the same certificate in other bytes than were written")
+    return flow_kernel.check(given)
+
+
+def _bytes_of(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, allow_nan=False) + "\n").encode()
+
+
+def _about(case: Case, number: int, start: int) -> dict[str, Any]:
+    """What a certificate of a requirement at an initial state is about."""
+    return {
+        "requirement": case.study.requirements[number].name,
         "planner": case.planner.name,
         "scenario": block_text(case.environment, case.constants),
         "initial": dict(case.initial_states[start]),
     }
-    name = f"block{number + 1:03}_requirement{requirement + 1:02}_start{start + 1:03}_{side}"
-    return f"certificates/{name}.json", about
 
 
 def _asked(case: Case) -> Iterator[tuple[Objective, Ends, Rates, int, int | None, int]]:
@@ -119,9 +169,3 @@ def _asked(case: Case) -> Iterator[tuple[Objective, Ends, Rates, int, int | None
         ends = ends_of(objective, study.measured)
         for start in range(len(skeleton.starts)):
             yield objective, ends, rates, start, options.horizon, options.max_lp
-
-
-def _below(number: Fraction) -> float:
-    """The greatest double that is not above it."""
-    near = float(number)
-    return near if Fraction(near) <= number else math.nextafter(near, -math.inf)

@@ -260,8 +260,13 @@ class RunOptions:
 
     def refuse_bounds_of_run(self, verb: str) -> None:
         """Refuse bounds of which there is neither a point nor a draw; UsageError."""
+        if self.dependence_free:
+            raise UsageError(f"--dependence-free gives bounds alone and belongs to verify run: {verb} needs more")
+        self.refuse_stated_bounds(verb)
+
+    def refuse_stated_bounds(self, verb: str) -> None:
+        """Refuse bounds of detectors that errors or rates are stated of; UsageError."""
         for option, given in (
-            ("dependence-free", self.dependence_free),
             ("persist", self.persist is not None),
             ("rate-box", self.rate_box is not None),
         ):
@@ -296,8 +301,13 @@ class RunOptions:
         return self.point_weights if self.confidence is None else self.confidence.weights
 
     def point_alone(self) -> RunOptions:
-        """The same without intervals and ranges; the rates keep their weights."""
-        return replace(self, confidence=None, verdict_from="point", strategies=False, point_weights=self.weights)
+        """The same without intervals, bounds and ranges; the rates keep their weights."""
+        plain = replace(self.without_free_bounds(), confidence=None, verdict_from="point", strategies=False)
+        return replace(plain, point_weights=self.weights)
+
+    def without_free_bounds(self) -> RunOptions:
+        """The same without bounds whatever the dependence."""
+        return replace(self, dependence_free=False, horizon=None)
 
 
 BOUNDS_ASSUME = ("bounds", "weights", "largest_drive", "icc_at_most", "assume_independent_items", "looks", "shift")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.intervals.intervals import Kind
 from verifier.analysis.intervals.tiers import Tier
@@ -14,6 +14,9 @@ from verifier.analysis.vacuity import Vacuity
 from verifier.base.documents import Condition, Count, Exact, Extended, Level, Limits, Share
 from verifier.checking.verdicts import Basis, Decision, Reason, Verdict, verdict_of
 from verifier.study.options import VerdictSource
+
+if TYPE_CHECKING:  # linear programs take long to load
+    from verifier.analysis.dependence_free import FreeBounds as ProvenBounds
 
 
 @dataclass(frozen=True)
@@ -181,9 +184,33 @@ class FreeBounds:
     undecided: tuple[float, float]
     rates: RatesOf
 
+    @classmethod
+    def told(cls, found: ProvenBounds, rates: RatesOf) -> FreeBounds:
+        """Bounds that were proven, as documents have them."""
+        return cls.rounded(found.lower, found.upper, found.horizon, found.flows, found.undecided, rates)
+
+    @classmethod
+    def rounded(
+        cls,
+        lower: Fraction,
+        upper: Fraction,
+        horizon: int,
+        flows: int,
+        undecided: tuple[float, float],
+        rates: RatesOf,
+    ) -> FreeBounds:
+        """The same from their parts; the ends are rounded outwards."""
+        return cls(_below(lower), -_below(-upper), horizon, flows, undecided, rates)
+
     def verdict(self, comparison: str, target: Fraction) -> Verdict:
         """What they say about a target."""
         return verdict_of(self.lower, self.upper, comparison, target)
+
+
+def _below(number: Fraction) -> float:
+    """The greatest double that is not above it."""
+    near = float(number)
+    return near if Fraction(near) <= number else math.nextafter(near, -math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,6 +236,12 @@ class Point(Numbers):
     vacuity: Annotated[tuple[Vacuity, ...], Limits(min_length=1)] = ()
     uncertainty: Uncertainty | None = None
     dependence_free: FreeBounds | None = None
+
+    @property
+    def decided_free(self) -> FreeBounds | None:
+        """The bounds however reports depend on each other, where the verdict rests on them; else None."""
+        rests = self.basis == "any_dependence" and self.whatever_predicted is None
+        return self.dependence_free if rests else None
 
     @property
     def decision(self) -> Decision:

@@ -14,6 +14,7 @@ from verifier.telling.failing import cause_blocks, pattern_blocks, world_blocks
 from verifier.telling.grounds import (
     bounds_told,
     difference_text,
+    free_text,
     marked_verdict,
     name_text,
     reason_text,
@@ -65,7 +66,10 @@ def _headed(result: ExplainResult, explained: Explained) -> Section:
         [f"not decided by these numbers: {text}"] if (text := reason_text(point.reason, point.probability)) else []
     )
     texts += [f"vacuous: {text}"] if (text := vacuity_text(point)) else []
-    texts += ["it holds whatever the detector predicts"] if point.basis == "any_dependence" else []
+    if point.decided_free is not None:
+        texts.append(free_text(point.decided_free))
+    elif point.basis == "any_dependence":
+        texts.append("it holds whatever the detector predicts")
     head = f"{explained.name}, planner {explained.planner}: {asked}, {marked_verdict(point)}"
     return Section(head, tuple(map(Paragraph, texts)))
 

@@ -55,6 +55,15 @@ def reason_text(reason: Reason | None, probability: float | None = None) -> str:
     return f"{said}; the contradicted model gives {value}{reason.model_verdict}"
 
 
+FREE_ASSUMES = (
+    "Each report has in every step the rate of its bin and true label, however reports depend on each other"
+)
+"""What bounds whatever the dependence assume."""
+FREE_KNOWN = (
+    "bounds whatever the dependence assume nothing else, so no test of the detector's memory contradicts them"
+)
+
+
 def free_text(free: FreeBounds) -> str:
     """Bounds whatever the dependence, for people."""
     rates = {"confidence_region": "rates within the confidence region", "measured": "the measured rates"}[free.rates]

@@ -62,7 +62,7 @@ def _vacuous_elsewhere(requirement: RequirementResult) -> Iterator[str]:
 def _whatever_predicted(requirement: RequirementResult, verdict: Verdict) -> bool:
     """Whether the verdict of a requirement is this one, and no detector could change it."""
     deciding = [point for point in requirement.points if point.verdict is verdict]
-    bases = [point.basis == "any_dependence" and point.whatever_predicted is not None for point in deciding]
+    bases = [point.basis == "any_dependence" and point.decided_free is None for point in deciding]
     return requirement.verdict is verdict and (any(bases) if verdict is Verdict.VIOLATED else all(bases))
 
 

@@ -171,7 +171,7 @@ def build_bundle(
 
 def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: Progress = iter) -> Bundle:
     """Make a bundle in memory; errors as `build_bundle`."""
-    options.refuse_bounds_of_run("verify evidence build")
+    options.refuse_stated_bounds("verify evidence build")
     if options.initial_context == "counted":
         raise UsageError(
             "--initial-context counted is a mean over initial states, and certificates are of single ones"
@@ -213,7 +213,7 @@ def _refuse_inputs_inside(target: str | Path, sources: Sources) -> None:
 def _check_count(rebuilt: Study) -> None:
     """Refuse more files than a check reads, before anything is computed."""
     grid, most = rebuilt.grid, READING_LIMITS.files // 2
-    sides = 2 * (rebuilt.bounded + (rebuilt.options.decimals is None))
+    sides = 2 * (rebuilt.bounded + (rebuilt.options.decimals is None) + rebuilt.options.dependence_free)
     least = sides * len(grid.blocks) * len(grid.requirements)
     if least > most:
         raise LimitError(

@@ -100,7 +100,7 @@ _SPEC_FOLDERS = "specs"
 _DEEPEST = 8
 _CERTIFICATE = re.compile(
     CERTIFICATES + r"/(?:(?P<of>[a-z0-9_]+)-)?block(?P<block>\d{3,6})_requirement(?P<requirement>\d{2,6})"
-    r"_(?P<side>(point_)?(lower|upper))_(?P<part>\d{2,6})\.json"
+    r"_(?P<side>((point|free)_)?(lower|upper))_(?P<part>\d{2,6})\.json"
 )
 
 
@@ -110,13 +110,13 @@ class CertificatePlace(NamedTuple):
     Attributes:
         of: the result; "" for the run.
         block, requirement: from 0.
-        point: whether it proves a probability, and not a confidence bound.
+        proves: "point" for a probability, "free" for a bound whatever the dependence, "" for a confidence bound.
     """
 
     of: str
     block: int
     requirement: int
-    point: bool
+    proves: str
 
 
 def input_paths(
@@ -209,6 +209,11 @@ def certificate_file(block: int, requirement: int, side: str, part: int, of: str
     return f"{certificates_of_pair(block, requirement, of)}_{side}_{part + 1:02}.json"
 
 
+def free_certificate_file(block: int, requirement: int, side: str, start: int, of: str = "") -> str:
+    """As `certificate_file`, for a bound whatever the dependence at one initial state."""
+    return certificate_file(block, requirement, f"free_{side}", start, of)
+
+
 def certificates_of_pair(block: int, requirement: int, of: str = "") -> str:
     """What the names of all certificates of a block and a requirement begin with."""
     return f"{CERTIFICATES}/{of}{'-' if of else ''}block{block + 1:03}_requirement{requirement + 1:02}"
@@ -227,7 +232,7 @@ def place_of_certificate(path: str) -> CertificatePlace | None:
     block, requirement, part = (int(match[group]) - 1 for group in ("block", "requirement", "part"))
     of, side = match["of"] or "", match["side"]
     same = min(block, requirement, part) >= 0 and certificate_file(block, requirement, side, part, of) == path
-    return CertificatePlace(of, block, requirement, side.startswith("point")) if same else None
+    return CertificatePlace(of, block, requirement, side.rpartition("_")[0]) if same else None
 
 
 def _normal(path: PurePosixPath) -> tuple[int, list[str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS
@@ -25,6 +26,7 @@ from verifier.evidence.bundle.layout import (
     RUN_FILE,
     alternative_file,
     certificates_of_pair,
+    free_certificate_file,
     place_of_certificate,
     require_file,
 )
@@ -104,6 +106,7 @@ def is_alike(options: RunOptions, rebuilt: Study) -> bool:
 
 SCHEMA_NAME = "verifier.omitted"
 OMITTED_WORDS = "what could not be made, and why"
+_PROVEN = {"": "confidence bound", "point": "probability", "free": "bound whatever the dependence"}
 _REFUSALS = (InputError, LimitError, UsageError)
 """What a result may fail with without the bundle failing: it does not apply here. Disagreeing engines are no such."""
 
@@ -117,18 +120,30 @@ class Runs:
         self._rebuilt = rebuilt
         self._own: CheckedStudy | None = None
         self._run: RunResult | None = None
+        self._solved: dict[str, CheckedStudy] = {}
 
-    def result(self, options: RunOptions) -> RunResult:
-        """The run under these options; errors as `verifier.pipeline.verified`."""
+    def result(self, options: RunOptions, of: str = "") -> RunResult:
+        """The run under these options, of the alternative `of`; errors as `verifier.pipeline.verified`."""
         if not is_alike(options, self._rebuilt):
-            return result_of(checked_study(self._rebuilt.under(options), self.storm), options)
+            found = self._solved[of] = checked_study(self._rebuilt.under(options), self.storm)
+            return result_of(found, options)
         if self._own is None:
-            self._own = checked_study(self._rebuilt, self.storm)
+            self._own = self._solved[""] = checked_study(self._rebuilt, self.storm)
         if options != self._rebuilt.options:
             return result_of(self._own, options)
         if self._run is None:
             self._run = result_of(self._own, options)
         return self._run
+
+    def free_certificates(self) -> Iterator[tuple[str, str]]:
+        """Path and text of the certificates of bounds whatever the dependence, in all runs that were made."""
+        if not self._rebuilt.options.dependence_free:
+            return
+        from verifier.study.free import free_certificates  # linear programs take long to load
+
+        for of, found in self._solved.items():
+            made = free_certificates(found.cases, partial(free_certificate_file, of=of))
+            yield from ((path, raw.decode()) for path, raw in made.items())
 
 
 @dataclass(frozen=True)
@@ -165,12 +180,13 @@ class Made:
 
 def planned(rebuilt: Study) -> Iterator[Planned]:
     """Every result beside the certificates, the run first."""
-    options = rebuilt.options
+    options = rebuilt.options  # explanations are of runs and their probabilities, and need no bounds
+    told = rebuilt.under(options.without_free_bounds()) if options.dependence_free else rebuilt
     yield Planned(RUN_FILE, "every requirement in every scenario", _run(options))
     yield Planned(
         EXPLAIN_FILE,
         "how each requirement fails, and what would help",
-        lambda runs: explained(rebuilt, DEFAULT_SETTINGS, runs.storm, run=runs.result(options)).json_text(),
+        lambda runs: explained(told, DEFAULT_SETTINGS, runs.storm, run=runs.result(options)).json_text(),
     )
     for number, each in enumerate(rebuilt.inputs.spec.requirements, 1):
         if each.target is not None and each.name in {known.name for known in rebuilt.grid.requirements}:
@@ -178,7 +194,7 @@ def planned(rebuilt: Study) -> Iterator[Planned]:
             yield Planned(require_file(number, each.name), about, _require(rebuilt, each.name))
     for other in alternatives(rebuilt):
         about = f"the run under another policy: {other.words}"
-        yield Planned(alternative_file(other.name), about, _run(other.options))
+        yield Planned(alternative_file(other.name), about, _run(other.options, other.name))
 
 
 def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter, known: Container[str] = ()) -> Made:
@@ -210,6 +226,7 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
             omitted.append(omission(each.path, error))
         else:
             about[each.path] = each.about
+    texts.update(runs.free_certificates())
     texts.update(_certificates_of_recalls(rebuilt, texts))
     about.update(_certificate_words(rebuilt, texts))
     omitted += _without_certificates(rebuilt)
@@ -232,7 +249,7 @@ def _certificate_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
     for path in files:
         place = place_of_certificate(path)
         if place is not None and place.block < len(grid.blocks) and place.requirement < len(grid.requirements):
-            kind = "probability" if place.point else "confidence bound"
+            kind = _PROVEN[place.proves]
             of = f" of {place.of}" if place.of else ""
             name, block = grid.requirements[place.requirement].name, grid.blocks[place.block]
             words[path] = f"proof of a {kind}{of}: {name}, {block}"
@@ -267,13 +284,13 @@ def read_omitted(raw: bytes, file: str = OMITTED_FILE) -> dict[str, str]:
     return {each["path"]: each["reason"] for each in listed}
 
 
-def _run(options: RunOptions) -> Callable[[Runs], str]:
-    return lambda runs: runs.result(options).json_text()
+def _run(options: RunOptions, of: str = "") -> Callable[[Runs], str]:
+    return lambda runs: runs.result(options, of).json_text()
 
 
 def _require(rebuilt: Study, name: str) -> Callable[[Runs], str]:
     selection = replace(rebuilt.options.selection, requirements=(name,))
-    options = replace(rebuilt.options, selection=selection, strategies=False)  # those belong to the run
+    options = replace(rebuilt.options.without_free_bounds(), selection=selection, strategies=False)  # of the run
     return lambda runs: required(rebuilt.under(options), Question(requirement=name), runs.storm).json_text()
 
 

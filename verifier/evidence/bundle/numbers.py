@@ -42,7 +42,7 @@ NUMBERS_OF_POINT = 4
 """That are enclosed again: a probability, its two bounds, and what the second engine said."""
 _STRATEGIES = ("strategies", "world")
 """What a requirement has only where `--strategies` asks for it."""
-_OPTIONAL = ("uncertainty", "exact")
+_OPTIONAL = ("uncertainty", "exact", "dependence_free")
 """What a point has only where it was asked for; a verdict may rest on it."""
 
 
@@ -304,6 +304,7 @@ def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
                 "vacuity": json_values(case.findings[number].vacuity[k]),
                 "uncertainty": _whether(rebuilt.bounded),
                 "exact": _whether(rebuilt.options.engines.exact),
+                "dependence_free": _whether(rebuilt.options.dependence_free),
             }
             for case in rebuilt.cases
             if case.planner.name == planner

@@ -34,12 +34,13 @@ REQUEST_FILE = "request.json"
 
 _SELECTION, _CONFIDENCE = (tuple(each.name for each in fields(kind)) for kind in (Selection, ConfidenceSettings))
 _FRACTIONS = ("icc_at_most", "shift")
-_OF_RUNS = (
-    "mix", "persist", "assume_persistence", "dependence_free", "horizon", "max_lp", "rate_box", "assume_rate_box",
-)  # fmt: skip
+_OF_RUNS = ("mix", "persist", "assume_persistence", "rate_box", "assume_rate_box")
 _APART = ("selection", "where", "memory", *_OF_RUNS, "confidence", "engines", "limits", "point_weights")
 """Options that are recorded in ways of their own, or not at all."""
 _PLAIN = tuple(each.name for each in fields(RunOptions) if each.name not in _APART)
+_TRUTH = (
+    "canonical", "endless", "strategies", "strict", "assume_memoryless", "assume_contexts", "dependence_free",
+)  # fmt: skip
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?")
 _FILES = ("spec", "model", "matrices", "context", "given")
 
@@ -159,9 +160,14 @@ def _options_of(content: Any) -> RunOptions:
     if document["confidence"] is not None:
         confidence = _confidence_of(document["confidence"])
     plain = {name: document[name] for name in _PLAIN}
-    for name in ("canonical", "endless", "strategies", "strict", "assume_memoryless", "assume_contexts"):
+    for name in _TRUTH:
         if type(plain[name]) is not bool:
             raise ValueError(f"{name} is no truth value")
+    for name in ("horizon", "max_lp"):
+        if type(plain[name]) is not int and (name == "max_lp" or plain[name] is not None):
+            raise ValueError(f"{name} is no whole number")
+        if plain[name] is not None and plain[name] < 1:
+            raise ValueError(f"{name} is below 1")
     memory = None if document["memory"] is None else _text(document["memory"])
     options = RunOptions(
         selection, where=dict(document["where"]), memory=memory, confidence=confidence, **plain

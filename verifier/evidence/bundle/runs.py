@@ -20,6 +20,7 @@ from verifier.base.version import __version__
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
 from verifier.evidence.bundle.decisions import wrong_decisions
+from verifier.evidence.bundle.free_bounds import check_free_bounds
 from verifier.evidence.bundle.layout import (
     CERTIFICATES,
     OMITTED_FILE,
@@ -210,6 +211,7 @@ def _check_alike(
         log.findings += shape or conclusions_apart(path, run, asked)
         if not shape:
             fitting.append(path)
+    check_free_bounds(parts, rebuilt, fitting, log, of)
     if rebuilt.options.decimals is not None:
         listed = ", ".join(runs)
         log.until_recomputed.append(f"the probabilities of {listed}: transitions were rounded, so they are none")
@@ -250,7 +252,7 @@ def _by_pair(parts: Parts) -> dict[tuple[int, int], list[str]]:
     found: dict[tuple[int, int], list[str]] = {}
     for path in parts.files:
         place = place_of_certificate(path)
-        if place is not None and not place.of and not place.point:
+        if place is not None and not place.of and not place.proves:
             found.setdefault((place.block, place.requirement), []).append(path)
     return found
 

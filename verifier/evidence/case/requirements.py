@@ -26,7 +26,7 @@ from verifier.evidence.rates.hazard import EVERY
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult
 from verifier.telling.failing import cause_lines
-from verifier.telling.grounds import Judged, reason_text, told_verdict, why
+from verifier.telling.grounds import Judged, free_text, reason_text, told_verdict, why
 
 _STATUS: Mapping[str, Status] = {
     "satisfied": Status.SUPPORTED,
@@ -241,7 +241,8 @@ def _scenario_goal(
 def _judgement(argued: Argued, point: Point) -> str:
     """The numbers and the verdict with its condition, and why it is open or vacuous."""
     reason = why(point)
-    basis = ", whatever the detector predicts" if point.basis == "any_dependence" else ""
+    basis, free = ", whatever the detector predicts" if point.basis == "any_dependence" else "", point.decided_free
+    basis = basis if free is None else f"; {free_text(free)}"
     return f"{_bounds_text(argued, point)}: {told_verdict(point)}{basis}{f' ({reason})' if reason else ''}"
 
 

@@ -18,7 +18,7 @@ from verifier.evidence.defeaters.finding import UNCONFIRMED
 from verifier.evidence.defeaters.values import Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.hazard import EVERY
-from verifier.telling.grounds import channel_lines
+from verifier.telling.grounds import FREE_ASSUMES, FREE_KNOWN, channel_lines
 
 NOT_STATED = "not stated"
 
@@ -78,6 +78,7 @@ def argument_grounds(
         ("The environment does not change during an encounter", _left_to(context, "assumptions"), []),
         (f"What counts as detected: {_matching_text(runs, documents)}", _left_to(context, "assumptions"), []),
         *((text, status, few) for text, status in _bounds_statuses(runs)),
+        *((text, status, []) for text, status in _free_statuses(runs)),
     ]
     found = [_verdict_justification(draft, runs), _scenario_justification(draft)]
     for text, status, against in statuses:
@@ -216,6 +217,13 @@ def _bounds_statuses(runs: Sequence[Document]) -> Iterator[tuple[str, str]]:
         if basis.drives is not None and basis.effective_drives is not None:
             known += f"; {counted(basis.drives, 'drive')}, effectively {basis.effective_drives:.3g}"
         yield f"{basis.name}: {basis.condition}", known
+
+
+def _free_statuses(runs: Sequence[Document]) -> Iterator[tuple[str, str]]:
+    """What bounds however reports depend on each other assume, where some run has any."""
+    points = (point for run in runs for each in run.result.requirements for point in each.points)
+    if any(point.dependence_free is not None for point in points):
+        yield FREE_ASSUMES, f"Not tested; {FREE_KNOWN}"
 
 
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:

@@ -222,7 +222,7 @@ def _about_channel(
         (each.name, each.planner, k)
         for each in result.requirements
         for k, point in enumerate(each.points)
-        if channel_test(result.channel.classes, point.draws).test == test
+        if channel_test(result.channel.classes, point.draws).test == test and point.decided_free is None
     }
     claims = claims_on(run, documents, perceived=True, among=points)
     told = [

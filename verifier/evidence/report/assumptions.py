@@ -14,6 +14,8 @@ from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.records import ConfidenceRecord, SettingsRecord
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.telling.grounds import (
+    FREE_ASSUMES,
+    FREE_KNOWN,
     channel_lines,
     difference_text,
     looks_text,
@@ -107,6 +109,7 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
     )
     yield _independence(settings.confidence)
     yield from _confidence_bounds(settings.confidence)
+    yield from _dependence_free(document)
     yield from _vacuous(document)
     yield _matching(files)
     yield _false_positives(settings.false_positives, files)
@@ -188,6 +191,13 @@ def _confidence_bounds(found: ConfidenceRecord | None) -> Iterator[Assumption]:
             "few drives",
             f"with so few drives no outcome could show a rate above {rounded(bounds.ceiling, up=True)}",
         )
+
+
+def _dependence_free(document: Document) -> Iterator[Assumption]:
+    """What bounds however reports depend on each other rest on, where there are any."""
+    runs = document.result.requirements if document.kind == "run" else ()
+    if any(point.dependence_free is not None for each in runs for point in each.points):
+        yield FREE_ASSUMES, "not tested", FREE_KNOWN
 
 
 def _vacuous(document: Document) -> Iterator[Assumption]:

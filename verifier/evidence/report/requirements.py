@@ -65,6 +65,9 @@ def verdict_sentence(subject: Subject, whose: str = "") -> str:
     measured = f"{name} must {must}. With the rates as measured it is {number} {_in_scenario(subject)}"
     bounds = held_against(subject.settings, worst)
     reason = why(worst) if subject.result.verdict in (Verdict.INCONCLUSIVE, Verdict.VACUOUS) else ""
+    if worst.decided_free is not None:
+        told = free_text(worst.decided_free)
+        return f"{measured}; {told}{_on_condition(subject)}{f'. Vacuous: {reason}' if reason else ''}."
     if worst.basis == "any_dependence":
         return f"{measured}; that holds whatever the detector predicts{f'. Vacuous: {reason}' if reason else ''}."
     if reason:
@@ -207,7 +210,7 @@ def _free_facts(point: Point) -> Iterator[tuple[str, str]]:
 def _basis_text(subject: Subject) -> str:
     """What the verdict of the worst scenario rests on, for people."""
     basis = subject.result.worst_point.basis
-    if basis == "any_dependence" and subject.result.worst_point.whatever_predicted is None:
+    if subject.result.worst_point.decided_free is not None:
         return "the rates of single reports only: it holds however reports depend on each other"
     if basis == "any_dependence":
         return "no assumption about the detector: it holds whatever is predicted"

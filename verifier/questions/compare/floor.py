@@ -6,9 +6,10 @@ bound, the end of the statistical interval, or the probability itself. Where the
 target counts as if more were better.
 
 A number from a chain whose memoryless detector the data contradict shows nothing, however large it is: such a
-requirement fails the gate, unless it holds whatever the detector predicts or the assumption was accepted by name
-(`--assume-memoryless`). With `--strict` so does one that rests on a condition. A vacuous scenario shows nothing
-either: a requirement that is vacuous in all of its scenarios fails.
+requirement fails the gate, unless it holds whatever the detector predicts, bounds whatever the dependence reach the
+floor (`--dependence-free`), or the assumption was accepted by name (`--assume-memoryless`). With `--strict` so does
+one that rests on a condition. A vacuous scenario shows nothing either: a requirement that is vacuous in all of its
+scenarios fails.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.channel_test import channel_test, contradicted_text
+from verifier.analysis.channel_test import contradicted_text
 from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import (
     Decision,
@@ -24,13 +25,13 @@ from verifier.checking.verdicts import (
     Verdict,
     WithinBounds,
     condition_over,
-    decide,
     verdict_over,
 )
+from verifier.study.collection import Judging
 from verifier.study.gates import Floor, Held
 from verifier.study.options import VerdictSource
 from verifier.study.points import Point
-from verifier.study.results import RequirementResult, RunResult
+from verifier.study.results import RequirementResult, RunResult, Target
 
 
 def floor_of(run: RunResult, least: Fraction) -> Floor:
@@ -56,13 +57,14 @@ def _held(each: RequirementResult, least: Fraction, run: RunResult) -> Held:
     counted = [at for at, found in enumerate(decisions) if found.verdict is not Verdict.VACUOUS] or range(
         len(decisions)
     )
-    worst = min(counted, key=lambda at: _ends(each.points[at], source, small_is_good)[0])
+    values = {at: _counts(decisions[at], each.points[at], source, small_is_good) for at in counted}
+    worst = min(counted, key=lambda at: values[at])
     reasons = dict.fromkeys(_reason(decisions[at], each.points[at]) for at in counted)
     return Held(
         each.name,
         each.planner,
         each.points[worst].scenario,
-        float(_ends(each.points[worst], source, small_is_good)[0]),
+        float(values[worst]),
         verdict is not Verdict.SATISFIED,
         condition_over(verdict, ((found.verdict, found.condition) for found in decisions)),
         "; ".join(reason for reason in reasons if reason),
@@ -71,19 +73,18 @@ def _held(each: RequirementResult, least: Fraction, run: RunResult) -> Held:
 
 def _decision(point: Point, least: Fraction, small_is_good: bool, run: RunResult) -> Decision:
     """Whether a point is shown to reach the floor, by the rule that verdicts follow."""
-    known = point.whatever_predicted
     decisive = _ends(point, run.settings.verdict_from, small_is_good)[1]
-    whatever = Verdict.INCONCLUSIVE
-    if known is not None:
-        whatever = _reaches(Fraction(1 - known if small_is_good else known), least)
-    return decide(
-        _reaches(decisive, least),
-        whatever,
-        channel_test(run.channel.classes, point.draws),
-        run.settings.assumption(),
-        run.settings.rule,
-        vacuous=bool(point.vacuity),
-    )
+    asked = Target("<=", 1 - least) if small_is_good else Target(">=", least)
+    return Judging(run.settings, run.channel.classes).decision(point, asked, _reaches(decisive, least))
+
+
+def _counts(decision: Decision, point: Point, source: VerdictSource, small_is_good: bool) -> Any:
+    """The number that was held against the floor: where bounds whatever the dependence decided, their end."""
+    free = point.decided(decision).decided_free
+    if free is None:
+        return _ends(point, source, small_is_good)[0]
+    ends = (1 - free.upper, 1 - free.lower) if small_is_good else (free.lower, free.upper)
+    return ends[1 if decision.verdict is Verdict.VIOLATED else 0]
 
 
 def _reaches(value: Fraction, least: Fraction) -> Verdict:
