@@ -149,7 +149,7 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None) -> Counted:
     by_frame = table is not None and table.of == "frame"
     in_drives = frames_in_drives(data, table) if table is not None and by_frame else data
     counts, observed = count_job(in_drives, matching_policy(settings, default_policy(data)), rule, settings.title)
-    refuse_absurd(counts.metadata.get("remarks", []), settings.accept)
+    refuse_absurd(counts.metadata, settings.accept)
     if observed is None and settings.record is not None:
         raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
     record = None if observed is None or settings.record is None else record_table(data, rule, observed)
@@ -212,7 +212,7 @@ def _counted_in_chunks(settings: CountSettings, memory: Memory | None, report: C
 
     progress = count_chunks(chunks, policy, rule, files, filters(settings, measure), report, memory)
     counts = confusion_counts(progress.counted, rule, policy, dict(progress.origin), settings.title)
-    refuse_absurd(counts.metadata.get("remarks", []), settings.accept)
+    refuse_absurd(counts.metadata, settings.accept)
     if memory is not None and progress.by_context is not None:
         counts = divided(counts, progress.by_context.tally, rule, memory)
     return Counted(counts if table is None else sequences_in_drives(counts, table), None, files)
