@@ -19,7 +19,6 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.distances import distance
 
-
 NO_DISTANCES = (
     "image rectangles alone have none: name a field with it (--distance-field NAME, COCO), a table "
     "(--distance-file FILE) or depth maps (--depth-folder DIR)"

@@ -103,7 +103,7 @@ def _largest_drive(counts: ConfusionCounts, sequences: Sequences) -> Iterator[Re
 
 
 def refuse_absurd(metadata: Mapping[str, Any], accepted: Iterable[str]) -> None:
-    """Refuse the counts of a document from which every number would be absurd, unless the kind of the remark is accepted.
+    """Refuse a document from whose counts every number would be absurd, unless its kind of remark is accepted.
 
     Raises:
         InputError: naming what is odd, and what may have caused it.

@@ -309,13 +309,10 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
 
 
 def _refuse_no_class(annotations: Rows, reading: Reading) -> None:
-    known = ", ".join(_names_in(annotations)[:20]) or "(none)"
-    if reading.class_map is not None:
-        raise InputError(
-            "no rule of the class map names a class: every rule leaves its objects out",
-            hint=f"classes of the annotations: {known}",
-        )
-    raise InputError("the annotations name no class", hint="look at the paths, or give a class map")
+    if reading.class_map is None:
+        raise InputError("the annotations name no class", hint="look at the paths, or give a class map")
+    hint = f"classes of the annotations: {', '.join(_names_in(annotations)[:20]) or '(none)'}"
+    raise InputError("no rule of the class map names a class: every rule leaves its objects out", hint=hint)
 
 
 def _names_in(rows: Rows) -> tuple[str, ...]:
@@ -343,8 +340,7 @@ def _chosen_frames(material: Material, reading: Reading, checks: Checks) -> tupl
                 message = f"no entry for any of the {count} frames of the ground truth; the first is {shown(first)}"
                 raise InputError(message, place, "name annotations and detections of the same frames")
             raise InputError(
-                f"no entry for frame {shown(first)} of the ground truth"
-                + (f" (and {count - 1} more)" if count > 1 else ""),
+                f"no entry for frame {shown(first)} of the ground truth" + f" (and {count - 1} more)" * (count > 1),
                 place,
                 ignore_hint("missing_frames"),
             )
