@@ -16,7 +16,7 @@ from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
 from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_columns
 from verifier.perception.confusion.replay import Replayed
-from verifier.perception.confusion.sanity import remark_texts
+from verifier.perception.confusion.sanity import left_out_texts, remark_texts
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
 from verifier.questions.audit import Audited
 from verifier.questions.validation import Validation
@@ -198,6 +198,7 @@ def _notes(counts: ConfusionCounts) -> list[str]:
     warnings = [] if dependent is None else [dependent]
     warnings += context_lines(counts)
     warnings += [f"note: {text}" for text in remark_texts(counts.metadata)]
+    warnings += [f"note: {text}" for text in left_out_texts(counts.metadata)]
     thin = list(thin_columns(counts))
     if not thin:
         return [f"every column has at least {THIN_COLUMN} items", *warnings]

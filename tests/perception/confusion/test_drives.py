@@ -2,8 +2,11 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from counting_scenes import LEFTOVER, PLAIN, TWO_METRES, scenes
 from hypothesis import given
@@ -17,7 +20,11 @@ from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counting import confusion_counts, count_detections
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
+from verifier.perception.confusion.record_reader import read_record
+from verifier.perception.confusion.replay import replay_record
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.detections import Reading, class_map, read_detections
+from verifier.perception.settings import ReplaySettings
 
 DRIVES = {"A": "monday", "B": "tuesday", "C": "monday"}
 
@@ -186,3 +193,74 @@ def test_merged_sequences_get_drives(tmp_path, monkeypatch, capfd):
     (tmp_path / "again.json").write_text((tmp_path / "A.json").read_text() + "\n")
     assert main(["confusion", "merge", "A.json", "again.json", "--groups", "drives.toml"]) == 4
     assert "sequence 'A' is in an earlier file, too" in capfd.readouterr().err
+
+
+VALID = Path(__file__).resolve().parents[2] / "data/invalid/detections"
+FORMS = sorted(path.name for path in VALID.iterdir() if (path / "valid").is_dir())
+
+
+def one(folder, name):
+    return str(next((VALID / folder / "valid").glob(f"{name}*")))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_frames_of_every_format_get_drives_and_keep_them(form, tmp_path, monkeypatch, capfd):
+    """Each frame its own drive: in the matrices, in the record, and after merging."""
+    monkeypatch.chdir(tmp_path)
+    paths = one(form, "annotations"), one(form, "detections")
+    own_map = class_map({"human.*": "person", "vehicle.*": "car", "*": "ignore"})
+    data = read_detections(form, *paths, Reading(class_map=own_map if form == "nuscenes" else None))
+    drive_of = {name: f"drive {number}" for number, name in enumerate(data.frame_name)}
+    (tmp_path / "d.csv").write_text("frame,drive\n" + "".join(f"{k},{v}\n" for k, v in drive_of.items()))
+    frames = data.annotations.frame.tolist()
+    options = ["--accept", "nothing-matched", "--groups", "d.csv", "--record", "r.csv", "-o", "c.json"]
+    if form in ("coco", "mot"):
+        key = "id" if form == "coco" else "track"
+        numbers = data.annotations.attributes[key].astype(int).tolist()
+        rows = [f"{data.frame_name[at]},{number},5\n" for at, number in zip(frames, numbers, strict=True)]
+        (tmp_path / "away.csv").write_text(f"frame,{key},distance_m\n" + "".join(rows))
+        options += ["--distance-file", "away.csv", "--distance-key", key]
+    assert main(["confusion", "--format", form, "--annotations", paths[0], "--detections", paths[1], *options]) == 0
+    found = read_counts("c.json")
+    assert found.sequences.names == tuple(drive_of.values())
+    assert found.of_sequences().sum() == found.counts.sum()
+    record = read_record("r.csv")
+    assert dict(zip(record["frame"].tolist(), record["drive"].tolist(), strict=True)) == drive_of
+    # The same frames again as other drives: drives are added, none is lost.
+    assert main(["confusion", "merge", "c.json", "c.json", "--same-sequences", "rename", "-o", "two.json"]) == 4
+    capfd.readouterr()
+    (tmp_path / "d.csv").write_text("frame,drive\n" + "".join(f"{k},again\n" for k in drive_of))
+    (tmp_path / "c.json").rename("first.json")
+    assert main(["confusion", "--format", form, "--annotations", paths[0], "--detections", paths[1], *options]) == 0
+    assert main(["confusion", "merge", "first.json", "c.json", "-o", "two.json"]) == 0
+    both = read_counts("two.json").sequences
+    assert both.names == (*drive_of.values(), "again")
+    assert both.frames.tolist() == [1] * len(drive_of) + [len(drive_of)]
+
+
+def test_a_replay_leaves_out_whole_drives(tmp_path, monkeypatch):
+    """Four sequences of one track each; a table makes two drives of them, in a count at once and in a stream."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{s},{k},ped,5,0" for s in "ABCD" for k in range(3)]
+    for name, head, more in (
+        ("t", "sequence,frame,class,x,y,track", ",7"),
+        ("f", "sequence,frame,class,x,y,score", ",1"),
+    ):
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *(row + more for row in rows)]) + "\n")
+    (tmp_path / "d.csv").write_text("sequence,drive\nA,x\nB,x\nC,y\nD,y\n")
+    asked = ReplaySettings(record="r.csv", true_class="ped", range="0..10", frames=2, bins="0,10")
+    data = ["confusion", "--format", "table", "--annotations", "t.csv", "--detections", "f.csv", "--bins", "0,10"]
+    for options, drives in (([], 4), (["--groups", "d.csv"], 2)):
+        assert main([*data, "--record", "r.csv", *options]) == 0
+        found = replay_record(asked)
+        assert (found.windows, found.sequences) == (4, drives)
+    for name in "tf":
+        table_of = pyarrow.csv.read_csv(f"{name}.csv")
+        pyarrow.parquet.write_table(table_of, f"{name}.parquet")
+    streamed = [each.replace(".csv", ".parquet") for each in data]
+    (tmp_path / "classes.txt").write_text("* -> ped\n")
+    assert main([*streamed, "--stream", "--class-map", "classes.txt", "--groups", "d.csv", "--record", "s.csv"]) == 0
+    record = read_record("s.csv")
+    assert set(zip(record["sequence"].tolist(), record["drive"].tolist(), strict=True)) == {
+        ("A", "x"), ("B", "x"), ("C", "y"), ("D", "y")
+    }  # fmt: skip

@@ -2,8 +2,10 @@
 
 import json
 import math
+import re
 from collections import defaultdict
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,6 +57,87 @@ def test_absurd_data_are_refused_unless_accepted(tmp_path, monkeypatch, capfd, f
     assert [each["kind"] for each in remarks] == [kind]
     record = matrices_record(read_confusion("counts.json"))
     assert record.remarks == remarks
+
+
+def counted_coco(folder, capfd, *options, found=None, truth=None):
+    """Exit code, output and errors of a count of the two hand-written COCO files."""
+    valid = Path(__file__).resolve().parents[2] / "data/invalid/detections/coco/valid"
+    for name, edit in (("annotations.json", truth), ("detections.json", found)):
+        text = (valid / name).read_text()
+        (folder / name).write_text(edit(text) if edit else text)
+    data = ["--format", "coco", "--annotations", "annotations.json", "--detections", "detections.json"]
+    code = main(["confusion", *data, "--bins", "0,inf", *options])
+    return code, *capfd.readouterr()
+
+
+def test_images_without_distances_name_the_ways_to_get_some(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for options in ([], ["--outside", "drop"]):
+        code, _, err = counted_coco(tmp_path, capfd, *options)
+        assert code == 4
+        assert err.startswith("verify: annotations.json: none of the 2 annotated objects has a distance\n  hint: ")
+        for way in ("--distance-field NAME", "--distance-file FILE", "--depth-folder DIR"):
+            assert way in err
+    # One distance that is unknown is an object in no bin, as before.
+    code, _, err = counted_coco(
+        tmp_path, capfd, "--distance-field", "distance", truth=lambda text: text.replace(', "distance": 30', "")
+    )
+    assert code == 4
+    assert "1 of 2 annotated objects lie in no bin; the first is a 'car' without a distance" in err
+
+
+def test_frames_that_do_not_match_are_called_so(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    far = {1: 7, 2: 8}
+    code, _, err = counted_coco(
+        tmp_path, capfd, "--distance-field", "distance",
+        found=lambda text: re.sub('"image_id": ([12])', lambda hit: f'"image_id": {far[int(hit[1])]}', text),
+    )  # fmt: skip
+    assert code == 4
+    assert err.startswith(
+        "verify: detections.json: /0: the frames do not match: none of 2 detections stands in a frame of the ground "
+        "truth; the first stands in image 7, the first frame there is 'a.png'"
+    )
+    # A table of distances of other frames, with ids that begin again in each: nothing occurs twice.
+    (tmp_path / "away.csv").write_text("frame,id,distance_m\n000001,10,4\n000002,10,5\n")
+    code, _, err = counted_coco(tmp_path, capfd, "--distance-file", "away.csv")
+    assert code == 4
+    assert err.startswith(
+        "verify: away.csv:2: the frames do not match: none of 2 rows is of a frame of the annotations; the first, id "
+        "10 in frame '000001'\n  hint: the first frame of the annotations is 'a.png'"
+    )
+    for name in ("label", "found"):
+        (tmp_path / name).mkdir()
+    for number in range(3):
+        (tmp_path / f"label/00000{number}.txt").write_text("Car 0 0 0 1 1 9 9 1.5 1.6 4 1 1.6 8 0\n")
+        (tmp_path / f"found/{number}.txt").write_text("")
+    data = ["--format", "kitti_object", "--annotations", "label", "--detections", "found"]
+    assert main(["confusion", *data]) == 4
+    assert (
+        "found: no entry for any of the 3 frames of the ground truth; the first is '000000'" in capfd.readouterr().err
+    )
+
+
+def test_what_the_class_map_leaves_out_is_told_with_numbers(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    away = ["--distance-field", "distance", "--class-map", "map.txt"]
+    (tmp_path / "map.txt").write_text("person -> ped\n* -> ignore\n")
+    code, out, _ = counted_coco(tmp_path, capfd, *away)
+    assert code == 0
+    assert "note: the class map leaves out 1 annotations: car (1)" in out
+    assert "note: the class map leaves out 1 detections: car (1)" in out
+    (tmp_path / "map.txt").write_text("boat -> ped\n* -> ignore\n")
+    code, _, err = counted_coco(tmp_path, capfd, *away)
+    assert code == 4
+    assert err.startswith("verify: no annotated object is counted")
+    assert "the class map leaves out 2 annotations: car (1), person (1)" in err
+    (tmp_path / "map.txt").write_text("* -> ignore\n")
+    code, _, err = counted_coco(tmp_path, capfd, *away)
+    assert code == 4
+    assert err == (
+        "verify: no rule of the class map names a class: every rule leaves its objects out\n"
+        "  hint: classes of the annotations: car, person\n"
+    )
 
 
 def drives_of(*items):

@@ -140,7 +140,7 @@ def observe(data: DetectionSet, matches: Matches, rule: CountingRule) -> Observe
     annotations, detections = data.annotations, data.detections
     class_of = _rule_classes(data, rule)
     objects = locate(data, annotations, rule, objects=True)
-    if rule.outside == "error":
+    if rule.outside == "error" or (len(annotations) and np.isnan(objects.distance_m).all()):
         check_inside(data, objects)
     score = np.asarray(detections.score)
     level = rule.levels(score)

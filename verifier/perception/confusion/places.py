@@ -19,6 +19,11 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.distances import distance
 
+NO_DISTANCES = (
+    "image rectangles alone have none: name a field with it (--distance-field NAME, COCO), a table "
+    "(--distance-file FILE) or depth maps (--depth-folder DIR)"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -112,6 +117,12 @@ def check_inside(data: DetectionSet, located: Located) -> None:
         return
     row = int(outside[0])
     where = data.annotations
+    if np.isnan(located.distance_m).all():
+        raise InputError(
+            f"none of the {len(where)} annotated objects has a distance",
+            Place(data.files[where.file[row]]),
+            NO_DISTANCES,
+        )
     at = f"at {located.distance_m[row]:g} m" if np.isfinite(located.distance_m[row]) else "without a distance"
     raise InputError(
         f"{len(outside)} of {len(located.bin)} annotated objects lie in no bin; the first is a "

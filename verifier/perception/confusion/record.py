@@ -6,6 +6,7 @@ ignored). From these rows the counts can be made again:
 | column | holds |
 |---|---|
 | kind, sequence, frame | see above |
+| drive | the drive of the frame, as `--groups` names it, else its sequence |
 | bin, place | number of the bin in the document, and of the first bin of the place; -1 for none. Of a detection that
 a policy counts, where it is counted |
 | distance_m | of the object, or of the detection itself |
@@ -36,6 +37,7 @@ from verifier.base.files import write_bytes
 from verifier.base.libraries import library
 from verifier.base.tables import SUFFIXES
 from verifier.perception.confusion.counting import Observed
+from verifier.perception.confusion.drives import DriveTable
 from verifier.perception.confusion.rules import EMPTY_NAME, CountingRule
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.distances import distance
@@ -43,11 +45,11 @@ from verifier.perception.detections.distances import distance
 BOX_2D = ("report_x1", "report_y1", "report_x2", "report_y2")
 BOX_3D = ("report_x_m", "report_y_m", "report_z_m", "report_length_m", "report_width_m", "report_height_m",
           "report_yaw_rad")  # fmt: skip
-TEXTS = ("kind", "sequence", "frame", "true", "predicted", "track", "file", "report_file")
+TEXTS = ("kind", "sequence", "drive", "frame", "true", "predicted", "track", "file", "report_file")
 WHOLES = ("bin", "place", "group", "line", "report_line")
 REALS = ("distance_m", "score", "affinity", *BOX_2D, *BOX_3D)
-COLUMNS = ("kind", "sequence", "frame", "bin", "place", "distance_m", "true", "predicted", "score", "affinity",
-           "track", "group", "file", "line", "report_file", "report_line", *BOX_2D, *BOX_3D)  # fmt: skip
+COLUMNS = ("kind", "sequence", "drive", "frame", "bin", "place", "distance_m", "true", "predicted", "score",
+           "affinity", "track", "group", "file", "line", "report_file", "report_line", *BOX_2D, *BOX_3D)  # fmt: skip
 
 Table = Mapping[str, NDArray[Any]]
 
@@ -60,7 +62,9 @@ def check_record_target(path: str | Path) -> None:
         library("pyarrow.parquet")
 
 
-def record_table(data: DetectionSet, rule: CountingRule, found: Observed) -> dict[str, NDArray[Any]]:
+def record_table(
+    data: DetectionSet, rule: CountingRule, found: Observed, drives: DriveTable | None = None
+) -> dict[str, NDArray[Any]]:
     """The rows of some frames: first the frames, then the objects, then the leftover detections."""
     matches = found.matches
     frames = np.arange(data.frame_count)
@@ -83,7 +87,11 @@ def record_table(data: DetectionSet, rule: CountingRule, found: Observed) -> dic
     counted[found.leftover] = found.scene.leftovers.place
     reports["bin"] = reports["place"] = counted[left]
     reports["distance_m"] = distance(data.detections.take(left), rule.measure)
-    return {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS if name != "drive"}
+    if drives is None:
+        return rows | {"drive": rows["sequence"]}
+    # A row that the table does not have is refused where drives are put together.
+    return rows | {"drive": np.array([drives.drives.get(name, "") for name in rows[drives.of]], dtype=object)}
 
 
 def _kinds(found: Observed, left: NDArray[np.int64]) -> NDArray[Any]:

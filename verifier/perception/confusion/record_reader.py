@@ -38,8 +38,8 @@ class Record:
     """The rows of a record.
 
     Attributes:
-        columns: name -> (n,) values, for the names of `NEEDED`: objects (texts), int64, or float64 with NaN for an
-            unknown number.
+        columns: name -> (n,) values, for the names of `NEEDED` and `drive`, which records of earlier versions have
+            not (then the sequence): objects (texts), int64, or float64 with NaN for an unknown number.
         file: its name, as given.
     """
 
@@ -63,7 +63,7 @@ def read_record(path: str | Path, *, tracks: bool = False) -> Record:
     ending = Path(path).suffix.lower()
     if ending not in SUFFIXES:
         raise UsageError(f"a record ends in {' or '.join(SUFFIXES)}, got {shown(str(path))}")
-    table = read_table(path, {**NEEDED, **({"track": "note"} if tracks else {})}, others=True)
+    table = read_table(path, {**NEEDED, **({"track": "note"} if tracks else {})}, {"drive": "note"}, others=True)
     columns = {
         name: np.array(table.texts[name], dtype=object)[values] if name in table.texts else values
         for name, values in table.columns.items()
@@ -73,4 +73,5 @@ def read_record(path: str | Path, *, tracks: bool = False) -> Record:
         row = int(unknown[0])
         message = f"kind: expected one of {', '.join(KINDS)}, got {shown(columns['kind'][row])}"
         raise InputError(message, table.place(row))
+    columns.setdefault("drive", columns["sequence"])
     return Record(columns, str(path))

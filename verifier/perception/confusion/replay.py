@@ -44,8 +44,8 @@ class Tracked:
 
     Attributes:
         sequence: (n,) number of the drive.
-        track: (n,) number of track and class, different in different sequences.
-        frame: (n,) number within the sequence.
+        track: (n,) number of track and class, different in different sequences of the source.
+        frame: (n,) number within the sequence of the source.
         bin: (n,) -1 for none.
         right: (n,) whether the report was right, 0 or 1.
     """
@@ -159,7 +159,7 @@ def tracked_of(settings: ReplaySettings) -> tuple[Tracked, list[int], tuple[str,
     record = read_record(settings.record, tracks=True)
     found = _tracked(record, settings.true_class, Bins(edges))
     inside = [at for at in range(len(edges) - 1) if low <= edges[at] and edges[at + 1] <= high]
-    return found, inside, tuple(np.unique(record["sequence"].astype(str)).tolist())
+    return found, inside, tuple(np.unique(record["drive"].astype(str)).tolist())
 
 
 def _range(text: str, edges: tuple[float, ...]) -> tuple[float, float]:
@@ -206,7 +206,8 @@ def _tracked(record: Record, name: str, bins: Bins) -> Tracked:
             "a frame of an object is not listed, or a track has two objects in one frame", Place(record.file)
         )
     right = (record["predicted"][rows] == name).astype(np.int64)
-    return Tracked(own, track, frame, bins.distance_bins(record["distance_m"][rows]), right)
+    drive = np.unique(record["drive"].astype(str), return_inverse=True)[1].reshape(-1)[rows]
+    return Tracked(drive, track, frame, bins.distance_bins(record["distance_m"][rows]), right)
 
 
 def replayed(

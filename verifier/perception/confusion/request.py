@@ -149,10 +149,10 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None) -> Counted:
     by_frame = table is not None and table.of == "frame"
     in_drives = frames_in_drives(data, table) if table is not None and by_frame else data
     counts, observed = count_job(in_drives, matching_policy(settings, default_policy(data)), rule, settings.title)
-    refuse_absurd(counts.metadata.get("remarks", []), settings.accept)
+    refuse_absurd(counts.metadata, settings.accept)
     if observed is None and settings.record is not None:
         raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
-    record = None if observed is None or settings.record is None else record_table(data, rule, observed)
+    record = None if observed is None or settings.record is None else record_table(data, rule, observed, table)
     if observed is not None and (dependence := dependence_document(data, observed, rule)) is not None:
         counts = replace(counts, metadata={**counts.metadata, "dependence": dependence})
     if memory is not None:
@@ -210,9 +210,9 @@ def _counted_in_chunks(settings: CountSettings, memory: Memory | None, report: C
             **options,
         )
 
-    progress = count_chunks(chunks, policy, rule, files, filters(settings, measure), report, memory)
+    progress = count_chunks(chunks, policy, rule, files, filters(settings, measure), report, memory, table)
     counts = confusion_counts(progress.counted, rule, policy, dict(progress.origin), settings.title)
-    refuse_absurd(counts.metadata.get("remarks", []), settings.accept)
+    refuse_absurd(counts.metadata, settings.accept)
     if memory is not None and progress.by_context is not None:
         counts = divided(counts, progress.by_context.tally, rule, memory)
     return Counted(counts if table is None else sequences_in_drives(counts, table), None, files)
@@ -221,7 +221,8 @@ def _counted_in_chunks(settings: CountSettings, memory: Memory | None, report: C
 def _job(settings: CountSettings, choices: dict[str, Any]) -> dict[str, Any]:
     """Everything that must not change between a run and the one that goes on with it."""
     # Drives are put together, and sums judged, when all is counted.
-    others = ("output", "title", "json", "plot", "checkpoint", "stream", "accept", "groups")
+    others = ["output", "title", "json", "plot", "checkpoint", "stream", "accept"]
+    others += ["groups"] if settings.record is None else []  # the parts of a record name drives
     inputs = {name: value for name, value in asdict(settings).items() if name not in others}
     sizes = {
         name: Path(inputs[name]).stat().st_size

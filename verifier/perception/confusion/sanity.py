@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
-from verifier.base.errors import InputError, shown
+from verifier.base.errors import InputError, one_line, shown
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
 from verifier.perception.confusion.document_variables import Fail
 from verifier.perception.confusion.matrices import EMPTY, label_text
@@ -26,6 +26,8 @@ OF_COUNTS = (*ABSURD, "never-reported", "largest-drive")
 """Kinds that `sanity_remarks` finds in the counts themselves; the others are about how these were made."""
 MOST = 0.5
 """One drive with more than this share of a column's items is worth a remark."""
+MOST_LEFT_OUT = 6
+"""Classes left out that are named."""
 
 
 def remark(kind: str, text: str) -> Remark:
@@ -36,6 +38,18 @@ def remark(kind: str, text: str) -> Remark:
 def remark_texts(metadata: Mapping[str, Any]) -> list[str]:
     """The remarks of a confusion document for people."""
     return [each["text"] for each in metadata.get("remarks", [])]
+
+
+def left_out_texts(metadata: Mapping[str, Any]) -> Iterator[str]:
+    """What the class map left out, annotations and detections, the most frequent classes first."""
+    source = metadata.get("source")
+    found = source.get("classes_left_out") if isinstance(source, Mapping) else None
+    for kind, classes in found.items() if isinstance(found, Mapping) else ():
+        if isinstance(classes, Mapping) and classes and all(type(number) is int for number in classes.values()):
+            most = sorted(classes.items(), key=lambda pair: -pair[1])
+            listed = ", ".join(f"{one_line(name)} ({number})" for name, number in most[:MOST_LEFT_OUT])
+            more = f" and {len(most) - MOST_LEFT_OUT} more classes" if len(most) > MOST_LEFT_OUT else ""
+            yield f"the class map leaves out {sum(classes.values())} {kind}: {listed}{more}"
 
 
 def with_sanity(counts: ConfusionCounts, made: Iterable[Remark] = ()) -> ConfusionCounts:
@@ -88,8 +102,8 @@ def _largest_drive(counts: ConfusionCounts, sequences: Sequences) -> Iterator[Re
         )
 
 
-def refuse_absurd(remarks: Iterable[Remark], accepted: Iterable[str]) -> None:
-    """Refuse counts from which every number would be absurd, unless the kind of the remark is accepted.
+def refuse_absurd(metadata: Mapping[str, Any], accepted: Iterable[str]) -> None:
+    """Refuse a document from whose counts every number would be absurd, unless its kind of remark is accepted.
 
     Raises:
         InputError: naming what is odd, and what may have caused it.
@@ -98,9 +112,12 @@ def refuse_absurd(remarks: Iterable[Remark], accepted: Iterable[str]) -> None:
         NO_ANNOTATIONS: "look at the class map, the filters and the paths",
         NOTHING_MATCHED: "annotations and detections may be of other frames, or in other coordinates or units",
     }
-    for each in remarks:
+    for each in metadata.get("remarks", []):
         if each["kind"] in causes and each["kind"] not in accepted:
-            hint = f"{causes[each['kind']]}; if it is really so: --accept {each['kind']}"
+            left_out = next(left_out_texts(metadata), "") if each["kind"] == NO_ANNOTATIONS else ""
+            hint = (
+                f"{causes[each['kind']]}{left_out and f' ({left_out})'}; if it is really so: --accept {each['kind']}"
+            )
             raise InputError(each["text"], hint=hint)
 
 

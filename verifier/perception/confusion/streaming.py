@@ -21,6 +21,7 @@ from verifier.base.files import read_json, write_text
 from verifier.perception.confusion.context_counts import Memory, counter_of
 from verifier.perception.confusion.context_parts import Begun, Part
 from verifier.perception.confusion.counting import TOTALS, Count, accumulate, count_and_observe, nothing_counted
+from verifier.perception.confusion.drives import DriveTable
 from verifier.perception.confusion.record import join_records, record_table, write_record
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import remark
@@ -87,6 +88,7 @@ def count_chunks(
     prepare: Callable[[DetectionSet], DetectionSet] = lambda data: data,
     report: Callable[[int, int], None] = lambda done, total: None,
     memory: Memory | None = None,
+    drives: DriveTable | None = None,
 ) -> Progress:
     """Count all chunks, going on from the checkpoint if there is one.
 
@@ -98,6 +100,7 @@ def count_chunks(
         prepare: applied to each chunk before matching, for filters.
         report: told how many rows of how many are read.
         memory: the contexts that are counted as well; chunks must have numbers.
+        drives: of the record.
 
     Raises:
         InputError: the checkpoint is of another job or cannot be read; otherwise as `count_detections`.
@@ -115,7 +118,7 @@ def count_chunks(
                 raise UsageError(
                     "--record: each threshold has matches of its own under this policy; use one threshold"
                 )
-            write_record([record_table(data, rule, observed)], files.part(progress.parts))
+            write_record([record_table(data, rule, observed, drives)], files.part(progress.parts))
         origin = added_origin(progress.origin, data.origin) if progress.parts else dict(data.origin)
         after = chunk.last_frame or progress.after
         total, by_context, begun = accumulate([progress.counted, counted]), progress.by_context, progress.begun

@@ -109,7 +109,7 @@ class Material:
 
     `vocabulary` are the classes the format knows (empty: those of the annotations). `answered` (f,) marks the
     frames for which the detector's output, `answers`, has an entry; None if the format does not say. `notes` goes
-    into `origin` as it is.
+    into `origin` as it is. `whole` is whether these are all frames, and not a part of a stream.
     """
 
     format: str
@@ -122,6 +122,7 @@ class Material:
     answered: NDArray[np.bool_] | None = None
     answers: str | None = None
     notes: Mapping[str, Any] | None = None
+    whole: bool = True
 
 
 BOX_PARTS = {4: "left, top, right, bottom", 7: "x, y, z, length, width, height, yaw in the ego frame"}
@@ -134,12 +135,24 @@ class Checks:
     files: tuple[str, ...]
     reading: Reading
     counts: Counter[str]
+    frames: tuple[str, ...] = ()
 
     def rows(self, rows: Rows, kind: str) -> Rows:
-        """The rows that pass; the first that does not is an error unless its kind of fault is ignored."""
+        """The rows that pass; the first that does not is an error unless its kind of fault is ignored.
+
+        With `frames`, the names of all frames, it is said where no row at all stands in one of them.
+        """
+        unknown = rows.frame == UNKNOWN_FRAME
+        if self.frames and len(rows) > 1 and unknown.all() and "unknown_frames" not in self.reading.ignore:
+            raise InputError(
+                f"the frames do not match: none of {len(rows)} {kind}s stands in a frame of the ground truth; "
+                f"the first stands in {rows.frame_text(0)}, the first frame there is {shown(self.frames[0])}",
+                rows.place(0, self.files),
+                "name annotations and detections of the same frames, by the same names",
+            )
         rows = self.without(
             rows,
-            rows.frame == UNKNOWN_FRAME,
+            unknown,
             "unknown_frames",
             lambda row: f"{kind} in {rows.frame_text(row)}, which is not among the frames of the ground truth",
         )
@@ -257,13 +270,15 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     Raises:
         InputError: with file and line of the first fault of a kind that `reading.ignore` does not name.
     """
-    checks = Checks(material.files, reading, Counter())
+    checks = Checks(material.files, reading, Counter(), material.frames.names if material.whole else ())
     annotations = checks.rows(material.annotations, "annotation")
     detections = checks.rows(material.detections, "detection")
     frames, moved = _chosen_frames(material, reading, checks)
     annotations, detections = (_moved(rows, moved) for rows in (annotations, detections))
     names = material.vocabulary or _names_in(annotations)
     classes = reading.class_map.classes if reading.class_map is not None else names
+    if not classes and (len(annotations) or len(detections)):
+        _refuse_no_class(annotations, reading)
     dropped: dict[str, dict[str, int]] = {}
     labels = []
     for kind, rows in (("annotation", annotations), ("detection", detections)):
@@ -293,6 +308,13 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     )
 
 
+def _refuse_no_class(annotations: Rows, reading: Reading) -> None:
+    if reading.class_map is None:
+        raise InputError("the annotations name no class", hint="look at the paths, or give a class map")
+    hint = f"classes of the annotations: {', '.join(_names_in(annotations)[:20]) or '(none)'}"
+    raise InputError("no rule of the class map names a class: every rule leaves its objects out", hint=hint)
+
+
 def _names_in(rows: Rows) -> tuple[str, ...]:
     used = np.unique(rows.label if rows.any_class is None else rows.label[~rows.any_class])
     return tuple(sorted({rows.names[int(code)] for code in used}))
@@ -314,9 +336,11 @@ def _chosen_frames(material: Material, reading: Reading, checks: Checks) -> tupl
         if "missing_frames" not in reading.ignore:
             first = frames.names[int(missing.argmax())]
             place = Place(material.answers)
+            if count == len(frames.names):
+                message = f"no entry for any of the {count} frames of the ground truth; the first is {shown(first)}"
+                raise InputError(message, place, "name annotations and detections of the same frames")
             raise InputError(
-                f"no entry for frame {shown(first)} of the ground truth"
-                + (f" (and {count - 1} more)" if count > 1 else ""),
+                f"no entry for frame {shown(first)} of the ground truth" + f" (and {count - 1} more)" * (count > 1),
                 place,
                 ignore_hint("missing_frames"),
             )

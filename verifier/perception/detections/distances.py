@@ -82,21 +82,24 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     objects = named.numbers(key)[0]
     distance = named.numbers("distance_m")[0]
 
-    def fail(bad: np.ndarray, text: str) -> None:
+    def fail(bad: np.ndarray, text: str, hint: str | None = None) -> None:
         if bad.any():
             row = int(bad.argmax())
             what = f"{key} {objects[row]:g} in frame {shown(names[int(codes[row])])}"
-            raise InputError(text.format(what, distance[row]), Place(str(path), int(named.line[row])))
+            raise InputError(text.format(what, distance[row]), Place(str(path), int(named.line[row])), hint)
 
     fail(~((distance >= 0) & (distance <= LARGEST_M)), "{}: expected a distance in metres, got {:g}")
     ids, inverse = np.unique(np.concatenate([boxes.attributes[key], objects]), return_inverse=True)
     place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse
     mine, theirs = place[: len(boxes)], place[len(boxes) :]
     order = np.argsort(theirs, kind="stable")
+    if len(frame) > 1 and (frame < 0).all():
+        text = f"the frames do not match: none of {len(frame)} rows is of a frame of the annotations; the first, {{}}"
+        fail(frame < 0, text, f"the first frame of the annotations is {shown(data.frame_name[0])}" if index else None)
+    fail((frame < 0) | ~np.isin(theirs, mine), "no annotation with {}")
     again = np.zeros(len(theirs), dtype=bool)
     again[order[1:]] = theirs[order[1:]] == theirs[order[:-1]]
     fail(again, "{} occurs twice")
-    fail((frame < 0) | ~np.isin(theirs, mine), "no annotation with {}")
     result = np.full(len(boxes), np.nan) if boxes.distance_m is None else boxes.distance_m.copy()
     if len(theirs):
         found = np.minimum(np.searchsorted(theirs[order], mine), len(theirs) - 1)

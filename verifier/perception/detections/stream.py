@@ -160,7 +160,7 @@ def _chunk_set(
         codes, names = frame_keys(named)
         rows.append(rows_of(named, looked_up(codes, names, index), file, scored=file == 1))
     frames = frames_of(texts)
-    material = Material("table", frames, rows[0], rows[1], (truth.file, found.file), records, classes)
+    material = Material("table", frames, rows[0], rows[1], (truth.file, found.file), records, classes, whole=False)
     if reading.sequences is not None:
         present = tuple(name for name in reading.sequences if name in frames.sequences)
         reading = Reading(**{**vars(reading), "sequences": present})
