@@ -704,6 +704,7 @@ def test_a_required_recall_follows_from_what_was_tried(change, place, tmp_path):
         (lambda each: each["map"]["probability"][0].__setitem__(1, 0.5), "/map/probability"),
         (lambda each: each.update(map=None), "/map"),
         (lambda each: each["map"].update(worst_is_largest=True), "/map/worst_is_largest"),
+        (lambda each: each["map"]["variables"].reverse(), "/map/variables"),
         (lambda each: each.update(posterior_deviation_assumes="x"), "/posterior_deviation_assumes"),
         (lambda each: each["fixes"].extend(each["fixes"] * 20), "/fixes"),
         (lambda each: each["asks_about"].reverse(), "/asks_about"),

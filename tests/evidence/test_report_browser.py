@@ -1,8 +1,10 @@
 """The page in a real browser: it sorts, it can be read without its script, and hostile names do nothing."""
 
+import re
+
 import pytest
-from made_runs import document_of, every_verdict, point, requirement, run_content
-from report_documents import EVERY_KIND, documents
+from made_runs import document_of, every_verdict, on_grid, point, requirement, run_content
+from report_documents import EVERY_KIND, document, documents
 
 from verifier.evidence.report import html_report
 
@@ -76,17 +78,16 @@ def told(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     file = tmp_path_factory.mktemp("page") / "hostile.html"
-    requirements = [
-        requirement(
-            name, "violated", [point("violated", 0.1, name, initial={name: 1}, constants={name: name})], planner=name
-        )
-        for name in NAMES
-    ]
-    content = run_content(requirements, "violated", title=NAMES[0], remarks=list(NAMES))
-    content["inputs"][0]["name"] = NAMES[1]
-    content["settings"]["set"] = {name: name for name in NAMES}
-    content["versions"] |= {NAMES[2]: NAMES[2]}
-    file.write_text(html_report([document_of(content, "<b>.json")]))
+    runs = []
+    for at, name in enumerate(NAMES):  # a run of each, for a run tells every requirement under all of its planners
+        told = point("violated", 0.1, name, initial={name: 1}, constants={name: "1"})
+        asked = requirement(name, "violated", [told], planner=name)
+        content = run_content([asked], "violated", title=NAMES[0], remarks=list(NAMES))
+        content["inputs"][0]["name"] = NAMES[1]
+        content["settings"]["set"] = dict.fromkeys(NAMES, "1")
+        content["versions"] |= {NAMES[2]: NAMES[2]}
+        runs.append(document_of(content, f"<b>{at}.json"))
+    file.write_text(html_report(runs))
     return file
 
 
@@ -188,6 +189,28 @@ def test_the_window_never_scrolls_sideways(browser, told, hostile, width):
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [390, 1400])
+def test_the_table_of_verdicts_is_read_without_scrolling(browser, told, width):
+    """On a telephone each row is a list of what is in its columns, each with its name."""
+    page = Visit(browser, told, viewport={"width": width, "height": 800}).page
+    place = page.locator("#verdicts .scroll").first
+    assert place.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+    narrow = width < 640
+    assert page.locator("#verdicts thead").first.is_visible() == (not narrow)
+    label = place.locator("tbody td").first.evaluate("e => getComputedStyle(e, '::before').content")
+    assert label == ('"verdict"' if narrow else "none")
+
+
+def test_two_requirements_are_ten_pages_at_most(browser, tmp_path):
+    """Of A4, settings, matrices and provenance included."""
+    file = tmp_path / "two.html"
+    content = dict(document("run").content)
+    content["requirements"] = content["requirements"][:2]
+    file.write_text(html_report([document_of(content), document("by_class")]))
+    printed = Visit(browser, file).page.pdf(format="A4", prefer_css_page_size=True)
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 10
+
+
 def test_the_verdicts_are_on_the_first_screen_however_many_there_are(browser, tmp_path):
     """The table of contents is folded where it is long."""
     file = tmp_path / "many.html"
@@ -273,6 +296,6 @@ def test_right_to_left_names_do_not_turn_what_is_around_them(browser, hostile):
 
 def test_every_verdict_has_a_word_beside_its_colour(browser, tmp_path):
     file = tmp_path / "r.html"
-    file.write_text(html_report([document_of(every_verdict())]))
+    file.write_text(html_report([document_of(on_grid(every_verdict()))]))
     marks = Visit(browser, file).page.locator("#verdicts tbody .v").all_inner_texts()
     assert marks == ["violated", "inconclusive", "satisfied", "no target"]

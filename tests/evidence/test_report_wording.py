@@ -95,6 +95,7 @@ def test_long_names_are_found_wherever_they_stand():
         "formula": "f" * 500,
         "remarks": ["r" * 500],
         "numbers": [1.0, 2.0],
+        "checksums": {"a": "0123456789abcdef" * 70},  # nowhere shown, so nowhere shortened
     }
     assert list(long_names(content)) == [long, long + "k"]
 

@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-VOID = {"meta", "link", "br", "hr", "img", "input", "rect", "circle"}
+VOID = {"meta", "link", "br", "wbr", "hr", "img", "input", "rect", "circle"}
 
 
 class Element:

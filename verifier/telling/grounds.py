@@ -15,6 +15,7 @@ from verifier.analysis.channel_test import Channel, ContextTest, Untested, contr
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
+from verifier.base import checksums
 from verifier.base.numbers import decimal_text
 from verifier.base.words import counted
 from verifier.checking.verdicts import Reason, Refused, Verdict, WithinBounds, verdict_text
@@ -146,8 +147,8 @@ def channel_lines(channel: Channel) -> Iterator[str]:
 
 LONGEST_NAME = 120
 """Characters of a name that are shown where it is used; longer ones are listed in full at the end of the page."""
-SHOWN_IN_FULL = frozenset({"formula", "remarks", "reason", "notes", "synthesised_from"})
-"""Keys of documents whose texts are sentences or formulas: they are never shortened."""
+SHOWN_IN_FULL = frozenset({"formula", "remarks", "reason", "notes", "synthesised_from", checksums.KEY})
+"""Keys of documents whose texts are sentences or formulas, which are never shortened, or are never shown."""
 
 
 def name_text(name: object) -> str:

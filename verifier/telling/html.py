@@ -160,7 +160,7 @@ def _table(table: Table) -> str:
     if table.header:
         names = "".join(f'<th scope="col">{escaped(name)}</th>' for name in table.header)
         head = f"<thead><tr>{names}</tr></thead>"
-    body = "".join(_rows(table.rows))
+    body = "".join(_rows(table.rows, table.header if "sort" in kind else ()))
     caption = escaped(table.caption)
     place = "scroll side" if table.side else "scroll"
     return (
@@ -173,11 +173,13 @@ def _plain(text: str) -> str:
     return html.escape(one_line(text))
 
 
-def _rows(rows: Sequence[Row]) -> Iterator[str]:
+def _rows(rows: Sequence[Row], labels: Sequence[str]) -> Iterator[str]:
+    """The rows; where cells are labelled, a narrow screen shows each row as a list of what is in its columns."""
     for row in rows:
         yield "<tr>"
         for at, cell in enumerate(row):
-            yield _cell(cell, 'th scope="row"' if at == 0 else "td")
+            label = f' data-l="{escaped(labels[at])}"' if at < len(labels) else ""
+            yield _cell(cell, 'th scope="row"' if at == 0 else f"td{label}")
         yield "</tr>\n"
 
 
@@ -189,9 +191,12 @@ def _cell(cell: Cell | str, tag: str) -> str:
     marks = ""
     if cell.order is not None:
         marks += f' data-o="{cell.order:.9g}"'
-    if cell.heat is not None:
+    if len(cell.text) > LONG:
+        marks += ' class="t"'
+    elif cell.heat is not None:
         marks += f' class="h{round(min(max(cell.heat, 0.0), 1.0) * HEATS)}"'
     text = _badge(cell.verdict, cell.text) if cell.verdict else escaped(cell.text)
-    if cell.link:
+    if cell.link:  # a long name may be broken behind an underscore
+        text = text.replace("_", "_<wbr>")
         text = f'<a href="#{cell.link}">{text}</a>'
     return f"<{tag}{marks}>{text}</{end}>"

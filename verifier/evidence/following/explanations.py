@@ -93,6 +93,9 @@ def _asked(where: str, each: Explained, result: ExplainResult) -> Misfits:
             yield f"{where}/{name}", f"expected at most {most}, as was asked for, got {len(parts)}"
     if (asked.map is None) != (each.map is None) or (each.map and asked.map and asked.map != each.map.variables):
         yield f"{where}/map", "expected the map that was asked for"
+    drawn = [other.map.variables for other in result.explanations if other.map is not None]
+    if each.map is not None and (each.map.variables != drawn[0] or len(set(drawn[0])) < len(drawn[0])):
+        yield f"{where}/map/variables", f"expected the variables of every map, {', '.join(drawn[0])}"
     if list(each.asks_about) != sorted(set(each.asks_about)):
         yield f"{where}/asks_about", "expected classes by the alphabet, each once"
 
