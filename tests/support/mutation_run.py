@@ -102,6 +102,8 @@ _LTL = "verifier/language/ltl/normal_form.py"
 _NUMBERS = "verifier/language/expressions/numbers.py"
 _COMMON = "verifier/analysis/robust/common_choices.py"
 _CHANGES = "changes = value[step.following[used]] - value[own, None] + favour * value[own, None]"
+_DEEP = "if len(state.value_stack) > _DEEPEST_STACK:"
+_LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
@@ -125,6 +127,8 @@ EQUIVALENT = {
     (_LTL, "PROPOSITION_DEPTH = 50", "50"): "from what depth on a condition is taken apart, not what it says",
     (_COMMON, _CHANGES, "-"): "the same for all choices in a state",
     (_COMMON, _CHANGES, "*"): "a favour of another size, and of the same sign",
+    ("verifier/language/expressions/parser.py", _DEEP, ">"): "how deep, not what",
+    ("verifier/language/ltl/parser.py", _LONG, "10"): "eleven digits are more than the largest bound",
     (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
     (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
     (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",
