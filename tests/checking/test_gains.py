@@ -71,6 +71,23 @@ def held(found, exact):
             assert most - least <= 1e-9 * max(1, float(value))
 
 
+def test_a_state_is_left_with_what_leads_elsewhere():
+    # 1 - 10^-17 is 1 in doubles: a wait of 10^17 steps, 3 gained in each.
+    chain = chain_of([{0: 1.0, 1: 1e-17}, {1: 1}], {"a": {1}})
+    assert batch(chain, [3, 0]).probability[0] == pytest.approx([3e17], rel=1e-15)
+
+
+def test_gains_are_computed_well_unless_roughly_is_enough():
+    # A fair walk from 0, where it turns, to n takes n^2 steps. Of many matrices a band is solved for at once.
+    n, many = 300, 50
+    chain = chain_of([{1: 1.0}, *({k - 1: 0.5, k + 1: 0.5} for k in range(1, n)), {n: 1}], {"a": {n}})
+    product = build_product(chain.indptr, chain.indices, chain.labels, F(a), chain.initial)
+    gains = np.tile([1.0] * n + [0.0], (many, 1))
+    found = expected_gains(product, np.tile(chain.probabilities, (many, 1)), gains)
+    assert np.all(np.abs(found.probability - n**2) <= found.error_bound)
+    assert np.all(found.error_bound <= 1e-11 * n**2)
+
+
 def test_a_geometric_wait(storm):
     # Leave with 1/4: 4 steps, 3 gained in each. A state of the goal gains nothing; one that misses it, no number.
     chain = exactly([{0: Fraction(3, 4), 1: Fraction(1, 4)}, {1: 1}, {2: 1}], {"a": {1}}, (0, 1, 2))
