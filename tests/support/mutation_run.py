@@ -51,6 +51,8 @@ import scipy.sparse.linalg
 import scipy.stats  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
+REFERENCES = ROOT.parent / "shared"
+"""Reference numbers and data, where they are there; tests that need them skip without."""
 
 PARTS = {
     "verifier/language": ["tests/language"],
@@ -428,9 +430,12 @@ class Judge:
 
 @contextlib.contextmanager
 def copied() -> Iterator[Path]:
-    """A copy of the project, for faults to be put into."""
+    """A copy of the project, for faults to be put into, with what tests read beside it."""
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-        place = Path(folder)
+        place = Path(folder) / "project"
+        place.mkdir()
+        if REFERENCES.is_dir():
+            (place.parent / REFERENCES.name).symlink_to(REFERENCES)
         for name in ("verifier", "tests", "specs", "models", "examples"):
             shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
         for path in ROOT.glob("*.*"):
