@@ -16,8 +16,9 @@ from random_ltl import F, a, b, op
 from small_chains import chain_of
 
 from verifier.base.errors import EngineError, NoAnswerError
-from verifier.checking.batch import check, expected_gains
+from verifier.checking.batch import _of_gains, check, expected_gains
 from verifier.checking.expectations import Expectation, Expecting, conditional
+from verifier.checking.linear import Solution
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.requirements import answers_within_limits
@@ -86,6 +87,21 @@ def test_gains_are_computed_well_unless_roughly_is_enough():
     found = expected_gains(product, np.tile(chain.probabilities, (many, 1)), gains)
     assert np.all(np.abs(found.probability - n**2) <= found.error_bound)
     assert np.all(found.error_bound <= 1e-11 * n**2)
+
+
+def test_errors_of_gains_by_hand():
+    # A gain of 2 off by 1/4, and of 1 off by 2; each gained with rounding of 1/8, from probabilities and gains off by
+    # 1/16: errors 1/4 + (2 + 1/4)/8 = 17/32 and 2 + 3/8; moved by 1/2 + (2 + 17/32 + 1/2)/8 and 0 + (1 + 19/8)/8.
+    one = np.ones((1, 3))
+    value, error, moved = ([[2, 1, np.inf]], [[1 / 4, 2, 0]], [[1 / 2, 0, 0]])
+    found = _of_gains(Solution(*map(np.array, (value, error, moved)), one, 2 * one), 1 / 8, 1 / 16)
+    errors, near = [17 / 32, 19 / 8], 1 + 2.0**-49
+    for name, least in {"error_bound": errors, "representation_bound": [1 / 2 + 97 / 256, 27 / 64]}.items():
+        assert all(low <= each <= low * near for low, each in zip(least, found[name][0, :2].tolist(), strict=True))
+    assert found["lower"][0].tolist() == pytest.approx([2 - 17 / 32, 0, np.inf], rel=1e-12)
+    assert found["upper"][0].tolist() == pytest.approx([2 + 17 / 32, 1 + 19 / 8, np.inf], rel=1e-12)
+    assert (found["probability"].tolist(), found["expected_jumps"].tolist()) == (value, one.tolist())
+    assert found["expected_steps"].tolist() == [[2, 2, 2]]
 
 
 def test_a_geometric_wait(storm):

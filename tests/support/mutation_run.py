@@ -106,6 +106,7 @@ _COMMON = "verifier/analysis/robust/common_choices.py"
 _CHANGES = "changes = value[step.following[used]] - value[own, None] + favour * value[own, None]"
 _DEEP = "if len(state.value_stack) > _DEEPEST_STACK:"
 _LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
+_DRAWN = "valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
@@ -131,6 +132,7 @@ EQUIVALENT = {
     (_COMMON, _CHANGES, "*"): "a favour of another size, and of the same sign",
     ("verifier/language/expressions/parser.py", _DEEP, ">"): "how deep, not what",
     ("verifier/language/ltl/parser.py", _LONG, "10"): "eleven digits are more than the largest bound",
+    ("verifier/systems/diagnosis.py", _DRAWN, "1"): "only what stands at the index is read",
     (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
     (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
     (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",
