@@ -39,6 +39,12 @@ def test_every_module_of_the_parts_has_tests_that_exist(root):
     assert mutation_run.named_faults(f"{kernel}:{every[0].line}") == [f for f in every if f.line == every[0].line]
 
 
+def test_a_copy_has_what_the_tests_read(shared):
+    with mutation_run.copied() as place:
+        assert (place / "verifier/py.typed").is_file()
+        assert (place.parent / "shared").resolve() == shared.resolve()
+
+
 MODULE = "verifier/checking/made.py"
 SOURCE = """SIZE = 3
 

@@ -15,6 +15,7 @@ from random_ltl import F, G, U, X, a, b, neg, op, random_formula
 from slow_chains import ladder, walk, walk_probability
 from small_chains import chain_of
 
+from verifier.checking import linear
 from verifier.checking.batch import check, satisfaction_probabilities
 from verifier.checking.product import build_product
 
@@ -471,3 +472,21 @@ def test_bounds_hold_the_exact_solution_of_rare_events(rows):
 @settings(max_examples=5000)
 def test_bounds_hold_the_exact_solution_of_rare_events_slow(rows):
     check_bounds(rows)
+
+
+@pytest.mark.parametrize(
+    ("value", "roughly", "most"),
+    [
+        (0.5, False, 2.0**-33),
+        (-0.5, False, 2.0**-33),
+        (4.0, False, 2.0**-31),
+        (2.0**-40, False, 2.0**-60),  # a small value keeps 20 bits
+        (0.0, False, 2.0**-900),
+        (0.5, True, 2.0**-27),
+        (2.0**-40, True, 2.0**-27),
+        (4.0, True, 2.0**-25),
+    ],
+)
+def test_a_bound_is_coarse_beyond_what_is_said(value, roughly, most):
+    errors = np.array([most, most * (1 + 2.0**-50), np.inf, np.nan])
+    assert linear._coarse(np.full(4, value), errors, roughly).tolist() == [False, True, True, True]

@@ -16,8 +16,9 @@ from random_ltl import F, a, b, op
 from small_chains import chain_of
 
 from verifier.base.errors import EngineError, NoAnswerError
-from verifier.checking.batch import check, expected_gains
+from verifier.checking.batch import _of_gains, check, expected_gains
 from verifier.checking.expectations import Expectation, Expecting, conditional
+from verifier.checking.linear import Solution
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.requirements import answers_within_limits
@@ -69,6 +70,38 @@ def held(found, exact):
         else:
             assert Fraction(least) <= value <= Fraction(most)
             assert most - least <= 1e-9 * max(1, float(value))
+
+
+def test_a_state_is_left_with_what_leads_elsewhere():
+    # 1 - 10^-17 is 1 in doubles: a wait of 10^17 steps, 3 gained in each.
+    chain = chain_of([{0: 1.0, 1: 1e-17}, {1: 1}], {"a": {1}})
+    assert batch(chain, [3, 0]).probability[0] == pytest.approx([3e17], rel=1e-15)
+
+
+def test_gains_are_computed_well_unless_roughly_is_enough():
+    # A fair walk from 0, where it turns, to n takes n^2 steps. Of many matrices a band is solved for at once.
+    n, many = 300, 50
+    chain = chain_of([{1: 1.0}, *({k - 1: 0.5, k + 1: 0.5} for k in range(1, n)), {n: 1}], {"a": {n}})
+    product = build_product(chain.indptr, chain.indices, chain.labels, F(a), chain.initial)
+    gains = np.tile([1.0] * n + [0.0], (many, 1))
+    found = expected_gains(product, np.tile(chain.probabilities, (many, 1)), gains)
+    assert np.all(np.abs(found.probability - n**2) <= found.error_bound)
+    assert np.all(found.error_bound <= 1e-11 * n**2)
+
+
+def test_errors_of_gains_by_hand():
+    # A gain of 2 off by 1/4, and of 1 off by 2; each gained with rounding of 1/8, from probabilities and gains off by
+    # 1/16: errors 1/4 + (2 + 1/4)/8 = 17/32 and 2 + 3/8; moved by 1/2 + (2 + 17/32 + 1/2)/8 and 0 + (1 + 19/8)/8.
+    one = np.ones((1, 3))
+    value, error, moved = ([[2, 1, np.inf]], [[1 / 4, 2, 0]], [[1 / 2, 0, 0]])
+    found = _of_gains(Solution(*map(np.array, (value, error, moved)), one, 2 * one), 1 / 8, 1 / 16)
+    errors, near = [17 / 32, 19 / 8], 1 + 2.0**-49
+    for name, least in {"error_bound": errors, "representation_bound": [1 / 2 + 97 / 256, 27 / 64]}.items():
+        assert all(low <= each <= low * near for low, each in zip(least, found[name][0, :2].tolist(), strict=True))
+    assert found["lower"][0].tolist() == pytest.approx([2 - 17 / 32, 0, np.inf], rel=1e-12)
+    assert found["upper"][0].tolist() == pytest.approx([2 + 17 / 32, 1 + 19 / 8, np.inf], rel=1e-12)
+    assert (found["probability"].tolist(), found["expected_jumps"].tolist()) == (value, one.tolist())
+    assert found["expected_steps"].tolist() == [[2, 2, 2]]
 
 
 def test_a_geometric_wait(storm):

@@ -51,6 +51,8 @@ import scipy.sparse.linalg
 import scipy.stats  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
+REFERENCES = ROOT.parent / "shared"
+"""Reference numbers and data, where they are there; tests that need them skip without."""
 
 PARTS = {
     "verifier/language": ["tests/language"],
@@ -102,6 +104,9 @@ _LTL = "verifier/language/ltl/normal_form.py"
 _NUMBERS = "verifier/language/expressions/numbers.py"
 _COMMON = "verifier/analysis/robust/common_choices.py"
 _CHANGES = "changes = value[step.following[used]] - value[own, None] + favour * value[own, None]"
+_DEEP = "if len(state.value_stack) > _DEEPEST_STACK:"
+_LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
+_DRAWN = "valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
@@ -125,6 +130,12 @@ EQUIVALENT = {
     (_LTL, "PROPOSITION_DEPTH = 50", "50"): "from what depth on a condition is taken apart, not what it says",
     (_COMMON, _CHANGES, "-"): "the same for all choices in a state",
     (_COMMON, _CHANGES, "*"): "a favour of another size, and of the same sign",
+    ("verifier/language/expressions/parser.py", _DEEP, ">"): "how deep, not what",
+    ("verifier/language/ltl/parser.py", _LONG, "10"): "eleven digits are more than the largest bound",
+    ("verifier/systems/diagnosis.py", _DRAWN, "1"): "only what stands at the index is read",
+    ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
+    ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
+    ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
     (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
     (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",
@@ -424,9 +435,12 @@ class Judge:
 
 @contextlib.contextmanager
 def copied() -> Iterator[Path]:
-    """A copy of the project, for faults to be put into."""
+    """A copy of the project, for faults to be put into, with what tests read beside it."""
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-        place = Path(folder)
+        place = Path(folder) / "project"
+        place.mkdir()
+        if REFERENCES.is_dir():
+            (place.parent / REFERENCES.name).symlink_to(REFERENCES)
         for name in ("verifier", "tests", "specs", "models", "examples"):
             shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
         for path in ROOT.glob("*.*"):

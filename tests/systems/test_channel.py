@@ -1,6 +1,7 @@
 """The perception channel against the published two-object numbers and a direct enumeration of eqs. (6) and (9)."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,14 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates, read_confusion
-from verifier.systems.channel import FALSE_POSITIVE_POLICIES, Standing, make_channel, possible_observations
+from verifier.systems.channel import (
+    FALSE_POSITIVE_POLICIES,
+    Channel,
+    Located,
+    Standing,
+    make_channel,
+    possible_observations,
+)
 from verifier.systems.observation import Questions
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
@@ -176,3 +184,22 @@ def test_a_batch_of_matrices_gives_each_ones_own_weights(scene, copies):
     assert together.shape == (copies, 2, len(observations))
     for k in range(copies):
         assert np.array_equal(together[k], channel.weights(rates(batch[k])))
+
+
+def test_roundings_between_counts_and_weights_are_counted():
+    # Of each of 2 draws a rate is a quotient and a factor: 2. Its parts are added up: at most 2 labels times 2
+    # observations times the bins that it may be reported in, where there are several times a quotient and a factor.
+    labels, bins = (frozenset(), PED), np.zeros((1, 2), dtype=np.int64)
+    told = np.broadcast_to([0, 1], (1, 2, 2))
+    plain = Channel(labels, labels, bins, bins + 1, told, np.array([[0, 1], [1, 1]]), True)
+    one, three = (
+        replace(
+            plain, located=Located(np.broadcast_to(told, (count, 1, 2, 2)), np.ones((count, 1, 2), dtype=np.int64))
+        )
+        for count in (1, 3)
+    )
+    # The 2 observations are then added up behind each other; where the world draws, 2 more for its chance.
+    assert plain.rounding_steps == one.rounding_steps == 2 * (2 + 4) + 2
+    assert three.rounding_steps == 2 * (2 + 12 + 2) + 2
+    drawn = plain.moved_by(np.array([[Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)]], dtype=object))
+    assert drawn.rounding_steps == 2 * (2 + 4) + 2 * 3 + 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from exact_oracle import holds_on_lasso
 from hypothesis import given, settings
@@ -167,6 +169,18 @@ def test_the_oracle_knows_the_operators():
 def test_next_without_a_number_is_the_next_step():
     formula = PositiveFormula(temporal("X", a))
     assert node_of(formula, formula.root) == X(a, 1)
+
+
+def test_an_eventuality_of_an_eventuality_is_one_and_so_for_always():
+    for operator in (F, G):
+        once, twice = PositiveFormula(operator(a)), PositiveFormula(operator(operator(a)))
+        assert node_of(twice, twice.root) == node_of(once, once.root)
+
+
+@pytest.mark.parametrize("operator", ["&", "|"])
+def test_what_comes_later_is_taken_apart(operator):
+    for word in itertools.product([frozenset(), frozenset("a"), frozenset("ab")], repeat=3):
+        check_laws(X(op(operator, F(a, (0, 1)), G(b, (0, 1))), 2), (list(word), [frozenset("b")]))
 
 
 @pytest.mark.parametrize("further", [0, 1, 5])

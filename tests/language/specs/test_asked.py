@@ -125,24 +125,29 @@ def test_what_is_refused_at_its_place(text, message):
 
 
 @pytest.mark.parametrize(
-    ("text", "step_s", "message"),
+    ("text", "step_s", "column", "message"),
     [
-        ("T = ? [ F a ]", None, "T needs the duration of a step: step_s = ... in the model"),
-        ("T{0.5} = ? [ F a ]", None, "T needs the duration of a step: step_s = ... in the model"),
-        ("P = ? [ F<=2s a ]", None, "a bound in seconds needs the duration of a step: step_s = ... in the model"),
-        ("R{fuel} = ? [ C<=2s ]", None, "a bound in seconds needs the duration of a step: step_s = ... in the model"),
-        ("P = ? [ F<=2s a ]", "3/4", "expected a whole number of steps, got 2 s for steps of 0.75 s"),
-        ("P = ? [ F<0s a ]", "1", "the bound allows no step at all"),
-        ("R{fule} = ? [ F a ]", "1", "unknown reward 'fule'"),
-        ("P = ? [ F a given F c ]", "1", "unknown name 'c'"),
+        ("T = ? [ F a ]", None, 1, "T needs the duration of a step: step_s = ... in the model"),
+        ("T{0.5} = ? [ F a ]", None, 1, "T needs the duration of a step: step_s = ... in the model"),
+        ("P = ? [ F<=2s a ]", None, 12, "a bound in seconds needs the duration of a step: step_s = ... in the model"),
+        (
+            "R{fuel} = ? [ C<=2s ]",
+            None,
+            1,
+            "a bound in seconds needs the duration of a step: step_s = ... in the model",
+        ),
+        ("P = ? [ F<=2s a ]", "3/4", 12, "expected a whole number of steps, got 2 s for steps of 0.75 s"),
+        ("P = ? [ F<0s a ]", "1", 12, "the bound allows no step at all"),
+        ("R{fule} = ? [ F a ]", "1", 1, "unknown reward 'fule'"),
+        ("P = ? [ F a given F c ]", "1", 24, "unknown name 'c'"),
     ],
 )
-def test_what_does_not_fit_the_model(text, step_s, message):
+def test_what_does_not_fit_the_model(text, step_s, column, message):
     spec = parse_spec(f'model "m.toml"\nq: {text}\n', "spec.ltl")
     with pytest.raises(InputError) as caught:
         check_names(spec, TYPES, ["fuel"], None if step_s is None else Fraction(step_s))
     assert message in str(caught.value)
-    assert "spec.ltl:2" in str(caught.value)
+    assert f"spec.ltl:2:{column}:" in str(caught.value)
 
 
 def test_an_unclosed_requirement_ends_before_the_next_one():

@@ -242,9 +242,10 @@ def _check_bound(operator: str, bound: _Bound) -> None:
 def _steps(number: Token) -> int:
     if not number.isdigit():
         raise problem(f"a bound counts steps: expected a whole number, found {number}", position_of(number))
-    if len(number) > 10 or int(number) > _LARGEST_BOUND:
+    digits = number.lstrip("0") or "0"
+    if len(digits) > 10 or int(digits) > _LARGEST_BOUND:
         raise problem(f"a bound is at most {_LARGEST_BOUND} steps", position_of(number))
-    return int(number)
+    return int(digits)
 
 
 def _seconds(number: Token) -> Fraction:

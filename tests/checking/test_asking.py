@@ -1,0 +1,62 @@
+"""What Storm is asked about a formula, and what its answer says about it."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from small_chains import chain_of
+
+from verifier.checking import asking
+from verifier.checking.asking import Task
+from verifier.checking.settings import EngineSettings
+from verifier.checking.values import CheckedValues
+from verifier.language.ltl import parse_formula
+
+CHAIN = chain_of([{0: 0.9, 1: 0.1}, {0: 0.5, 1: 0.5}], {"a": {1}})
+STEPS = 50_000
+
+
+def task_of(text):
+    return Task.of(CHAIN, parse_formula(text), EngineSettings())
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        (f"F<={STEPS} a", f'(F<={STEPS} "a")'),
+        (f"G<={STEPS} a", f'(F<={STEPS} (!"a"))'),
+        (f"F<={STEPS + 1} a", None),
+        (f"F[1,{STEPS}] a", None),
+        (f"G<={STEPS} (a -> F<=2 !a)", None),
+    ],
+)
+def test_storm_takes_so_many_steps_from_the_first_one(text, asked, monkeypatch):
+    monkeypatch.setattr(asking, "MOST_STORM_STEPS", STEPS)
+    assert task_of(text).text == asked
+
+
+@pytest.mark.parametrize(("work", "possible"), [(4 * STEPS, True), (4 * STEPS - 1, False)])
+def test_storm_takes_steps_times_transitions_up_to_its_work(work, possible, monkeypatch):
+    monkeypatch.setattr(asking, "MOST_STORM_WORK", work)  # four transitions
+    assert (task_of(f"F<={STEPS} a").text is not None) == possible
+
+
+@pytest.mark.parametrize(("most", "possible"), [(2, True), (1, False)])
+def test_storm_takes_so_many_recurrences(most, possible, monkeypatch):
+    # F a and G !a stand inside G and F; X has a step, F<=1 a bound, and the outer ones stand in nothing.
+    monkeypatch.setattr(asking, "MOST_STORM_RECURRENCES", most)
+    assert (task_of("G (F a) & F (G !a) & G (F a) & X (X a) & G (F<=1 a)").text is not None) == possible
+
+
+def test_an_answer_about_the_complement_is_turned_around():
+    task, negated = task_of(f"F<={STEPS} a"), task_of(f"G<={STEPS} a")
+    value = np.array([0.25, 1.0])
+    plain = CheckedValues(value, None, None, None, "Storm")
+    bounded = CheckedValues(value, value - 0.125, np.array([0.5, 1.0]), None, "Storm")
+    exact = CheckedValues(value, None, None, (Fraction(1, 4), Fraction(1)), "Storm")
+    assert task.meant(plain) is plain
+    found = [negated.meant(each) for each in (plain, bounded, exact)]
+    assert all(each.value.tolist() == [0.75, 0.0] and each.engine == "Storm" for each in found)
+    assert [each.lower is None for each in found] == [each.upper is None for each in found] == [True, False, True]
+    assert (found[1].lower.tolist(), found[1].upper.tolist()) == ([0.5, 0.0], [0.875, 0.125])
+    assert found[2].fractions == (Fraction(3, 4), Fraction(0))
