@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from parquet_scene import CLASSES, POLICY, RULE, write_tracks
+from parquet_scene import CLASSES, POLICY, RULE
+from tracked_tables import write_tracks
 
 from verifier.base.errors import InputError
 from verifier.perception.confusion import write_confusion

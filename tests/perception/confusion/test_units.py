@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from context_cases import counted_drives, latch
-from parquet_scene import STEPS, write_tracks
+from tracked_tables import STEPS, write_tracks
 
 from verifier.analysis.intervals.anytime import anytime_ends
 from verifier.analysis.intervals.betting import UNIT, lower_ends
