@@ -19,23 +19,27 @@ import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from cases import Measured, alternately, peak_mib
 from made_up_boxes import DRIVE_CLASSES, image_set, nuscenes_set, write_drives
 
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.counting import Count, confusion_counts, count_detections
+from verifier.perception.confusion.context_counts import Memory, divided, with_contexts
+from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.counting import Count, confusion_counts, count_and_observe, count_detections
 from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.streaming import StreamFiles, count_chunks
-from verifier.perception.detections import stream_tables
+from verifier.perception.detections import read_detections, stream_tables
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.matching import MatchingPolicy, convention
 
 BINS = Bins((*np.arange(0.0, 110.0, 10.0).tolist(), np.inf))
 DRIVES = MatchingPolicy("centre_bev", 2.0)
 DRIVE_RULE = CountingRule("class", DRIVE_CLASSES, BINS, "ground_plane", "own_bin", "nearest_bin")
+REMEMBERED = Memory(Contexts("run", 5), seed=None)
 FRAMES_OF_NUSCENES_VAL = 6019
 FRAMES_FOR_THE_DEVKIT = 600
 
@@ -145,33 +149,53 @@ def devkit_seconds(data: DetectionSet, python: str) -> float:
     return float(json.loads(done.stdout)["seconds"])
 
 
-def count_drives(folder: Path, rows_per_chunk: int = 200_000) -> Count:
+def count_drives(folder: Path, rows_per_chunk: int = 200_000, memory: Memory | None = None) -> Count:
     """Count the tables of `folder` with a checkpoint there, and write the document beside it."""
 
     def chunks(after):
         tables = (folder / f"{name}.parquet" for name in ("annotations", "detections"))
-        return stream_tables(*tables, classes=DRIVE_CLASSES, rows_per_chunk=rows_per_chunk, after=after)
+        options = {"rows_per_chunk": rows_per_chunk, "after": after, "numbered": memory is not None}
+        return stream_tables(*tables, classes=DRIVE_CLASSES, **options)
 
-    found = count_chunks(chunks, DRIVES, DRIVE_RULE, StreamFiles(folder / "checkpoint.json")).counted
-    write_confusion(confusion_counts(found, DRIVE_RULE, DRIVES), folder / "counts.json")
-    return found
+    done = count_chunks(chunks, DRIVES, DRIVE_RULE, StreamFiles(folder / "checkpoint.json"), memory=memory)
+    counts = confusion_counts(done.counted, DRIVE_RULE, DRIVES)
+    if memory is not None and done.by_context is not None:
+        counts = divided(counts, done.by_context.tally, DRIVE_RULE, memory)
+    write_confusion(counts, folder / "counts.json")
+    return done.counted
 
 
-def written_drives(folder: Path, objects: int) -> None:
+def numbers_of(raw: bytes) -> list[Any]:
+    """What was counted: matrices, those by context, those of every sequence."""
+    found = json.loads(raw)
+    own = [{key: each[key] for key in ("name", "frames", "counts")} for each in found["sequences"]]
+    return [found["labels"], found["bins"], {**found["contexts"], "tests": None}, own]
+
+
+def counted_at_once(folder: Path, memory: Memory) -> bytes:
+    """The document of the same tables, read and counted at once."""
+    data = read_detections("table", folder / "annotations.parquet", folder / "detections.parquet")
+    found, observed = count_and_observe(data, DRIVES, DRIVE_RULE)
+    counts = with_contexts(confusion_counts(found, DRIVE_RULE, DRIVES), data, observed, DRIVE_RULE, memory)
+    write_confusion(counts, folder / "at_once.json")
+    return (folder / "at_once.json").read_bytes()
+
+
+def written_drives(folder: Path, objects: int, *more: str) -> None:
     """Write the tables in a process of its own, whose memory is not ours."""
-    command = [sys.executable, __file__, "--write", str(folder), str(objects)]
+    command = [sys.executable, __file__, "--write", str(folder), str(objects), *more]
     subprocess.run(command, check=True)
 
 
-def stream(objects: int) -> Measured:
+def stream(objects: int, memory: Memory | None = None) -> Measured:
     """Counting as many objects as detections from Parquet, against reading the batches of both files."""
     from pyarrow.parquet import ParquetFile
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        written_drives(folder, objects)
+        written_drives(folder, objects, *(["--tracked"] if memory else []))
         started = time.perf_counter()
-        totals = count_drives(folder).totals
+        totals = count_drives(folder, memory=memory).totals
         ours_s, peak = time.perf_counter() - started, own_peak_mib()
         if totals["annotations"] != objects or totals["detections"] != objects:
             raise ValueError(f"{totals} of {objects} objects and detections")
@@ -191,12 +215,13 @@ def own_peak_mib() -> float:
     return int(found[1]) / 2**10
 
 
-def killed_stream(objects: int = 1_000_000, kills: int = 5) -> Measured:
+def killed_stream(objects: int = 1_000_000, kills: int = 5, memory: Memory | None = None) -> Measured:
     """A run that is killed again and again, against one that is not: both end with the same file."""
+    tracked = ["--tracked"] if memory else []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        written_drives(folder, objects)
-        command = [sys.executable, __file__, "--count", str(folder)]
+        written_drives(folder, objects, *tracked)
+        command = [sys.executable, __file__, "--count", str(folder), *tracked]
         (peer_s,) = alternately(1, lambda: subprocess.run(command, check=True))
         whole = (folder / "counts.json").read_bytes()
         checkpoint = folder / "checkpoint.json"
@@ -217,6 +242,8 @@ def killed_stream(objects: int = 1_000_000, kills: int = 5) -> Measured:
         ours_s = time.perf_counter() - started
         if (folder / "counts.json").read_bytes() != whole:
             raise ValueError("the run that was killed counts otherwise")
+        if memory is not None and numbers_of(counted_at_once(folder, memory)) != numbers_of(whole):
+            raise ValueError("what is counted at once is counted otherwise")
     detail = f"{objects} objects, killed after {', '.join(map(str, stops))} chunks, equal files"
     return Measured(ours_s, peer_s, peak_mib(resource.getrusage(resource.RUSAGE_CHILDREN)), detail)
 
@@ -234,16 +261,19 @@ CASES: dict[str, Callable[[], Measured]] = {
     "stream_of_a_million": lambda: stream(1_000_000),
     "stream_of_twenty_millions": lambda: stream(20_000_000),
     "killed_stream": killed_stream,
+    "remembered_stream_of_a_million": lambda: stream(1_000_000, REMEMBERED),
+    "remembered_stream_of_five_millions": lambda: stream(5_000_000, REMEMBERED),
+    "killed_remembered_stream": lambda: killed_stream(400_000, memory=REMEMBERED),
 }
 
 
 def main() -> None:
     """Measure a case, or do what a case wants done in a process of its own."""
     match sys.argv[1:]:
-        case "--write", folder, objects:
-            write_drives(Path(folder), int(objects))
-        case "--count", folder:
-            count_drives(Path(folder), rows_per_chunk=40_000)
+        case "--write", folder, objects, *more:
+            write_drives(Path(folder), int(objects), tracked=bool(more))
+        case "--count", folder, *more:
+            count_drives(Path(folder), rows_per_chunk=40_000, memory=REMEMBERED if more else None)
         case name, *_:
             try:
                 print(json.dumps(dataclasses.asdict(CASES[name]())))

@@ -92,15 +92,18 @@ def nuscenes_set(frames: int, per_frame: int = 200, objects: int = 31) -> Detect
     return one_drive(NUSCENES_CLASSES, frames, annotations, detections)
 
 
-def write_drives(folder: Path, objects: int) -> None:
-    """As many objects as detections in two Parquet files of `folder`, written a piece at a time."""
+def write_drives(folder: Path, objects: int, tracked: bool = False) -> None:
+    """As many objects as detections in two Parquet files of `folder`, written a piece at a time.
+
+    Those that are `tracked` stay of one class, and the numbers of their tracks stand in a column of their own.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(1)
     writers: dict[str, pq.ParquetWriter] = {}
 
-    def write(name: str, frame: Ints, label: Ints, place: Floats, **more: Floats) -> None:
+    def write(name: str, frame: Ints, label: Ints, place: Floats, **more: Floats | Ints) -> None:
         drive = frame // FRAMES_PER_DRIVE
         names = [f"drive{k:06d}" for k in range(drive[0], drive[-1] + 1)]
         columns = {
@@ -119,7 +122,10 @@ def write_drives(folder: Path, objects: int) -> None:
         frame = np.arange(start, min(start + ROWS_AT_A_TIME, objects)) // OBJECTS_PER_FRAME
         n = len(frame)
         place, label = rng.uniform(-60, 60, (n, 2)), rng.integers(0, 3, n)
-        write("annotations", frame, label, place)
+        track = np.arange(start, start + n) % OBJECTS_PER_FRAME
+        if tracked:
+            label = track % 3
+        write("annotations", frame, label, place, **({"track": track} if tracked else {}))
         near = rng.random(n) < 0.7
         seen = np.where(near[:, None], place + rng.normal(0, 0.5, (n, 2)), rng.uniform(-60, 60, (n, 2)))
         reported = np.where(rng.random(n) < 0.9, label, rng.integers(0, 3, n))

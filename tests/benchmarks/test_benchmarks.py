@@ -67,6 +67,12 @@ BENCHMARKS = [
         file=DETECTIONS,
     ),
     Benchmark("killed_stream", "a stream killed five times", "the same, not killed", file=DETECTIONS),
+    Benchmark(
+        "killed_remembered_stream",
+        "a stream with contexts killed five times",
+        "the same, not killed",
+        file=DETECTIONS,
+    ),
 ]
 
 
@@ -112,9 +118,16 @@ def test_memory_stays_below_what_the_limits_predict(planner: str) -> None:
 
 
 @pytest.mark.benchmark
-def test_counting_a_stream_needs_the_same_memory_whatever_its_size() -> None:
-    small = measured("stream_of_a_million", DETECTIONS)
-    large = measured("stream_of_twenty_millions", DETECTIONS, 1200)
+@pytest.mark.parametrize(
+    ("small_case", "large_case"),
+    [
+        ("stream_of_a_million", "stream_of_twenty_millions"),
+        ("remembered_stream_of_a_million", "remembered_stream_of_five_millions"),
+    ],
+)
+def test_counting_a_stream_needs_the_same_memory_whatever_its_size(small_case: str, large_case: str) -> None:
+    small = measured(small_case, DETECTIONS)
+    large = measured(large_case, DETECTIONS, 1200)
     for each in (small, large):
         ours, peer, peak = (float(each[name]) for name in ("ours_s", "peer_s", "peak_mib"))
         print(
@@ -122,6 +135,6 @@ def test_counting_a_stream_needs_the_same_memory_whatever_its_size() -> None:
             f"(no target); peak {peak:.0f} MiB (target < 1024 MiB); {each['detail']}"
         )
     growth = float(large["peak_mib"]) / float(small["peak_mib"])
-    print(f"memory from 10^6 to 2*10^7 objects: ratio {growth:.3f} (target <= 1.2)")
+    print(f"memory from {small_case} to {large_case}: ratio {growth:.3f} (target <= 1.2)")
     assert growth <= 1.2
     assert float(large["peak_mib"]) < 1024

@@ -36,7 +36,7 @@ def tier_of(settings: ConfidenceSettings, drives_known: bool) -> Tier:
         UsageError: drives are needed and not known, or items are taken as independent without saying so.
     """
     needs = {
-        "--bounds " + settings.bounds: settings.bounds in ("drives", "approximate"),
+        "--bounds " + settings.bounds: settings.bounds in ("drives", "approximate") or settings.unit is not None,
         "--icc-at-most": settings.icc_at_most is not None,
         "--weights " + settings.weights: settings.weights != "item",
         "--largest-drive": settings.largest_drive is not None,
@@ -87,6 +87,7 @@ def choose_bounds(
         alpha /= settings.looks
     basis = BoundsBasis(
         tier=tier,
+        unit="drive" if tier != "independent_drives" else settings.unit or "drive",
         weights=settings.weights,
         level=settings.level,
         chances=len(events),

@@ -17,7 +17,10 @@ from verifier.systems.settings import fraction_from_0_to_1
 
 Requested: TypeAlias = Literal["auto", "posterior", "bootstrap"]
 """The statistical interval that can be asked for."""
-Bounds: TypeAlias = Literal["auto", "drives", "approximate", "items", "anytime"]
+Bounds: TypeAlias = Literal[
+    "auto", "drives", "approximate", "items", "anytime", "units:drive", "units:track", "units:frame"
+]
+Unit: TypeAlias = Literal["drive", "track", "frame"]
 """What confidence bounds can be asked to rest on; "auto" is drives where the file knows them, else items."""
 Weights: TypeAlias = Literal["item", "track", "drive"]
 """What a rate is the rate of, see `verifier.analysis.intervals.drive_items`."""
@@ -114,9 +117,9 @@ class ConfidenceSettings:
     bounds: Annotated[
         Bounds,
         Option(
-            "confidence bounds for independent drives, by resampling drives (approximate), for independent items, or "
-            "at every look if each bin, class and context has one rate (default: drives where the file knows them, "
-            "else items)"
+            "confidence bounds for independent drives, by resampling drives (approximate), for independent items, at "
+            "every look if each bin, class and context has one rate, or for independent units, of matrices that are "
+            "counted by these (default: drives where the file knows them, else items)"
         ),
     ] = "auto"
     weights: Annotated[
@@ -198,6 +201,12 @@ class ConfidenceSettings:
             raise UsageError(f"rates shift by at most 0 to 1, got {float(self.shift):g}")
         self._check_together()
 
+    @property
+    def unit(self) -> Unit | None:
+        """What bounds by named units take as independent; None for other bounds."""
+        named: Mapping[str, Unit] = {"units:drive": "drive", "units:track": "track", "units:frame": "frame"}
+        return named.get(self.bounds)
+
     def _check_together(self) -> None:
         """Refuse options of different tiers."""
         by_items = (
@@ -206,7 +215,7 @@ class ConfidenceSettings:
         chosen = [
             name
             for name, given in (
-                (f"--bounds {self.bounds}", self.bounds in ("drives", "approximate", "anytime")),
+                (f"--bounds {self.bounds}", self.bounds not in ("auto", "items")),
                 ("--icc-at-most", self.icc_at_most is not None),
                 ("--assume-independent-items", self.assume_independent_items),
             )
@@ -216,6 +225,8 @@ class ConfidenceSettings:
             raise UsageError(f"{' and '.join(chosen)} are different assumptions: name one of them")
         if by_items and self.weights != "item":
             raise UsageError(f"--weights {self.weights} needs bounds by drives: --bounds drives or approximate")
+        if self.unit not in (None, "drive") and self.weights != "item":
+            raise UsageError(f"--weights {self.weights} is about drives, and --bounds {self.bounds} is not")
         if self.largest_drive is not None and (by_items or self.bounds == "approximate" or self.weights == "drive"):
             raise UsageError("--largest-drive is for bounds by drives that count items or encounters")
         if self.shift and self.bounds == "approximate":

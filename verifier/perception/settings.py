@@ -40,6 +40,8 @@ SameSequences: TypeAlias = Literal["error", "add", "rename"]
 """What two files mean that have a sequence of one name."""
 Gaps: TypeAlias = Literal["break", "hold", "miss"]
 """What frames of a track without an annotation do to the memory of the detector."""
+Units: TypeAlias = Literal["track", "frame"]
+"""What bounds take as independent of each other instead of drives."""
 EmptyColumns: TypeAlias = Literal["error", "prior", "neighbour", "pool", "miss"]
 """Rates of a column without items, see `verifier.perception.confusion.EMPTY_COLUMN_POLICIES`."""
 EmptyContexts: TypeAlias = Literal["backoff", "pool", "prior", "error"]
@@ -158,6 +160,9 @@ class CountSettings:
         Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
     ] = "break"
     period: Annotated[float | None, Option("time from frame to frame", metavar="S")] = None
+    units: Annotated[
+        Units | None, Option("with --memory: count by these instead of by drive, for --bounds units:U")
+    ] = None
 
     output: Annotated[str | None, writes("write the matrices (.json)", also=("-o",), group="output")] = None
     title: Annotated[str, Option("title of the matrices", metavar="TEXT")] = ""

@@ -67,10 +67,29 @@ class Inputs:
 
     def sequences(self, options: RunOptions) -> Sequences | None:
         """The counts by sequence behind these matrices, where the file has them."""
+        self._check_units(options)
         found = self.confusion.sequences
         if found is not None and self.contexts is not None:
             return divided_sequences(found, self._contexts(self.contexts, options))
         return found.canonical() if found is not None and options.canonical else found
+
+    def _check_units(self, options: RunOptions) -> None:
+        """Refuse bounds by other units than the file counts; UsageError."""
+        settings, divided = options.confidence, self.confusion.by_context
+        if settings is None:
+            return
+        asked, counted = settings.unit, None if divided is None else divided.units
+        needs_drives = settings.bounds not in ("items", "anytime") and options.rate_box is None
+        if asked not in (None, "drive") and asked != counted:
+            raise UsageError(
+                f"--bounds units:{asked} needs matrices that are counted by {asked}: count them with "
+                f"verify confusion --memory run:10 --units {asked}"
+            )
+        if counted is not None and counted != asked and needs_drives:
+            raise UsageError(
+                f"the matrices are counted by {counted}, so nobody knows drives: name --bounds units:{counted}, or "
+                "count them without --units"
+            )
 
     @staticmethod
     def _contexts(contexts: ContextCounts, options: RunOptions) -> ContextCounts:

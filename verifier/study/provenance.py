@@ -163,8 +163,8 @@ _AS_ASKED = (
 DROPPED = "the matrices were made without unmatched detections (false positives)"
 """Then column `empty` is held by convention (`verifier.analysis.intervals.measured`)."""
 OF_THE_MEAN = (
-    "P, intervals and bounds are for the mean matrix over drives: where drives differ, errors in successive steps "
-    "depend on each other through the drive, and the mean of P over drives is another number"
+    "P, intervals and bounds are for the mean matrix over {unit}s: where {unit}s differ, errors in successive steps "
+    "depend on each other through the {unit}, and the mean of P over {unit}s is another number"
 )
 """What no bound on rates says anything about."""
 
@@ -217,7 +217,7 @@ def run_remarks(
     if data is not None and options.confidence is not None:
         remarks += _draws_remark(data.draws, data.basis)
         remarks += _ceiling_remark(data.basis)
-        remarks += [] if data.drives is None else [OF_THE_MEAN]
+        remarks += [] if data.drives is None else [OF_THE_MEAN.format(unit=data.basis.unit)]
     if options.false_positives != "ignore" and not _reports_where_nothing_stands(matrices):
         stated = matrices.metadata.get("false_positives")
         reason = {
@@ -247,7 +247,7 @@ def _ceiling_remark(basis: BoundsBasis) -> list[str]:
     """Say what so few drives cannot show, whatever their outcome."""
     if basis.ceiling is None:
         return []
-    drives = f"{basis.drives} drive" if basis.drives == 1 else f"{basis.drives} drives"
+    drives = f"{basis.drives} {basis.unit}{'' if basis.drives == 1 else 's'}"
     most = math.ceil(basis.ceiling * 1000) / 1000  # rounded down it would deny what can be shown
     return [
         f"with {drives} no rate above {most:g} can be shown, whatever their outcome and however many items they hold"

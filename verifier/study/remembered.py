@@ -67,6 +67,8 @@ def _with_memory(
     columns = _columns(file, model)
     try:
         _refuse_what_stands_against(file, model, options, found)
+        if found.units is not None and (by_default or asked == "auto"):
+            raise UsageError(f"contexts are chosen over drives, and these are counted by {found.units}: name run:L")
         chosen = selected_contexts(found, columns) if by_default or asked == "auto" else None
         contexts = Contexts.parsed(str(asked)) if chosen is None else chosen.contexts
         counts = found.coarsened(contexts)

@@ -200,7 +200,7 @@ def _bounds_lines(confidence: ConfidenceRecord) -> Iterator[str]:
         f"Valid {looks_text(bounds)}."
     )
     if bounds.drives is not None and bounds.effective_drives is not None and bounds.largest_share is not None:
-        drives = counted(bounds.drives, "drive", "drives")
+        drives = counted(bounds.drives, bounds.unit)
         if bounds.weights == "drive":
             yield f"  {drives}, each counted once."
             return

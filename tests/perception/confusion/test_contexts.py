@@ -286,8 +286,8 @@ def test_without_tracks_or_single_objects_there_are_no_contexts():
     [
         ({"memory": "run:0"}, "expected a length from 1 to 50"),
         ({"memory": "runs"}, "expected contexts"),
-        ({"gaps": "hold"}, "--gaps and --period belong to --memory"),
-        ({"period": 0.1}, "--gaps and --period belong to --memory"),
+        ({"gaps": "hold"}, "--gaps, --period and --units belong to --memory"),
+        ({"period": 0.1}, "--gaps, --period and --units belong to --memory"),
         ({"memory": "run:2", "period": 0.0}, "expected seconds above 0"),
     ],
 )

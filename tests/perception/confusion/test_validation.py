@@ -158,9 +158,9 @@ MODELS = ("none", "run:1", "run:5", "auto", "any")
 TITLES = {"pointrcnn": "PointRCNN", "rrc": "RRC"}
 
 
-def readme_rows(root, title):
-    """{(M/N, frames or passage): the other cells} of a detector in the table of README.md."""
-    lines = (root / "README.md").read_text().splitlines()
+def manual_rows(root, title):
+    """{(M/N, frames or passage): the other cells} of a detector in the table of the manual."""
+    lines = (root / "verifier/manual/pages/results.md").read_text().splitlines()
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith(f"| {title} |")
     ]
@@ -181,11 +181,11 @@ def test_no_memory_is_contradicted_by_real_tracks(detector, shared, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("detector", DETECTORS)
-def test_the_table_of_the_readme(detector, root, shared, tmp_path):
+def test_the_table_of_the_manual(detector, root, shared, tmp_path):
     reports = tracked_reports(shared, tmp_path, detector, "ped")
     names = [f"{k:04}" for k in range(int(reports.sequence.max()) + 1)]
     found = validated(reports, names, [1], 30, [ONE, Tracker(3, 3)], MODELS, 20)
-    told = readme_rows(root, TITLES[detector])
+    told = manual_rows(root, TITLES[detector])
     assert len(told) == 11
     for (confirm, frames), cells in told.items():
         looks = [look(found, model, None if frames == "passage" else int(frames), confirm) for model in MODELS]

@@ -2,7 +2,8 @@
 
 | tier                | what it takes for the bounds to hold                                                |
 |---------------------|-------------------------------------------------------------------------------------|
-| `independent_drives`| drives are independent, and none holds more than B items of a column (`betting`)     |
+| `independent_drives`| drives are independent, and none holds more than B items of a column (`betting`);    |
+|                     | of matrices counted by track or frame, these instead of drives                       |
 | `approximate`       | drives are independent; coverage shown by simulation, not proven (`phantom_draws`)   |
 | `icc_at_most`       | items of one drive are correlated with at most this intraclass correlation           |
 | `independent_items` | items are independent                                                                |
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
 from verifier.analysis.intervals.rate_box import BoxRecord
-from verifier.analysis.settings import Weights
+from verifier.analysis.settings import Unit, Weights
 from verifier.base.documents import ALWAYS, Count, Derives, Level, Limits, Magnitude, Share, derived
 
 Tier: TypeAlias = Literal[
@@ -70,6 +71,8 @@ class BoundsBasis(Derives):
 
     Attributes:
         tier, weights: see above and `drive_items`.
+        unit: what "drives" are, here and in all that is said of bounds; tracks and frames are not drives, and taking
+            them as independent is part of every verdict.
         name: for people, to stand beside bounds: `95 % confidence bounds (independent drives)`.
         condition: what must be true for the bounds to hold.
         conditional: whether the condition is part of every verdict.
@@ -92,7 +95,7 @@ class BoundsBasis(Derives):
     tier: Tier
     name: str = derived(lambda basis: _name(basis))
     condition: str = derived(lambda basis: _condition(basis))
-    conditional: bool = derived(lambda basis: basis.tier != "independent_drives")
+    conditional: bool = derived(lambda basis: basis.tier != "independent_drives" or basis.unit != "drive")
     weights: Weights
     level: Level
     chances: Count
@@ -106,6 +109,7 @@ class BoundsBasis(Derives):
     ceiling: float | None = field(default=None, metadata=ALWAYS)
     icc_at_most: Share | None = field(default=None, metadata=ALWAYS)
     box: BoxRecord | None = None
+    unit: Unit = "drive"
 
     def __post_init__(self) -> None:
         if (self.tier == "icc_at_most") != (self.icc_at_most is not None):
@@ -121,12 +125,14 @@ def _name(basis: BoundsBasis) -> str:
     if basis.box is not None:
         return f"bounds ({_NAMES[basis.tier]})"
     told = f"if the ICC is at most {basis.icc_at_most:.10g}" if basis.icc_at_most is not None else _NAMES[basis.tier]
+    told = told if basis.unit == "drive" else f"independent {basis.unit}s, for the mean matrix"
     return f"{basis.level * 100:.10g} % confidence bounds ({told})"
 
 
 def _condition(basis: BoundsBasis) -> str:
     if basis.largest_drive is not None:
-        text = "drives are independent" + _within(basis.largest_drive, basis.weights)
+        mean = "" if basis.unit == "drive" else f", for the mean matrix over {basis.unit}s"
+        text = f"{basis.unit}s are independent{_within(basis.largest_drive, basis.weights)}{mean}"
     elif basis.tier == "approximate":
         text = RESAMPLED
     elif basis.icc_at_most is not None:

@@ -27,7 +27,7 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.tally import Items, Tally, counted, distinct_rows
 from verifier.perception.confusion.tracks import frame_numbers, track_numbers
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.settings import Gaps
+from verifier.perception.settings import Gaps, Units
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,14 @@ class Memory:
         gaps: what frames of a track without an annotation do, see `Contexts.along`.
         period_s: seconds from frame to frame; None where nobody says.
         seed: of the permutations that test the contexts; None for no tests.
+        units: what stands for the sequences in the document, see `unit_counts`; None for these themselves.
     """
 
     contexts: Contexts
     gaps: Gaps = "break"
     period_s: float | None = None
     seed: int | None = 0
+    units: Units | None = None
 
 
 def with_contexts(
@@ -74,6 +76,7 @@ def divided(
             table.reshape(rule.threshold_count, rule.bins.count, per, labels, labels),
             None if counts.sequences is None else tally,
             tests,
+            memory.units,
         ),
     )
 
@@ -84,8 +87,9 @@ def counter_of(
     rule: CountingRule,
     memory: Memory,
     part: Part | None = None,
+    made: type[Counter] | None = None,
 ) -> Counter:
-    """What counts the data by context; `part` says what went before, where they are not whole.
+    """What counts the data by context, made as told; `part` says what went before, where they are not whole.
 
     An object's context comes from its own track, whatever bins it crosses; that of a place without objects from the
     frames in which it was free; that of a proposition-labelled item from the same set of tracks standing together.
@@ -114,7 +118,7 @@ def counter_of(
             f"{entries} counts; at most {LARGEST_TABLE} are kept",
             hint="fewer thresholds or bins, or a shorter --memory",
         )
-    return Counter(data, observed.scene, rule, memory, part)
+    return (made or Counter)(data, observed.scene, rule, memory, part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,9 +177,8 @@ class Counter:
 
         context = self._contexts(tracked, self.identity[tracked], objects.frame, right, self.memory.gaps, who)
         kept = (objects.bin >= 0) & (objects.label >= 0)
-        items = self._items(
-            objects.frame[kept], objects.bin[kept], context[kept], predicted[kept], objects.label[kept], threshold
-        )
+        own = objects.bin[kept], context[kept], predicted[kept], objects.label[kept]
+        items = self._items(objects.frame[kept], *own, threshold, self.identity[kept])
         standing = objects.place >= 0
         taken = self._key(objects.frame[standing], objects.place[standing])
         surest, alarms = surest_leftovers(self.scene, np.unique(taken))
@@ -217,9 +220,8 @@ class Counter:
             return [threshold, sorted(own)]
 
         context = self._contexts(rows, together[rows], sets.frame, predicted == true, "break", who)
-        items = self._items(
-            sets.frame[present], sets.place[present], context[present], predicted[present], true[present], threshold
-        )
+        own = sets.place[present], context[present], predicted[present], true[present]
+        items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))
         alarms = ~present
         taken = self._key(sets.frame[present], sets.place[present])
         surest = self._key(sets.frame[alarms], sets.place[alarms])
@@ -247,7 +249,8 @@ class Counter:
         context = self._contexts(
             rows, series[rows], frame, said == nothing, "break", lambda row: [threshold, int(place[rows[row]])]
         )
-        items = self._items(frame, place, context, said, np.full(len(frame), nothing), threshold)
+        empty = np.full(len(frame), nothing)
+        items = self._items(frame, place, context, said, empty, threshold, self.free_series(series))
         return [spread_in_place(items, self.scene.layout, self._per)]
 
     @property
@@ -275,9 +278,19 @@ class Counter:
             found[rows] = self.part.along(contexts, series, frame[rows], outcome, gaps, who)
         return found
 
-    def _items(self, frame: Ints, bin_of: Ints, context: Ints, predicted: Ints, true: Ints, threshold: int) -> Items:
+    def owner(self, frame: Ints, series: Ints) -> Ints:
+        """(n,) which sequence each item is of; `series` are those of their tracks, -1 for none."""
+        return self.scene.sequence[frame]
+
+    def free_series(self, series: Ints) -> Ints:
+        """The numbers of series of free places, as `owner` takes them."""
+        return series
+
+    def _items(
+        self, frame: Ints, bin_of: Ints, context: Ints, predicted: Ints, true: Ints, threshold: int, series: Ints
+    ) -> Items:
         finer = bin_of * self._per + context
-        index = np.column_stack([self.scene.sequence[frame], finer, predicted, true]).astype(np.int64)
+        index = np.column_stack([self.owner(frame, series), finer, predicted, true]).astype(np.int64)
         low = np.full(len(index), threshold)
         return Items(index, low, low + 1, np.ones(len(index), dtype=np.int64))
 

@@ -21,7 +21,7 @@ from verifier.perception.confusion.contexts import Contexts, ResidualTest
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label, label_text
 from verifier.perception.confusion.tally import Tally, summed
 from verifier.perception.confusion.tracks import Tracks, fault_of_tracks
-from verifier.perception.settings import Gaps, Labelling
+from verifier.perception.settings import Gaps, Labelling, Units
 
 LARGEST_TABLE = 2**28
 """Entries of the counts over all thresholds and bins; more are refused."""
@@ -66,6 +66,7 @@ class ContextCounts:
         counts: (thresholds, bins, contexts + 1, predicted, true) int64; the last context holds untracked items.
         tally: the same by sequence, bin and context numbered together, context fastest; None without sequences.
         tests: whether the contexts, and coarser ones, say all that matters; () of a family, or where nobody tested.
+        units: what the sequences are, see `unit_counts`; None where they are those of the data, or drives.
     """
 
     contexts: Contexts
@@ -74,6 +75,7 @@ class ContextCounts:
     counts: NDArray[np.int64]
     tally: Tally | None = None
     tests: tuple[ResidualTest, ...] = ()
+    units: Units | None = None
 
     def __post_init__(self) -> None:
         if self.counts.ndim != 5 or self.counts.shape[2] != self.per_bin:

@@ -16,10 +16,10 @@ from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.document_variables import Fail, escaped, is_number
 from verifier.perception.confusion.matrices import LARGEST_COUNT
 from verifier.perception.confusion.tally import Tally
-from verifier.perception.settings import Gaps
+from verifier.perception.settings import Gaps, Units
 
 REQUIRED = ("kind", "cap", "of", "gaps")
-KEYS = (*REQUIRED, "period_s", "tests")
+KEYS = (*REQUIRED, "period_s", "tests", "units")
 
 
 def context_head(found: ContextCounts) -> dict[str, Any]:
@@ -28,6 +28,8 @@ def context_head(found: ContextCounts) -> dict[str, Any]:
     head["gaps"] = found.gaps
     if found.period_s is not None:
         head["period_s"] = found.period_s
+    if found.units is not None:
+        head["units"] = found.units
     return {**head, "tests": [asdict(each) for each in found.tests]} if found.tests else head
 
 
@@ -64,6 +66,7 @@ class ContextsReader:
     period_s: float | None
     tests: tuple[ResidualTest, ...]
     fail: Fail
+    units: Units | None = None
 
     @classmethod
     def of(cls, found: Any, fail: Fail) -> ContextsReader:
@@ -93,8 +96,11 @@ class ContextsReader:
         period = found.get("period_s")
         if period is not None and not (is_number(period) and 0 < period <= 1e6):
             raise fail("/contexts/period_s", f"expected seconds above 0, at most 1e6, got {shown(period)}")
+        units = found.get("units")
+        if units is not None and units not in get_args(Units):
+            raise fail("/contexts/units", f"expected {', '.join(get_args(Units))}, got {shown(units)}")
         tests = _tests(found.get("tests", []), contexts, fail)
-        return cls(contexts, found["gaps"], None if period is None else float(period), tests, fail)
+        return cls(contexts, found["gaps"], None if period is None else float(period), tests, fail, units)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -138,7 +144,7 @@ class ContextsReader:
                     f"the counts of the sequences do not add up to /bins/{at_bin}/contexts/{self.names[context]} at "
                     f"predicted {predicted}, true {true}",
                 )
-        return ContextCounts(self.contexts, self.gaps, self.period_s, table, tally, self.tests)
+        return ContextCounts(self.contexts, self.gaps, self.period_s, table, tally, self.tests, self.units)
 
 
 def _tests(found: Any, contexts: Contexts, fail: Fail) -> tuple[ResidualTest, ...]:

@@ -18,7 +18,7 @@ from verifier.base.documents import Count, Limits, Magnitude, Share
 from verifier.perception.confusion.bins import Scope
 from verifier.perception.confusion.document_dependence import COMBINED
 from verifier.perception.confusion.matrices import LARGEST_COUNT
-from verifier.perception.settings import FalsePositiveCounting, Gaps, Labelling
+from verifier.perception.settings import FalsePositiveCounting, Gaps, Labelling, Units
 
 ClassName = Annotated[str, Limits(min_length=1)]
 Metres = Annotated[float, Limits(ge=0, le=1e9)]
@@ -107,6 +107,7 @@ class ContextsRecord:
         gaps: what frames of a track without an annotation do: begin again, keep the context, or count as wrong.
         period_s: seconds from frame to frame.
         tests: of class-labelled matrices with one score threshold.
+        units: what the sequences of the document are, if not those of the data.
     """
 
     kind: Literal["run", "last"]
@@ -115,6 +116,7 @@ class ContextsRecord:
     gaps: Gaps
     period_s: Annotated[float, Limits(gt=0, le=1e6)] | None = None
     tests: tuple[ContextTest, ...] = ()
+    units: Units | None = None
 
 
 @dataclass(frozen=True)

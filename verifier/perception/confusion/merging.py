@@ -158,7 +158,10 @@ def _difference(mine: Any, other: Any) -> str:
 
 def _context_text(counts: ConfusionCounts) -> str:
     found = counts.by_context
-    return "none" if found is None else f"{found.contexts}, gaps {found.gaps}, period {found.period_s} s"
+    if found is None:
+        return "none"
+    by = "" if found.units is None else f", by {found.units}"
+    return f"{found.contexts}, gaps {found.gaps}, period {found.period_s} s{by}"
 
 
 def _texts(labels: Sequence[Label]) -> list[list[str]]:

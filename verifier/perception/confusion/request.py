@@ -39,6 +39,7 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import refuse_absurd
 from verifier.perception.confusion.streaming import StreamFiles, count_chunks
 from verifier.perception.confusion.tracks import frame_numbers, track_numbers
+from verifier.perception.confusion.unit_counts import with_units
 from verifier.perception.detections import (
     Chunk,
     DetectionSet,
@@ -111,10 +112,14 @@ def _memory(settings: CountSettings) -> Memory | None:
     contexts = Contexts.parsed(settings.memory)
     if settings.period is not None and not 0 < settings.period <= 1e6:
         raise UsageError(f"--period: expected seconds above 0, at most 1e6, got {settings.period:g}")
+    if settings.units is not None:
+        others = {"--groups": settings.groups is not None, "--stream": settings.stream}
+        for option in [option for option, given in others.items() if given]:
+            raise UsageError(f"{option} is about drives, and --units {settings.units} counts none: leave out one")
     if contexts.kind != "none":
-        return Memory(contexts, settings.gaps, settings.period)
-    if settings.period is not None or settings.gaps != "break":
-        raise UsageError("--gaps and --period belong to --memory")
+        return Memory(contexts, settings.gaps, settings.period, units=settings.units)
+    if settings.period is not None or settings.gaps != "break" or settings.units is not None:
+        raise UsageError("--gaps, --period and --units belong to --memory")
     return None
 
 
@@ -156,7 +161,8 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None) -> Counted:
     if observed is not None and (dependence := dependence_document(data, observed, rule)) is not None:
         counts = replace(counts, metadata={**counts.metadata, "dependence": dependence})
     if memory is not None:
-        counts = with_contexts(counts, in_drives, observed, rule, memory)
+        divide = with_contexts if memory.units is None else with_units
+        counts = divide(counts, in_drives, observed, rule, memory)
     if table is not None and not by_frame:
         counts = sequences_in_drives(counts, table)
     return Counted(counts, record)
