@@ -34,7 +34,7 @@ FalsePositiveCounting: TypeAlias = Literal["dropped", "counted"]
 """What a record of counts says of detections that match nothing."""
 Outside: TypeAlias = Literal["error", "drop"]
 """What becomes of objects that lie in no bin."""
-Absurd: TypeAlias = Literal["no-annotations", "nothing-matched"]
+Absurd: TypeAlias = Literal["no-annotations", "nothing-matched", "implausible-depth"]
 """What makes a result absurd: `verify confusion` refuses it unless told to accept it."""
 SameSequences: TypeAlias = Literal["error", "add", "rename"]
 """What two files mean that have a sequence of one name."""
@@ -76,11 +76,21 @@ class CountSettings:
     distance_field: Annotated[
         str | None, Option("field of the annotations with the distance (coco)", metavar="NAME")
     ] = None
+    detection_distance_field: Annotated[
+        str | None, Option("field of the results with the distance (coco)", metavar="NAME")
+    ] = None
     distance_file: Annotated[str | None, reads("table with frame, an id, and distance_m")] = None
     distance_key: Annotated[str, Option("the id's column", metavar="NAME")] = "id"
     depth_folder: Annotated[str | None, reads("depth maps, FRAME.npy (m) or FRAME.png (1/256 m)", metavar="DIR")] = (
         None
     )
+    depth_scale: Annotated[
+        float | None, Option("what a metre is in PNG depth maps: 256, or 1000 for millimetres", metavar="N")
+    ] = None
+    calibration: Annotated[
+        str | None,
+        reads("cameras: image rectangles get the distance of their foot on the ground (KITTI, nuScenes, table)"),
+    ] = None
     detected_class: Annotated[str | None, Option("class of all detections (mot)", metavar="NAME")] = None
     column: Annotated[
         Mapping[str, str],
@@ -152,6 +162,9 @@ class CountSettings:
     gap: Annotated[float | None, Option("objects of a class this near act as one (group)", metavar="M")] = None
     score_thresholds: Annotated[str | None, Option("a family of matrices in one pass", metavar="X,X,...")] = None
     outside: Annotated[Outside, Option("objects outside all bins")] = "error"
+    localisation: Annotated[
+        bool, Option("count also the distance bins reported of objects, for planners that ask within")
+    ] = False
     memory: Annotated[
         str,
         Option("count also by context: what went before on the track, run:L or last:K", metavar="CONTEXTS"),

@@ -57,7 +57,7 @@ def data_of(folder, boxes, name="a.png", names=None):
         }
         for number, (left, top, right, bottom) in enumerate(boxes)
     ]
-    truth = {"images": images, "categories": [{"id": 1, "name": "ped"}], "annotations": found}
+    truth = {"images": images, "categories": [{"id": 1, "name": "cone"}], "annotations": found}
     (folder / "truth.json").write_text(json.dumps(truth))
     (folder / "found.json").write_text(json.dumps(found))
     return coco(folder / "truth.json", folder / "found.json")
@@ -82,7 +82,56 @@ def test_distances_by_hand(tmp_path, maps, kind):
         write_png(maps / ("a.png.png" if kind == "named png" else "a.png"), METRES)
     found = with_depth(data_of(tmp_path, [box for box, _ in HAND]), maps)
     assert distance(found.annotations, "given").tolist() == [metres for _, metres in HAND]
-    assert found.detections.distance_m is None
+    # The detections are the same rectangles.
+    assert distance(found.detections, "given").tolist() == [metres for _, metres in HAND]
+
+
+def test_detections_of_no_depth_have_no_distance(tmp_path, maps):
+    """One where no depth is known, one outside the image, one in a frame without annotations and map: no error."""
+    write_png(maps / "a.png", METRES)
+    data = data_of(tmp_path, [HAND[0][0], HAND[1][0], HAND[2][0], HAND[3][0]], names=["a.png", "b", "c", "d"])
+    annotations = data.annotations.take(np.array([0]))
+    box = data.detections.box_2d.copy()
+    box[:3] = HAND[1][0], FAR, OUTSIDE
+    data = data.change(
+        annotations=annotations, detections=replace(data.detections, frame=np.array([0, 0, 0, 3]), box_2d=box)
+    )
+    found = with_depth(data, maps)
+    assert distance(found.detections, "given")[0] == 10.5
+    assert np.isnan(distance(found.detections, "given")[1:]).all()
+    assert found.origin["distances"]["unknown_of_detections"] == 3
+
+
+def test_depths_in_another_unit_are_refused_by_known_heights(tmp_path, maps, monkeypatch, capfd):
+    """Five people of 1.7 m at 8 m, 85 pixels tall in an image of 600: a focal length of 400 pixels, 2/3 of the width.
+
+    Read as 1/256 m the millimetres are 31.25 m: 2.604 widths, 21.7 degrees. Read as 1/1000 m, 1/256 m are 2.048 m:
+    0.1707 widths, 142 degrees.
+    """
+    monkeypatch.chdir(tmp_path)
+    data_of(tmp_path, [(100 * k, 50, 100 * k + 40, 135) for k in range(5)])
+    text = (tmp_path / "truth.json").read_text().replace("cone", "Person")
+    (tmp_path / "truth.json").write_text(text)
+    paths = ["--annotations", "truth.json", "--detections", "found.json", "--depth-folder", "maps"]
+    command = ["confusion", "--format", "coco", *paths, "--bins", "0,10,inf"]
+    for scale, own, degrees in ((1000, 256, 22), (256, 1000, 142)):
+        write_png(maps / "a.png", np.full((200, 600), 8.0), scale)
+        assert main([*command, "--depth-scale", str(own)]) == 4
+        assert capfd.readouterr().err == (
+            "verify: maps: the depths do not fit the heights of 5 objects: in the median they mean a camera with a "
+            f"field of view of {degrees} degrees; expected 29 to 110\n"
+            "  hint: PNG maps hold 1/256 m unless --depth-scale says otherwise (--depth-scale 1000 for millimetres); "
+            "if the camera is such a one: --accept implausible-depth\n"
+        )
+        assert main([*command, "--depth-scale", str(own), "--accept", "implausible-depth"]) == 0
+        assert main([*command, "--depth-scale", str(scale), "-o", f"{scale}.json"]) == 0
+        record = json.loads((tmp_path / f"{scale}.json").read_text())["source"]["distances"]
+        assert (record["scale"], record["focal_length_in_widths"]) == (scale, 0.6667)
+    assert main(["confusion", "--format", "coco", *paths[:4], "--depth-scale", "9"]) == ExitCode.USAGE
+    # Four of known height are too few to tell.
+    data_of(tmp_path, [(100 * k, 50, 100 * k + 40, 135) for k in range(4)])
+    (tmp_path / "truth.json").write_text((tmp_path / "truth.json").read_text().replace("cone", "Person"))
+    assert main([*command, "--depth-scale", "9"]) == 0
 
 
 def test_the_scale_of_an_image(tmp_path, maps):
@@ -113,6 +162,7 @@ def test_what_is_recorded(tmp_path, maps):
         "scale": 256.0,
         "rule": "median of the medians of rows",
         "unknown": 0,
+        "unknown_of_detections": 0,
     }
 
 

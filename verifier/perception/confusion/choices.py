@@ -15,6 +15,9 @@ from verifier.perception.detections import Reading, read_class_map
 from verifier.perception.matching import MatchingPolicy, convention, usual_threshold
 from verifier.perception.settings import CountSettings
 
+OF_READERS = ("frames", "distance_field", "detection_distance_field", "detected_class")
+"""Settings that are options of readers."""
+
 
 def reading(settings: CountSettings) -> Reading:
     """How the settings say to read; errors of a class map as `read_class_map`."""
@@ -28,7 +31,7 @@ def reading(settings: CountSettings) -> Reading:
 
 def reader_options(settings: CountSettings) -> dict[str, Any]:
     """The options of the format's reader that were chosen."""
-    options = {name: getattr(settings, name) for name in ("frames", "distance_field", "detected_class")}
+    options = {name: getattr(settings, name) for name in OF_READERS}
     options |= {"columns": settings.column} if settings.column else {}
     return {name: value for name, value in options.items() if value is not None}
 

@@ -49,7 +49,7 @@ class Filters:
 def default_measure(data: DetectionSet) -> str:
     """The distance of the paper where objects have boxes in the ego frame, else the one the data itself gives."""
     boxes = data.annotations
-    return "given" if boxes.box_3d is None and boxes.distance_m is not None else "euclidean_3d"
+    return "given" if not boxes.in_space and boxes.distance_m is not None else "euclidean_3d"
 
 
 def default_policy(data: DetectionSet) -> MatchingPolicy:
@@ -59,7 +59,7 @@ def default_policy(data: DetectionSet) -> MatchingPolicy:
     data has regions not to judge and image rectangles, a detection that lies half in one is no false positive
     (KITTI).
     """
-    in_space = data.annotations.box_3d is not None and data.detections.box_3d is not None
+    in_space = data.annotations.in_space and data.detections.in_space
     regions = data.ignored is not None and data.ignored.box_2d is not None and data.detections.box_2d is not None
     policy = MatchingPolicy("centre_bev", 2.0) if in_space else MatchingPolicy("iou_2d", 0.5)
     return replace(policy, ignore_overlap=0.5) if regions else policy

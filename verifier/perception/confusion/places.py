@@ -17,11 +17,11 @@ from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.columns import Boxes, DetectionSet
-from verifier.perception.detections.distances import distance
+from verifier.perception.detections.distances import distance, reported_distance
 
 NO_DISTANCES = (
     "image rectangles alone have none: name a field with it (--distance-field NAME, COCO), a table "
-    "(--distance-file FILE) or depth maps (--depth-folder DIR)"
+    "(--distance-file FILE), depth maps (--depth-folder DIR) or cameras (--calibration FILE)"
 )
 
 
@@ -90,7 +90,7 @@ def locate(data: DetectionSet, boxes: Boxes, rule: CountingRule, *, objects: boo
         UsageError: distances cannot be had by the measure of the rule.
     """
     bins = rule.bins
-    distance_m = distance(boxes, rule.measure)
+    distance_m = (distance if objects else reported_distance)(boxes, rule.measure)
     axes = [bins.distance_bins(distance_m)]
     for each in bins.variables:
         if each.scope == "frame":

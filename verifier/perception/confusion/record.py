@@ -40,7 +40,7 @@ from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.drives import DriveTable
 from verifier.perception.confusion.rules import EMPTY_NAME, CountingRule
 from verifier.perception.detections.columns import Boxes, DetectionSet
-from verifier.perception.detections.distances import distance
+from verifier.perception.detections.distances import reported_distance
 
 BOX_2D = ("report_x1", "report_y1", "report_x2", "report_y2")
 BOX_3D = ("report_x_m", "report_y_m", "report_z_m", "report_length_m", "report_width_m", "report_height_m",
@@ -86,7 +86,7 @@ def record_table(
     counted = np.full(len(data.detections), -1, dtype=np.int64)
     counted[found.leftover] = found.scene.leftovers.place
     reports["bin"] = reports["place"] = counted[left]
-    reports["distance_m"] = distance(data.detections.take(left), rule.measure)
+    reports["distance_m"] = reported_distance(data.detections.take(left), rule.measure)
     rows = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS if name != "drive"}
     if drives is None:
         return rows | {"drive": rows["sequence"]}

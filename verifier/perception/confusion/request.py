@@ -33,10 +33,11 @@ from verifier.perception.confusion.dependence import Outcomes, dependence
 from verifier.perception.confusion.document import read_hashed_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
 from verifier.perception.confusion.job import count_job, default_measure, default_policy
+from verifier.perception.confusion.localisation import with_localisation
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.record import Table, record_table
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.sanity import refuse_absurd
+from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH, refuse_absurd
 from verifier.perception.confusion.streaming import StreamFiles, count_chunks
 from verifier.perception.confusion.tracks import frame_numbers, track_numbers
 from verifier.perception.confusion.unit_counts import with_units
@@ -47,7 +48,9 @@ from verifier.perception.detections import (
     stream_tables,
     with_depth,
     with_distances,
+    with_ground,
 )
+from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.matching import MatchingPolicy
 from verifier.perception.settings import CountSettings, MergeSettings
 
@@ -78,10 +81,11 @@ def check_stream(settings: CountSettings) -> bool:
     """Whether it is counted chunk by chunk; UsageError where that does not go with what else is asked for."""
     if not settings.stream and settings.checkpoint is None:
         return False
-    others = (settings.distance_file, settings.depth_folder)
-    if settings.format != "table" or settings.matching_audit or others != (None, None):
+    others = (settings.distance_file, settings.depth_folder, settings.calibration)
+    if settings.format != "table" or settings.matching_audit or settings.localisation or any(others):
         raise UsageError(
-            "--stream counts Parquet tables (--format table), without an audit, --distance-file or --depth-folder"
+            "--stream counts Parquet tables (--format table), without an audit, --localisation, --distance-file, "
+            "--depth-folder or --calibration"
         )
     if settings.chunk_rows < 1:
         raise UsageError(f"--chunk-rows: expected at least 1, got {settings.chunk_rows}")
@@ -131,7 +135,10 @@ def prepared(settings: CountSettings) -> tuple[DetectionSet, CountingRule]:
     """
     data = _read(settings)
     sources = (settings.depth_folder, settings.distance_file, settings.distance_field)
-    measure = settings.distance or ("given" if sources != (None, None, None) else default_measure(data))
+    projected = settings.calibration is not None and not data.annotations.in_space
+    measure = settings.distance or ("given" if any(sources) or projected else default_measure(data))
+    if settings.calibration is not None:
+        data = with_ground(data, settings.calibration, measure)
     data = filters(settings, measure)(data)
     return data, counting_rule(settings, data.classes, measure)
 
@@ -157,6 +164,8 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None) -> Counted:
     refuse_absurd(counts.metadata, settings.accept)
     if observed is None and settings.record is not None:
         raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
+    if settings.localisation:
+        counts = with_localisation(counts, in_drives, observed, rule)
     record = None if observed is None or settings.record is None else record_table(data, rule, observed, table)
     if observed is not None and (dependence := dependence_document(data, observed, rule)) is not None:
         counts = replace(counts, metadata={**counts.metadata, "dependence": dependence})
@@ -169,15 +178,28 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None) -> Counted:
 
 
 def _read(settings: CountSettings) -> DetectionSet:
-    others = (settings.distance_file, settings.distance_field)
-    if settings.depth_folder is not None and others != (None, None):
-        raise UsageError("--depth-folder gives every distance; leave out --distance-file and --distance-field")
+    others = (settings.distance_file, settings.distance_field, settings.detection_distance_field)
+    if settings.depth_folder is not None and any((*others, settings.calibration)):
+        raise UsageError(
+            "--depth-folder gives every distance; leave out --distance-file, --distance-field, "
+            "--detection-distance-field and --calibration"
+        )
+    if settings.depth_scale is not None and settings.depth_folder is None:
+        raise UsageError("--depth-scale belongs to --depth-folder")
+    if settings.calibration is not None and settings.detection_distance_field is not None:
+        raise UsageError("both --calibration and --detection-distance-field give the distances of detections")
     how = reading(settings)
     data = read_detections(
         settings.format or "", settings.annotations, settings.detections, how, **reader_options(settings)
     )
     if settings.depth_folder is not None:
-        return with_depth(data, settings.depth_folder, ignore=how.ignore)
+        return with_depth(
+            data,
+            settings.depth_folder,
+            scale=UNITS_PER_M if settings.depth_scale is None else settings.depth_scale,
+            ignore=how.ignore,
+            any_focal_length=IMPLAUSIBLE_DEPTH in settings.accept,
+        )
     if settings.distance_file is not None:
         return with_distances(data, settings.distance_file, settings.distance_key)
     return data

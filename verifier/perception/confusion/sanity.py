@@ -20,9 +20,9 @@ from verifier.perception.confusion.recall import THIN_COLUMN
 from verifier.perception.settings import Absurd
 
 Remark: TypeAlias = dict[str, str]
-ABSURD = NO_ANNOTATIONS, NOTHING_MATCHED = get_args(Absurd)
+ABSURD = NO_ANNOTATIONS, NOTHING_MATCHED, IMPLAUSIBLE_DEPTH = get_args(Absurd)
 """Kinds that make a result absurd: `verify confusion` refuses them unless told to accept them."""
-OF_COUNTS = (*ABSURD, "never-reported", "largest-drive")
+OF_COUNTS = (NO_ANNOTATIONS, NOTHING_MATCHED, "never-reported", "largest-drive")
 """Kinds that `sanity_remarks` finds in the counts themselves; the others are about how these were made."""
 MOST = 0.5
 """One drive with more than this share of a column's items is worth a remark."""

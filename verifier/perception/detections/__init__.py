@@ -7,6 +7,7 @@ from verifier.perception.detections.depth import with_depth
 from verifier.perception.detections.distances import MEASURES, distance, with_distances
 from verifier.perception.detections.filters import keep_attribute, keep_field_of_view, keep_range, keep_scores
 from verifier.perception.detections.formats import FORMATS, read_detections
+from verifier.perception.detections.ground import with_ground
 from verifier.perception.detections.sources import IGNORABLE, Plausible, Reading
 from verifier.perception.detections.stream import Chunk, stream_tables
 
@@ -35,4 +36,5 @@ __all__ = [
     "stream_tables",
     "with_depth",
     "with_distances",
+    "with_ground",
 ]

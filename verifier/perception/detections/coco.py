@@ -28,13 +28,14 @@ def coco(
     reading: Reading | None = None,
     *,
     distance_field: str | None = None,
+    detection_distance_field: str | None = None,
 ) -> DetectionSet:
     """COCO annotations and results.
 
     Frames are the images, in the order of the file, named by `file_name` (by their id where names are missing or
     not unique); the sequence of an image is the folder in its name, or "coco". `distance_field` names the field of
-    the annotations that holds the distance in metres; an annotation without it has an unknown distance. Attributes
-    of annotations: `id`, `area` where given.
+    the annotations that holds the distance in metres; an annotation without it has an unknown distance.
+    `detection_distance_field` names that of the results. Attributes of annotations: `id`, `area` where given.
 
     Raises:
         InputError: a file cannot be read, with its JSON pointer; see also `sources.IGNORABLE`.
@@ -48,7 +49,9 @@ def coco(
     truth = _rows(elements(document, file, "annotations", "annotations"), index, names, 0)
     truth = _annotation_columns(truth, document["annotations"], file, distance_field)
     found_document, found_raw = load_json(results)
-    found = _rows(elements(found_document, str(results), "detections"), index, names, 1, scored=True)
+    items = elements(found_document, str(results), "detections")
+    found = _rows(items, index, names, 1, scored=True)
+    found = replace(found, distance_m=_distances(items, detection_distance_field, "detection"))
     material = Material(
         "coco",
         frames,
@@ -57,7 +60,7 @@ def coco(
         (file, str(results)),
         [digest_record("annotations", annotations, raw), digest_record("detections", results, found_raw)],
         tuple(dict.fromkeys(names.values())),
-        notes={"distance_field": distance_field},
+        notes={"distance_field": distance_field, "detection_distance_field": detection_distance_field},
     )
     return assemble(material, reading or Reading())
 
@@ -123,9 +126,15 @@ def _annotation_columns(rows: Rows, document: Any, file: str, distance_field: st
     attributes: dict[str, NDArray[Any]] = {"area": items.numbers("area", np.nan)}
     if set(map(type, items.values("id", 0))) <= {int}:
         attributes["id"] = items.whole("id", 0)
-    distance = None
-    if distance_field is not None:
-        distance = items.numbers(distance_field, np.nan)
-        if len(distance) and np.isnan(distance).all():
-            raise InputError(f"no annotation has a field {shown(distance_field)}", Place(file))
+    distance = _distances(items, distance_field, "annotation")
     return replace(rows, region=region, attributes=attributes, distance_m=distance)
+
+
+def _distances(items: Elements, field: str | None, kind: str) -> NDArray[np.float64] | None:
+    """(n,) metres under `field`, NaN where an element has none; None without a field."""
+    if field is None:
+        return None
+    found = items.numbers(field, np.nan)
+    if len(found) and np.isnan(found).all():
+        raise InputError(f"no {kind} has a field {shown(field)}", Place(items.file))
+    return found

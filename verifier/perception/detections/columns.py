@@ -80,6 +80,11 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.frame)
 
+    @property
+    def in_space(self) -> bool:
+        """Whether objects have boxes in the ego frame, and not only a column for them."""
+        return self.box_3d is not None and not (len(self) and np.isnan(self.box_3d).all())
+
     def take(self, rows: NDArray[Any]) -> Boxes:
         """The boxes at `rows`: indices in the order wanted, or a mask (n,)."""
         columns: dict[str, Any] = {}

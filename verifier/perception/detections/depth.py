@@ -4,6 +4,10 @@ The distance of an annotation is the **median over the rows of its rectangle of 
 localizer of Pezzementi et al. 2021 (Field Robotics), section 6.1.1. Depth is measured along the optical axis of the
 camera, and to the visible surface: a car's centre lies about half a car further away.
 
+The unit of the maps is checked by what it says of the camera: a rectangle h pixels tall at depth Z, in an image W
+wide, of an object H metres tall, means a focal length of h Z / (H W) widths. H is the height of the annotation's own
+box, else the usual one of its class; the median has to lie in `FOCAL_LENGTHS`.
+
 The rule was made for dense maps. In a map of projected LiDAR points a row with one point weighs as much as a full
 one, so that background seen beside and above an object counts for more: in KITTI, 39 m for a car labelled at 33 m.
 """
@@ -36,6 +40,14 @@ from verifier.perception.settings import IMAGE_SUFFIXES
 UNITS_PER_M = 256.0
 """Of a 16-bit depth map, unless another scale is given: that of KITTI."""
 FAULT = "unknown_depth"
+USUAL_HEIGHT_M = {
+    "ped": 1.7, "pedestrian": 1.7, "person": 1.7, "cyclist": 1.75, "rider": 1.75, "car": 1.5, "truck": 3.2,
+    "bus": 3.2,
+}  # fmt: skip
+FOCAL_LENGTHS = (0.35, 1.9)
+"""Of a camera in widths of its image: fields of view of 110 to 29 degrees."""
+FEWEST_KNOWN = 5
+"""Objects of known height from which the unit of depths is judged."""
 # What numpy and Pillow raise on bytes that are no array or no image.
 DAMAGED = (
     ValueError, TypeError, OSError, EOFError, OverflowError, MemoryError, RecursionError, SyntaxError,
@@ -44,9 +56,17 @@ DAMAGED = (
 
 
 def with_depth(
-    data: DetectionSet, folder: str | Path, *, scale: float = UNITS_PER_M, ignore: tuple[str, ...] = ()
+    data: DetectionSet,
+    folder: str | Path,
+    *,
+    scale: float = UNITS_PER_M,
+    ignore: tuple[str, ...] = (),
+    any_focal_length: bool = False,
 ) -> DetectionSet:
     """The set with the distance of every annotation taken from depth maps, one for each frame that has annotations.
+
+    Detections that are rectangles and have no distance yet get theirs in the same way where there is a map; those of
+    unknown depth or outside the image get none.
 
     The map of a frame is the file `NAME.npy` (floating-point metres) or `NAME.png` (16-bit grey, metres times
     `scale`, as KITTI writes them) under `folder`; 0 is an unknown depth. NAME is the name of the frame, with
@@ -60,7 +80,7 @@ def with_depth(
 
     Raises:
         InputError: a map is missing, unreadable, of another kind, or holds a depth that is none; a rectangle lies
-            outside its image, or has no known depth.
+            outside its image, or has no known depth; depths do not fit known heights, unless `any_focal_length`.
         UsageError: the annotations have no rectangles, `scale` is not positive, `ignore` names an unknown fault.
     """
     Reading(ignore=ignore)
@@ -68,14 +88,20 @@ def with_depth(
     boxes = data.annotations
     if boxes.box_2d is None and len(boxes):
         raise UsageError("depth maps give distances to rectangles in an image, and the annotations have none")
-    digests: list[str] = []
-    away = np.full(len(boxes), np.nan)
-    for name, path, rows in _maps(data, Path(folder)):
+    found, digests = data.detections, []
+    away, reported = np.full(len(boxes), np.nan), np.full(len(found), np.nan)
+    width = np.full(len(boxes), np.nan)
+    placed = found.box_2d is not None and found.box_3d is None and found.distance_m is None
+    for name, path, rows, seen in _maps(data, Path(folder), placed):
         raw = read_bytes(path)
         digests.append(f"{hashlib.sha256(raw).hexdigest()}  {path.relative_to(folder).as_posix()}\n")
         depth = _depth(raw, path, scale)
+        width[rows] = depth.shape[1]
         for row in rows.tolist():
-            away[row] = _box_depth(depth, data, row, name)
+            away[row] = _annotation_depth(depth, data, row, name)
+        for row in seen.tolist():
+            reported[row] = _box_depth(depth, np.asarray(found.box_2d)[row])
+    focal = None if any_focal_length else _check_focal_length(data, away, width, Path(folder))
     record = {
         "role": "depth",
         "name": Path(folder).name,
@@ -85,8 +111,39 @@ def with_depth(
         "rule": "median of the medians of rows",
         "unknown": int(np.isnan(away).sum()),
     }
-    placed = data.change(annotations=replace(boxes, distance_m=away), origin={**data.origin, "distances": record})
-    return _known(placed, ignore)
+    record |= {} if focal is None else {"focal_length_in_widths": focal}
+    changes: dict[str, Any] = {"annotations": replace(boxes, distance_m=away)}
+    if placed:
+        changes["detections"] = replace(found, distance_m=reported)
+        record["unknown_of_detections"] = int(np.isnan(reported).sum())
+    return _known(data.change(**changes, origin={**data.origin, "distances": record}), ignore)
+
+
+def _check_focal_length(
+    data: DetectionSet, away: NDArray[np.float64], width: NDArray[np.float64], folder: Path
+) -> float | None:
+    """The focal length in widths of the image that distances (n,) of annotations mean; None if too few tell."""
+    boxes = data.annotations
+    usual = np.array([USUAL_HEIGHT_M.get(name.lower(), math.nan) for name in data.classes])
+    height = usual[boxes.label] if len(usual) else np.full(len(boxes), math.nan)
+    if boxes.box_3d is not None:
+        height = np.where(boxes.box_3d[:, 5] > 0, boxes.box_3d[:, 5], height)
+    box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d
+    focal = (box[:, 3] - box[:, 1]) * away / (height * width)
+    focal = focal[np.isfinite(focal)]
+    if len(focal) < FEWEST_KNOWN:
+        return None
+    found = float(np.median(focal))
+    if not FOCAL_LENGTHS[0] <= found <= FOCAL_LENGTHS[1]:
+        view = 2 * math.degrees(math.atan(0.5 / found))
+        raise InputError(
+            f"the depths do not fit the heights of {len(focal)} objects: in the median they mean a camera with a "
+            f"field of view of {view:.0f} degrees; expected 29 to 110",
+            Place(str(folder)),
+            "PNG maps hold 1/256 m unless --depth-scale says otherwise (--depth-scale 1000 for millimetres); if the "
+            "camera is such a one: --accept implausible-depth",
+        )
+    return round(found, 4)
 
 
 def depth_map(folder: str | Path, name: str, scale: float = UNITS_PER_M) -> NDArray[np.float64]:
@@ -108,22 +165,39 @@ def _check_scale(scale: float) -> None:
         raise UsageError(f"scale: expected a positive number of units in a metre, got {scale:g}")
 
 
-def _maps(data: DetectionSet, folder: Path) -> Iterator[tuple[str, Path, NDArray[np.int64]]]:
-    """The name, the depth map and the rows of annotations of each frame that has any."""
+def _maps(
+    data: DetectionSet, folder: Path, placed: bool
+) -> Iterator[tuple[str, Path, NDArray[np.int64], NDArray[np.int64]]]:
+    """The name, the depth map and the rows of annotations and of detections to be placed, of each frame that has any.
+
+    A frame without annotations needs no map.
+    """
     if not folder.is_dir():
         raise InputError("no such folder", Place(str(folder)))
-    order = np.argsort(data.annotations.frame, kind="stable")
-    frames, starts = np.unique(data.annotations.frame[order], return_index=True)
+    no_rows = np.zeros(0, dtype=np.int64)
+    rows_of = _rows_by_frame(data.annotations)
+    seen_in = _rows_by_frame(data.detections) if placed else {}
     owners: dict[Path, str] = {}
-    for frame, rows in zip(frames.tolist(), np.split(order, starts)[1:], strict=True):
+    for frame in sorted({**rows_of, **seen_in}):
         name = data.frame_name[frame]
-        path = depth_file(folder, name)
+        try:
+            path = depth_file(folder, name)
+        except InputError:
+            if frame in rows_of:
+                raise
+            continue
         if path in owners:
             raise InputError(
                 f"the depth map of two frames, {shown(owners[path])} and {shown(name)}", Place(str(path))
             )
         owners[path] = name
-        yield name, path, rows
+        yield name, path, rows_of.get(frame, no_rows), seen_in.get(frame, no_rows)
+
+
+def _rows_by_frame(boxes: Boxes) -> dict[int, NDArray[np.int64]]:
+    order = np.argsort(boxes.frame, kind="stable")
+    frames, starts = np.unique(boxes.frame[order], return_index=True)
+    return dict(zip(frames.tolist(), np.split(order, starts)[1:], strict=True))
 
 
 def depth_file(folder: Path, name: str) -> Path:
@@ -197,10 +271,23 @@ def _reason(error: BaseException) -> str:
     return shown(str(error) or type(error).__name__, 120)
 
 
-def _box_depth(depth: NDArray[np.float64], data: DetectionSet, row: int, name: str) -> float:
-    """The median of the known medians of rows, NaN where there is none; the error of a box outside the image."""
+def _annotation_depth(depth: NDArray[np.float64], data: DetectionSet, row: int, name: str) -> float:
+    """The depth in the rectangle of an annotation; the error of one outside the image."""
     assert data.annotations.box_2d is not None  # checked by the caller
     box = data.annotations.box_2d[row]
+    found = _box_depth(depth, box)
+    if found is None:
+        values = ", ".join(f"{value:g}" for value in box)
+        raise InputError(
+            f"frame {shown(name)}: the rectangle ({values}) lies outside the depth map of "
+            f"{depth.shape[1]} x {depth.shape[0]} pixels",
+            _place(data, data.annotations, row),
+        )
+    return found
+
+
+def _box_depth(depth: NDArray[np.float64], box: NDArray[np.float64]) -> float | None:
+    """The median of the known medians of rows, NaN where there is none; None for a box outside the image."""
     if np.isnan(box).any():
         return math.nan
     low = np.floor(box[:2])
@@ -209,11 +296,7 @@ def _box_depth(depth: NDArray[np.float64], data: DetectionSet, row: int, name: s
     left, top = np.maximum(low, 0).astype(int)
     right, bottom = np.minimum(high, (width, height)).astype(int)
     if left >= right or top >= bottom:
-        values = ", ".join(f"{value:g}" for value in box)
-        raise InputError(
-            f"frame {shown(name)}: the rectangle ({values}) lies outside the depth map of {width} x {height} pixels",
-            _place(data, data.annotations, row),
-        )
+        return None
     part = depth[top:bottom, left:right]
     part = part[(part > 0).any(axis=1)]
     if not len(part):

@@ -55,6 +55,12 @@ def distance(boxes: Boxes, measure: str) -> NDArray[np.float64]:
     return np.asarray(np.linalg.norm(source[:, :axes], axis=1))
 
 
+def reported_distance(boxes: Boxes, measure: str) -> NDArray[np.float64]:
+    """(n,) metres of detections: by the measure of their box in the ego frame, else as given."""
+    found = distance(boxes, measure)
+    return found if boxes.distance_m is None else np.where(np.isnan(found), boxes.distance_m, found)
+
+
 LARGEST_M = 1e5
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.perception.detections.columns import Boxes, DetectionSet, joined
-from verifier.perception.detections.distances import distance
+from verifier.perception.detections.distances import distance, reported_distance
 from verifier.perception.settings import Removed
 
 
@@ -38,7 +38,7 @@ def keep_range(
         raise UsageError(f"the range [{lowest_m:g}, {highest_m:g}) m is empty")
 
     def inside(boxes: Boxes) -> NDArray[np.bool_]:
-        away = distance(boxes, measure)
+        away = (distance if boxes is data.annotations else reported_distance)(boxes, measure)
         return np.isnan(away) | ((away >= lowest_m) & (away < highest_m))
 
     highest = None if math.isinf(highest_m) else highest_m

@@ -36,7 +36,7 @@ FORMATS = {
     ),
     "nuscenes": Format("nuScenes: the folder of the official tables, and official results", nuscenes),
     "nuscenes_compact": Format("nuScenes: one scene with its poses in one file", nuscenes_compact),
-    "coco": Format("COCO: annotations and results", coco, ("distance_field",)),
+    "coco": Format("COCO: annotations and results", coco, ("distance_field", "detection_distance_field")),
     "mot": Format("MOTChallenge: folders or zip archives of sequences", mot, ("detected_class",)),
     "table": Format("CSV or Parquet with named columns", tables, ("columns", "detection_columns", "frames")),
 }

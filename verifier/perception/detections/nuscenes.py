@@ -255,6 +255,34 @@ def _poses(tables: _Tables, sample_index: Mapping[str, int]) -> Motion:
     return motion(translation, rotation)
 
 
+def camera_tables(folder: str | Path) -> tuple[Floats, Motion, dict[str, int]]:
+    """The cameras of key frames: intrinsics (n, 3, 3), motions ego_from_camera, and the camera by the name of its
+    image (`samples/CAM_FRONT/x.jpg`); a sample's token names its CAM_FRONT.
+
+    Raises:
+        InputError: a table cannot be read, with the JSON pointer.
+    """
+    tables = _Tables(Path(folder), str(folder))
+    sensor, sensor_index = tables.keyed("sensor")
+    calibrated, calibrated_index = tables.keyed("calibrated_sensor")
+    channel = np.array(sensor.texts("channel"), dtype=object)[
+        _look_up(calibrated, "sensor_token", sensor_index, "sensor")
+    ]
+    every = tables.table("sample_data")
+    own = _look_up(every, "calibrated_sensor_token", calibrated_index, "calibrated_sensor")
+    matrices = [np.array(each or np.eye(3)) for each in calibrated.values("camera_intrinsic", [])]
+    seen = [row for row, flag in enumerate(every.values("is_key_frame")) if flag and "CAM" in channel[own[row]]]
+    for row in seen:
+        if matrices[own[row]].shape != (3, 3):
+            raise calibrated.fail(int(own[row]), "camera_intrinsic", "expected 3 rows of 3 numbers")
+    files, samples = every.texts("filename", ""), every.texts("sample_token")
+    names = {files[row]: at for at, row in enumerate(seen) if files[row]}
+    names |= {samples[row]: at for at, row in enumerate(seen) if channel[own[row]] == "CAM_FRONT"}
+    rows = own[seen]
+    pose = motion(calibrated.vectors("translation", 3), calibrated.vectors("rotation", 4)).take(rows)
+    return np.array([matrices[row] for row in rows], dtype=np.float64).reshape(-1, 3, 3), pose, names
+
+
 def _annotations(tables: _Tables, index: Mapping[str, int], ego_from_global: Motion) -> Rows:
     category, category_index = tables.keyed("category")
     instance, instance_index = tables.keyed("instance")

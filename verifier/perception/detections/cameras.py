@@ -1,0 +1,175 @@
+"""Cameras of frames: what pixel looks where, from the calibration files of KITTI and nuScenes or from a table.
+
+A camera is a pinhole without distortion (rectified images): a pixel looks along a direction, seen from the camera's
+centre in the ego frame (x forward, y left, z up), and the ground is a plane of known height in that frame.
+
+| source | is |
+|---|---|
+| KITTI | a folder or zip archive of calibration files, named after images or sequences; the matrix `P2` of the left colour camera. The ego frame is camera 0, 1.65 m above the ground (Geiger et al. 2013, figure 3) |
+| nuScenes | the folder of the official tables (frames are samples, seen by CAM_FRONT, or files of images), or the file of `nuscenes_compact`. The ego frame stands on the ground |
+| table | CSV or Parquet with `fx fy cx cy` in pixels and `height_m`; `pitch_deg` (looks down by it), `roll_deg` (left side up) and `x_m` (ahead of the ego's origin) are 0 where not given. A column `frame` or `sequence` says what a row is of; without one, one row is of all frames. The ego frame stands on the ground |
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from verifier.base.arrays import Floats, Ints
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.tables import Kind, read_table
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.distances import EGO_FROM_CAMERA, Motion, motion
+from verifier.perception.detections.nuscenes import camera_tables
+from verifier.perception.detections.sources import Elements, elements, load_json, read_source
+
+KITTI_HEIGHT_M = 1.65
+"""Of KITTI's cameras above the ground."""
+INTRINSICS = ("fx", "fy", "cx", "cy")
+POSE = ("pitch_deg", "roll_deg", "x_m")
+
+
+@dataclass(frozen=True, eq=False)
+class Cameras:
+    """n cameras.
+
+    Attributes:
+        direction: (n, 3, 3) takes a pixel (u, v, 1) to a direction in the camera frame (right, down, forward), which
+            is 1 long forward.
+        pose: n motions ego_from_camera.
+        ground_m: (n,) height of the ground in the ego frame.
+    """
+
+    direction: Floats
+    pose: Motion
+    ground_m: Floats
+
+    def take(self, rows: Ints) -> Cameras:
+        """The cameras at `rows`."""
+        return Cameras(self.direction[rows], self.pose.take(rows), self.ground_m[rows])
+
+
+def read_cameras(path: str | Path, data: DetectionSet) -> Cameras:
+    """The camera of each frame of `data`, from a source of the table above.
+
+    Raises:
+        InputError: unreadable, not such a source, no camera for a frame, or a camera that is none.
+    """
+    target = Path(path)
+    if target.suffix.lower() in (".csv", ".tsv", ".parquet", ".pq"):
+        cameras, names = _of_table(path)
+    elif target.suffix.lower() == ".json":
+        cameras, names = _of_compact(path)
+    elif (target / "calibrated_sensor.json").is_file():
+        intrinsics, pose, names = camera_tables(path)
+        cameras = _checked(intrinsics, pose, np.zeros(len(intrinsics)), Place(str(path)))
+    else:
+        cameras, names = _of_kitti(path)
+    return cameras.take(_of_frames(names, data, str(path)))
+
+
+def _of_frames(names: Mapping[str, int], data: DetectionSet, file: str) -> Ints:
+    """(f,) the camera of each frame: by its name, the name of its image without suffix, its sequence, or for all."""
+    found = np.empty(data.frame_count, dtype=np.int64)
+    for at, (frame, sequence) in enumerate(zip(data.frame_name, data.frame_sequence.tolist(), strict=True)):
+        own = (frame, Path(frame).name, Path(frame).stem, data.sequences[sequence], "")
+        known = [names[name] for name in own if name in names]
+        if not known:
+            hint = f"the file has, for example, {shown(next(iter(names)))}" if names else None
+            raise InputError(f"no camera for frame {shown(frame)}", Place(file), hint)
+        found[at] = known[0]
+    return found
+
+
+def _checked(intrinsics: Floats, pose: Motion, ground_m: Floats, place: Place) -> Cameras:
+    """Cameras from their 3 x 3 matrices (n, 3, 3), if each can be inverted and stands above the ground."""
+    with np.errstate(all="ignore"):
+        fine = np.isfinite(intrinsics).all(axis=(1, 2)) & (np.abs(np.linalg.det(intrinsics)) > 0)
+        above = pose.translation[:, 2] - ground_m
+        fine &= np.isfinite(pose.rotation).all(axis=(1, 2)) & (above > 0) & (above < np.inf)
+    if not fine.all():
+        message = "a camera needs a focal length in pixels and a height above the ground in metres"
+        raise InputError(f"camera {int(np.argmin(fine)) + 1}: {message}", place)
+    inverse = np.linalg.inv(intrinsics)
+    return Cameras(inverse / inverse[:, 2:, 2:], pose, ground_m)
+
+
+def _of_kitti(path: str | Path) -> tuple[Cameras, dict[str, int]]:
+    source = read_source(path, "calibration")
+    matrices = np.empty((len(source.members), 3, 4))
+    for at, member in enumerate(source.members):
+        lines = [line.split() for line in member.raw.decode(errors="replace").splitlines()]
+        found = [line[1:] for line in lines if line[:1] == ["P2:"]]
+        try:
+            matrices[at] = np.array(found, dtype=np.float64).reshape(3, 4)
+        except ValueError:
+            message = "expected a line 'P2:' with 12 numbers, as in KITTI's calibration files"
+            hint = "or name a table (.csv) with fx, fy, cx, cy and height_m"
+            raise InputError(message, Place(member.name), hint) from None
+    left, n = matrices[:, :, :3], len(matrices)
+    try:
+        centre = -np.linalg.solve(left, matrices[:, :, 3:])[:, :, 0]
+    except np.linalg.LinAlgError:
+        centre = np.full((n, 3), np.nan)
+    pose = Motion(np.broadcast_to(EGO_FROM_CAMERA, (n, 3, 3)), centre @ EGO_FROM_CAMERA.T)
+    cameras = _checked(left, pose, np.full(n, -KITTI_HEIGHT_M), Place(str(path)))
+    return cameras, {member.stem: at for at, member in enumerate(source.members)}
+
+
+def _of_compact(path: str | Path) -> tuple[Cameras, dict[str, int]]:
+    document, _ = load_json(path)
+    frames = elements(document, str(path), "frames")
+    camera = Elements(frames.values("cam_front"), str(path), "cameras", lambda row: f"/{row}/cam_front")
+    pose = motion(camera.vectors("cam2ego_translation", 3), camera.vectors("cam2ego_rotation_wxyz", 4))
+    names = {name: at for at, name in enumerate(frames.texts("sample_token"))}
+    return _checked(_matrices(camera, "intrinsic"), pose, np.zeros(len(frames)), Place(str(path))), names
+
+
+def _matrices(items: Elements, key: str) -> Floats:
+    """(n, 3, 3) the matrices under `key`."""
+    found: list[Any] = items.values(key)
+    try:
+        return np.array(found, dtype=np.float64).reshape(len(items), 3, 3)
+    except (TypeError, ValueError):
+        raise InputError(f"{key}: expected 3 rows of 3 numbers in each", Place(items.file)) from None
+
+
+def _of_table(path: str | Path) -> tuple[Cameras, dict[str, int]]:
+    needed: dict[str, Kind] = dict.fromkeys((*INTRINSICS, "height_m"), "number")
+    further: dict[str, Kind] = {**dict.fromkeys(POSE, "number"), "frame": "text", "sequence": "text"}
+    table = read_table(path, needed, further)
+    zero, n = np.zeros(len(table)), len(table)
+    fx, fy, cx, cy, height = (table.columns[name] for name in needed)
+    pitch, roll, ahead = (table.columns.get(name, zero) for name in POSE)
+    matrices = np.zeros((n, 3, 3))
+    matrices[:, 0, 0], matrices[:, 1, 1], matrices[:, 0, 2], matrices[:, 1, 2], matrices[:, 2, 2] = fx, fy, cx, cy, 1
+    rotation = _turned(np.radians(pitch), 1) @ _turned(np.radians(roll), 0) @ EGO_FROM_CAMERA
+    pose = Motion(rotation, np.column_stack([ahead, zero, height]))
+    cameras = _checked(matrices, pose, zero, Place(str(path)))
+    keys = [name for name in ("frame", "sequence") if name in table.columns]
+    if len(keys) > 1 or (not keys and n != 1):
+        raise InputError(
+            "expected one row, or a column 'frame' or 'sequence' that says what each is of", Place(str(path))
+        )
+    if not keys:
+        return cameras, {"": 0}
+    names: Sequence[str] = [table.texts[keys[0]][code] for code in table.columns[keys[0]]]
+    if len(set(names)) != n:
+        row = next(row for row, name in enumerate(names) if name in names[:row])
+        raise InputError(f"{keys[0]} {shown(names[row])} has a row already", table.place(row))
+    return cameras, {name: at for at, name in enumerate(names)}
+
+
+def _turned(angle: Floats, axis: int) -> Floats:
+    """(n, 3, 3) right-handed turns about an axis of the ego frame."""
+    cosine, sine = np.cos(angle), np.sin(angle)
+    turn = np.zeros((len(angle), 3, 3))
+    one, other = (axis + 1) % 3, (axis + 2) % 3
+    turn[:, axis, axis] = 1
+    turn[:, one, one] = turn[:, other, other] = cosine
+    turn[:, other, one], turn[:, one, other] = sine, -sine
+    return turn
