@@ -20,12 +20,15 @@ from scipy.sparse import csr_array
 
 from verifier.base.arrays import ROUNDOFF, Ints
 from verifier.chains.chain import ROW_SUM_TOLERANCE, MarkovChain
+from verifier.checking.graphs import ranges
 from verifier.checking.linear import Solution, solve
 from verifier.checking.plan import Decided, decide
 from verifier.checking.product import Product, build_product
 from verifier.language.expressions.syntax import Node
 
 _CHUNK = 512
+_SUMS_AT_ONCE = 1 << 22
+_FEW_MATRICES = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,15 +213,31 @@ def _fitting(product: Product, values: NDArray[np.float64], entry: Ints | None) 
 def _check_stochastic(product: Product, values: NDArray[np.float64], entry: Ints, tolerance: float) -> None:
     if len(values) and not values.min() >= 0:  # false for NaN as well
         raise ValueError("a probability is negative or no number")
+    rows, entries, starts = _different_rows(product.chain_indptr, entry, values.shape)
     # Sparse rows of ones add up each row, much faster than `add.reduceat`.
-    shape = (len(product.chain_indptr) - 1, values.shape[1])
-    rows_of_ones = csr_array((np.ones(len(entry)), entry, product.chain_indptr), shape=shape)
-    for low in range(0, len(values), _CHUNK):
-        sums = rows_of_ones @ np.ascontiguousarray(values[low : low + _CHUNK].T)
+    rows_of_ones = csr_array((np.ones(len(entries)), entries, starts), shape=(len(rows), values.shape[1]))
+    at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))
+    for low in range(0, len(values), at_once):
+        sums = rows_of_ones @ np.ascontiguousarray(values[low : low + at_once].T)
         if not max(sums.max() - 1, 1 - sums.min()) <= tolerance:
             defect = np.abs(sums - 1)
             row, matrix = np.unravel_index(defect.argmax(), defect.shape)
-            raise ValueError(f"row {row} of array {low + matrix} misses the sum 1 by {defect.max()}")
+            raise ValueError(f"row {rows[row]} of array {low + matrix} misses the sum 1 by {defect.max()}")
+
+
+def _different_rows(indptr: Ints, entry: Ints, shape: tuple[int, ...]) -> tuple[Ints, Ints, Ints]:
+    """Rows among which is every different one where that saves sums, else all; their entries; where each starts."""
+    n, (matrices, width) = len(indptr) - 1, shape
+    if matrices < _FEW_MATRICES or 8 * width > n:
+        return np.arange(n), entry, indptr
+    degree, kind = np.diff(indptr), np.zeros(n, dtype=np.int64)
+    for place in range(int(degree.max())):
+        longer = degree > place
+        digit = np.zeros(n, dtype=np.int64)
+        digit[longer] = entry[indptr[:-1][longer] + place] + 1
+        _, kind = np.unique(kind * (width + 1) + digit, return_inverse=True)
+    _, rows = np.unique(kind, return_index=True)
+    return rows, entry[ranges(indptr[rows], indptr[rows + 1])], np.concatenate([[0], np.cumsum(degree[rows])])
 
 
 def _by_support(product: Product, values: NDArray[np.float64], entry: Ints) -> list[tuple[Ints, Decided]]:

@@ -26,6 +26,9 @@ MANY_MATRICES = 50
 NARROW = 16
 """Widest band for which that is faster than to factorise each matrix."""
 
+FEW_EDGES = 300
+"""Edges of a block up to which a sum by rows is faster than a product with a sparse matrix."""
+
 Method = Literal["single", "substitution", "elimination", "factorisation", "band"]
 
 
@@ -48,11 +51,27 @@ class BlockSolver:
         edges = len(plan.edge)
         self.degree = np.diff(plan.row_start)
         self.row_of_edge = np.repeat(np.arange(plan.size), self.degree)
-        # Sparse rows of ones add up the edges of each state, much faster than `add.reduceat`.
+        # Sparse rows of ones add up the edges of many states, much faster than `add.reduceat`.
         self.row_sum = csr_array((np.ones(edges), np.arange(edges), plan.row_start), shape=(plan.size, edges))
-        self.block_sums = [self.row_sum[b.first : b.last, b.first_edge : b.last_edge] for b in plan.blocks]
+        first = [block.first for block in plan.blocks]
+        self.most_edges = np.maximum.reduceat(self.degree, first).tolist() if first else []
+        self._rows_of_ones: dict[int, csr_array[Any, Any]] = {}
         self.bands: dict[int, Band] = {}
         self.methods = [self._method(block, stochastic, matrices, thorough) for block in plan.blocks]
+
+    def added(self, number: int, terms: Floats) -> Floats:
+        """The (edges, ...) terms of a block, given by its number, added up over the edges of each of its states."""
+        block, most = self.plan.blocks[number], self.most_edges[number]
+        states, edges = block.last - block.first, block.last_edge - block.first_edge
+        if edges > FEW_EDGES:
+            if number not in self._rows_of_ones:
+                rows, columns = slice(block.first, block.last), slice(block.first_edge, block.last_edge)
+                self._rows_of_ones[number] = self.row_sum[rows, columns]
+            return add_up(self._rows_of_ones[number], terms)
+        if edges == most * states:
+            return np.asarray(np.add.reduce(terms.reshape(states, most, *terms.shape[1:]), axis=1))
+        starts = self.plan.row_start[block.first : block.last] - block.first_edge
+        return np.asarray(np.add.reduceat(terms, starts, axis=0))
 
     def _method(self, block: Block, stochastic: bool, matrices: int, thorough: bool) -> Method:
         if block.size == 1:
@@ -91,15 +110,15 @@ class BlockSolver:
         roundings, powers = np.zeros(size + 2), np.zeros(size + 2)
         levels = 1 + max((block.level for block in self.plan.blocks), default=0)
         below = np.zeros((levels + 1, 2))
-        for block, method in zip(self.plan.blocks, self.methods, strict=True):
-            total = below[block.level] + (self._roundings(block, method), block.size)
+        for block, method, most in zip(self.plan.blocks, self.methods, self.most_edges, strict=True):
+            total = below[block.level] + (self._roundings(block, method, most), block.size)
             below[block.level + 1] = np.maximum(below[block.level + 1], total)
             roundings[block.first : block.last], powers[block.first : block.last] = total
         return roundings, powers
 
-    def _roundings(self, block: Block, method: Method) -> float:
+    def _roundings(self, block: Block, method: Method, d: int) -> float:
         """How many roundings a value may differ by, the relative bound of `linear`; infinite for a factorisation."""
-        d, k = int(self.degree[block.first : block.last].max()), block.size
+        k = block.size
         if method in ("single", "substitution"):
             return float(2 * d + 2) * k  # a path goes through each state once at most
         if method in ("factorisation", "band"):
@@ -142,13 +161,21 @@ class Equation:
         solver: of the plan.
         weight: (e, m) probability of each edge.
         leave: (u, m) probability of leaving each state, d.
+
+    Attributes:
+        least_leave: (m,) the least of them, at most 1.
     """
 
     def __init__(self, solver: BlockSolver, weight: Floats, leave: Floats) -> None:
         self._solver = solver
         self.weight = weight
         self.leave = leave
+        self.least_leave: Floats = leave.min(axis=0, initial=1)
         self._factors: dict[tuple[int, int], Factorised] = {}
+
+    def weight_of(self, matrices: Ints) -> Floats:
+        """(e, c) the probability of each edge in c of the matrices."""
+        return self.weight[:, matrices]
 
     def solve(self, x: Floats, right: Floats, matrices: Ints | None = None) -> None:
         """Fill in the unknown states of `x`.
@@ -163,10 +190,10 @@ class Equation:
             (self.weight, self.leave) if matrices is None else (self.weight[:, numbers], self.leave[:, numbers])
         )
         solver = self._solver
-        for block, method, block_sum in zip(solver.plan.blocks, solver.methods, solver.block_sums, strict=True):
+        for number, (block, method) in enumerate(zip(solver.plan.blocks, solver.methods, strict=True)):
             rows, edges = slice(block.first, block.last), slice(block.first_edge, block.last_edge)
             # The block's own states are still 0 in x, so only values outside the block contribute.
-            outside = add_up(block_sum, weight[edges][:, None, :] * x[solver.plan.target[edges]])
+            outside = solver.added(number, weight[edges][:, None, :] * x[solver.plan.target[edges]])
             outside += right[rows]
             if method == "single":
                 np.divide(outside, leave[rows][:, None], out=x[rows])
@@ -175,7 +202,7 @@ class Equation:
             if method in ("substitution", "factorisation"):
                 self._factorised(block, (source, column, weight[edges][inner]), leave[rows], outside, numbers, x)
                 continue
-            leaving = add_up(block_sum, np.where(inner[:, None], 0, weight[edges]))
+            leaving = solver.added(number, np.where(inner[:, None], 0, weight[edges]))
             beside = np.concatenate([leaving[:, None], outside], axis=1)
             entries = (source, column, weight[edges][inner])
             if method == "band":

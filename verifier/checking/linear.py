@@ -78,6 +78,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import ROUNDOFF, Floats, Ints
 from verifier.base.errors import EngineError
 from verifier.checking.component_solving import DENSE_LIMIT, BlockSolver, Equation, add_up
+from verifier.checking.level_solving import LevelEquation
 from verifier.checking.plan import Plan
 from verifier.checking.refinement import Equations, refined
 
@@ -163,12 +164,14 @@ def solve(
 def _in_chunks(
     system: _System, values: Floats, gains: Floats | None, value_error: float, memory_bytes: int
 ) -> Solution:
-    chunk = int(np.clip(memory_bytes // system.bytes_per_matrix(values.shape[1]), 1, _CHUNK))
+    chunk = int(np.clip(memory_bytes // system.bytes_per_matrix(values.shape[1], gains is not None), 1, _CHUNK))
+    at_once = max(1, memory_bytes // system.bytes_to_refine(values.shape[1]))
+    chunk = -(-len(values) // -(-len(values) // chunk)) if len(values) else 1  # of equal sizes
     parts = []
     for low in range(0, len(values), chunk):
         side_by_side = np.ascontiguousarray(values[low : low + chunk].T)
         own = None if gains is None else np.ascontiguousarray(gains[low : low + chunk].T)
-        parts.append(system.solve(side_by_side, value_error, own))
+        parts.append(system.solve(side_by_side, value_error, own, at_once))
     return Solution(**{each.name: np.concatenate([part[each.name].T for part in parts]) for each in fields(Solution)})
 
 
@@ -209,24 +212,33 @@ class _System:
         self._exits = self._solver.exits()
         self._largest = max((block.size for block in plan.blocks), default=1)
         self._levels = 1 + max((b.level for b in plan.blocks), default=0)
-        self._numbers_per_matrix = (
-            5 * self._columns * len(plan.edge) + 5 * plan.size + 3 * self._solver.numbers_per_matrix(self._columns)
-        )
+        self._by_levels = stochastic and self._columns == 1
+        widest = max((block.last_edge - block.first_edge for block in plan.blocks), default=0)
+        self._numbers_per_matrix = 5 * self._columns * len(plan.edge) + 5 * plan.size
+        self._numbers_per_matrix += 3 * self._solver.numbers_per_matrix(self._columns)
+        self._numbers_by_levels = plan.size + 4 * widest
 
-    def bytes_per_matrix(self, probabilities: int) -> int:
+    def bytes_per_matrix(self, probabilities: int, gains: bool) -> int:
         """Working memory for one matrix of a chunk, given by so many probabilities."""
+        if not self._by_levels:
+            return self.bytes_to_refine(probabilities)
+        return 8 * (probabilities + self._numbers_by_levels + gains * self._plan.size)
+
+    def bytes_to_refine(self, probabilities: int) -> int:
+        """Working memory to improve the values of one matrix."""
         return 8 * (probabilities + self._numbers_per_matrix)
 
-    def solve(self, values: Floats, value_error: float, gains: Floats | None = None) -> dict[str, Floats]:
-        """The arrays of `Solution`, transposed, for values of shape (k, matrices) and gains of (u, matrices)."""
+    def solve(self, values: Floats, value_error: float, gains: Floats | None, at_once: int) -> dict[str, Floats]:
+        """The arrays of `Solution`, transposed, for values of shape (k, matrices) and gains of (u, matrices), of
+        which so many are refined at once."""
         plan = self._plan
-        equation = Equation(self._solver, *self._weights(values))
+        equation = self._equation(values)
         x, solved = self._solved(equation, gains)
         value, powers = x[plan.start, 0], self._powers[plan.start][:, None]
         error = np.where(solved, self._relative_bound(equation, value), np.inf)
         jumps, absolute = np.broadcast_to(powers, value.shape), np.full(value.shape, np.inf)
         most: Floats | float = 1.0 if gains is None else np.inf
-        if self._columns == 2:
+        if isinstance(equation, Equation) and self._columns == 2:
             residual, jumps, farthest = self._certificate(equation, x, gains)
             with np.errstate(over="ignore", invalid="ignore"):
                 error = np.fmin(error, residual * jumps)
@@ -234,7 +246,7 @@ class _System:
                     most = x[: plan.size, 0].max(axis=0, initial=0) + residual * farthest
                 absolute = most * (2 * value_error / (1 - value_error) * jumps)
         if self._stochastic:
-            value, error = self._refined(equation, x, gains, value, error)
+            value, error = self._refined(equation, x, gains, (value, error), at_once)
         spread = np.expm1(powers * np.log1p(2 * value_error / (1 - value_error)))
         moved = np.minimum(value + error, most) * spread + np.where(spread > 0, _SMALLEST, 0)  # may underflow
         representation = np.fmin(moved, absolute)
@@ -243,71 +255,86 @@ class _System:
         if gains is not None:
             value = np.where((plan.start == plan.size + 1)[:, None], np.inf, value)
         with np.errstate(divide="ignore", over="ignore"):
-            steps = jumps / equation.leave.min(axis=0, initial=1) * (1 + 2.0**-50)
+            steps = jumps / equation.least_leave * (1 + 2.0**-50)
         arrays = {"value": value, "error": error, "representation": representation, "jumps": jumps, "steps": steps}
         return {name: np.array(array) for name, array in arrays.items()}
 
-    def _solved(self, equation: Equation, gains: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
+    def _solved(self, equation: Equation | LevelEquation, gains: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
         """x of the probabilities (or gains) and, beside them, the jumps; and (matrices,) whether all are numbers."""
-        shape = (self._plan.size + 2, self._columns, equation.weight.shape[1])
-        x, right = np.zeros(shape), np.zeros((self._plan.size, *shape[1:]))
+        shape = (self._plan.size + 2, self._columns, len(equation.least_leave))
+        x = np.zeros(shape)
         x[self._plan.size, 0] = gains is None
-        if gains is not None:
-            right[:, 0] = gains
-        if self._columns == 2:
-            right[:, 1] = equation.leave
-        equation.solve(x, right)
-        solved = np.asarray(np.isfinite(x[:, 0]).all(axis=0))
+        if isinstance(equation, LevelEquation):
+            equation.solve(x, None if gains is None else gains[:, None])
+        else:
+            right = np.zeros((self._plan.size, *shape[1:]))
+            if gains is not None:
+                right[:, 0] = gains
+            if self._columns == 2:
+                right[:, 1] = equation.leave
+            equation.solve(x, right)
+        solved = np.isfinite(x[:, 0].min(axis=0)) & np.isfinite(x[:, 0].max(axis=0))
         if self._columns == 2:
             # A useless factorisation may give anything; the certificate finds it out if it is told numbers.
             x[:, 0] = np.clip(np.nan_to_num(x[:, 0]), 0, 1 if self._stochastic and gains is None else None)
         return x, solved
 
-    def _relative_bound(self, equation: Equation, value: Floats) -> Floats:
+    def _relative_bound(self, equation: Equation | LevelEquation, value: Floats) -> Floats:
         """(m, matrices) the relative bound with underflow; infinite where something was factorised."""
         relative = np.expm1(1.1 * ROUNDOFF * self._roundings[self._plan.start])[:, None]
-        underflow = self._underflow(equation.weight, equation.leave)
+        underflow = self._underflow(equation)
         certain = np.isfinite(relative) & (relative < 1)
         error = np.where(certain, (value + underflow) * np.where(certain, relative, 0) + underflow, np.inf)
         error[self._plan.start >= self._plan.size] = 0
         return error
 
     def _refined(
-        self, equation: Equation, x: Floats, gains: Floats | None, value: Floats, error: Floats
+        self,
+        equation: Equation | LevelEquation,
+        x: Floats,
+        gains: Floats | None,
+        known: tuple[Floats, Floats],
+        at_once: int,
     ) -> tuple[Floats, Floats]:
         """Values and errors, better ones for the matrices in which an error is too large."""
-        start = self._plan.start
-        concerned = np.flatnonzero(
-            (_coarse(value, error, self._roughly) & (start < self._plan.size)[:, None]).any(axis=0)
-        )
-        if len(concerned) == 0:
-            return value, error
+        start, (value, error) = self._plan.start, known
+        coarse = _coarse(value, error, self._roughly) & (start < self._plan.size)[:, None]
+        found = np.flatnonzero(coarse.any(axis=0))
+        for concerned in np.split(found, range(at_once, len(found), at_once)) if len(found) else []:
 
-        def solve(right: Floats) -> Floats:
-            x = np.zeros((self._plan.size + 2, 1, right.shape[1]))
-            equation.solve(x, right[:, None], concerned)
-            return x[: self._plan.size, 0]
+            def solve(right: Floats, concerned: Ints = concerned) -> Floats:
+                x = np.zeros((self._plan.size + 2, 1, right.shape[1]))
+                equation.solve(x, right[:, None], concerned)
+                return x[: self._plan.size, 0]
 
-        gained = None if gains is None else gains[:, concerned]
-        equations = Equations(self._plan.row_start, self._plan.target, equation.weight[:, concerned], gained)
-        found = refined(equations, x[:, 0, concerned], solve)
-        better = found.error[start] < error[:, concerned]
-        value, error = value.copy(), error.copy()
-        value[:, concerned] = np.where(better, found.value[start], value[:, concerned])
-        error[:, concerned] = np.where(better, found.error[start], error[:, concerned])
+            gained = None if gains is None else gains[:, concerned]
+            equations = Equations(self._plan.row_start, self._plan.target, equation.weight_of(concerned), gained)
+            better_ones = refined(equations, x[:, 0, concerned], solve)
+            better = better_ones.error[start] < error[:, concerned]
+            value, error = value.copy(), error.copy()
+            value[:, concerned] = np.where(better, better_ones.value[start], value[:, concerned])
+            error[:, concerned] = np.where(better, better_ones.error[start], error[:, concerned])
         return value, error
 
-    def _underflow(self, weight: Floats, leave: Floats) -> Floats:
+    def _underflow(self, equation: Equation | LevelEquation) -> Floats:
         """(matrices,) bound on what underflow may add to or take from a value."""
         operations = self._plan.size * (self._widest + self._largest + 2)
+        if isinstance(equation, LevelEquation):
+            return np.asarray(operations * _SMALLEST / equation.least_leave)
+        weight, leave = equation.weight, equation.leave
         exits = weight[self._exits]
-        least = np.minimum(leave.min(axis=0, initial=1), exits.min(axis=0, initial=1, where=exits > 0))
+        least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, where=exits > 0))
         underflow = operations * _SMALLEST / least
         if not self._stochastic:
             with np.errstate(over="ignore"):
                 growth = (add_up(self._solver.row_sum, weight) / leave).max(axis=0, initial=1) ** self._levels
                 return np.asarray(underflow * growth)
         return np.asarray(underflow)
+
+    def _equation(self, values: Floats) -> Equation | LevelEquation:
+        if self._by_levels:
+            return LevelEquation(self._solver, values, self._entry_of_edge)
+        return Equation(self._solver, *self._weights(values))
 
     def _weights(self, values: Floats) -> tuple[Floats, Floats]:
         """(e, matrices) probability of each edge and (u, matrices) probability of leaving each state."""
