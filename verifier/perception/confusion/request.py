@@ -37,7 +37,7 @@ from verifier.perception.confusion.localisation import with_localisation
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.record import Table, record_table
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH, refuse_absurd
+from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH, refuse_absurd, remark, with_sanity
 from verifier.perception.confusion.streaming import StreamFiles, count_chunks
 from verifier.perception.confusion.tracks import frame_numbers, track_numbers
 from verifier.perception.detections import (
@@ -165,6 +165,9 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None, data: Detec
     refuse_absurd(counts.metadata, settings.accept)
     if observed is None and settings.record is not None:
         raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
+    if "annotations" in data.origin.get("projected", {}):
+        text = "the annotations have no distance of their own: theirs is that of their foot on the ground, too"
+        counts = with_sanity(counts, [remark("projected-annotations", text)])
     if settings.localisation:
         counts = with_localisation(counts, in_drives, observed, rule)
     record = None if observed is None or settings.record is None else record_table(data, rule, observed, table)
