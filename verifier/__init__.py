@@ -161,22 +161,29 @@ def compare(
     return compared(asked.spec, detectors, compare_options(asked, baseline), asked.options, system=system)
 
 
-def count(annotations: File, detections: File, format: str, **choices: Any) -> ConfusionCounts:  # noqa: A002
+def count(annotations: Any, detections: Any, format: str = "auto", **choices: Any) -> ConfusionCounts:  # noqa: A002
     """Confusion matrices by distance, from what a detector reports and what is there (`verify confusion`).
 
     Args:
-        annotations, detections: files or folders.
-        format: of both, such as "kitti_tracking", "nuscenes", "coco", "table".
+        annotations, detections: files or folders; or pandas DataFrames with the columns of tables.
+        format: of files, such as "kitti_tracking", "nuscenes", "coco", "yolo", "table".
         choices: as the options of `verify confusion`, such as `bins="0,10,20,inf"`, `labelling="proposition"`.
 
     The matrices are written with `verifier.perception.confusion.write_confusion`, for `run`.
     """
     from verifier.base.keywords import settings_from
+    from verifier.perception.confusion.choices import reader_options, reading
     from verifier.perception.confusion.request import counted
+    from verifier.perception.detections import read_detections
     from verifier.perception.settings import CountSettings
 
-    files = {"annotations": annotations, "detections": detections, "format": format}
-    return counted(settings_from(CountSettings, {**files, **choices})).counts
+    files = {"annotations": annotations, "detections": detections}
+    named = all(isinstance(given, str | Path) for given in files.values())
+    asked = settings_from(CountSettings, ({"format": format} | files if named else {}) | choices)
+    if named:
+        return counted(asked).counts
+    data = read_detections("table", annotations, detections, reading(asked), **reader_options(asked))
+    return counted(asked, data=data).counts
 
 
 def collision_map(**choices: Any) -> CollisionResult:

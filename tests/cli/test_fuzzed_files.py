@@ -40,6 +40,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 VALID = ROOT / "tests/data/invalid/detections"
 HANGS_S = 60
 TOKENS = {".ltl": "words", ".toml": "toml", ".json": "json", ".parquet": "parquet", ".txt": "table", ".csv": "table"}
+TOKENS |= {".yaml": "words", ".xml": "words", ".png": "words"}
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,14 @@ output = { boxes = "boxes", scores = "scores", lowest_score = 0.1, batch_axis = 
 size = 8
 """
 MIX = 'variable = "occluded"\n[weights]\n0 = 0.7\n1 = [0.2, 0.3]\n2 = [0, 0.1]\n3 = 0\n'
+CAMERA = {"cam.csv": "fx,fy,cx,cy,height_m,pitch_deg,roll_deg,x_m\n700,700,50,10,1.5,0.5,0.1,0\n"}
 FORMATS = {
     "kitti_object": "iou_2d --bins 0,50,inf",
     "kitti_tracking": "iou_2d --bins 0,50,inf",
     "coco": "iou_2d --bins 0,inf --distance-field distance",
-    "mot": "iou_2d --accept no-annotations",
+    "mot": "iou_2d --calibration cam.csv",
+    "yolo": "iou_2d --calibration cam.csv",
+    "voc": "iou_2d --calibration cam.csv",
     "nuscenes": "centre_bev --match-threshold 2 --bins 0,inf",
     "nuscenes_compact": "centre_bev --match-threshold 2 --bins 0,inf",
     "table": "centre_bev --match-threshold 2 --bins 0,inf",
@@ -143,8 +147,8 @@ FORMATS = {
 
 def readers_of_detections():
     for name, options in FORMATS.items():
-        files = files_below(VALID / name / "valid", "d/")
-        top = {path.split("/")[1] for path in files}
+        files = files_below(VALID / name / "valid", "d/") | CAMERA
+        top = {path.split("/")[1] for path in files if "/" in path}
         truth, found = (next(f"d/{each}" for each in top if each.startswith(role)) for role in ("ann", "det"))
         words = f"confusion --format {name} --annotations {truth} --detections {found}"
         words += f" --affinity {options} --outside drop"

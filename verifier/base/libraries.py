@@ -18,9 +18,15 @@ EXTRAS = {
     "pyarrow": "detections",
     "pycocotools": "coco",
     "shtab": "shell",
+    "yaml": "detections",
 }
 """The extra of this package that brings each library."""
-PACKAGES = {"cv2": "opencv-python-headless, before version 5", "markdown_it": "markdown-it-py", "PIL": "pillow"}
+PACKAGES = {
+    "cv2": "opencv-python-headless, before version 5",
+    "markdown_it": "markdown-it-py",
+    "PIL": "pillow",
+    "yaml": "pyyaml",
+}
 """What a library is called where it is installed from, if not by its own name."""
 
 

@@ -12,7 +12,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from verifier.base.options import Option, pair, reads, writes
 
-Format: TypeAlias = Literal["kitti_object", "kitti_tracking", "nuscenes", "nuscenes_compact", "coco", "mot", "table"]
+Format: TypeAlias = Literal[
+    "auto", "kitti_object", "kitti_tracking", "nuscenes", "nuscenes_compact", "coco", "mot", "yolo", "voc", "table"
+]
 """Formats of detections and annotations."""
 Measure: TypeAlias = Literal["euclidean_3d", "ground_plane", "forward", "given"]
 """How the distance of an object is measured."""
@@ -77,7 +79,7 @@ class CountSettings:
         str | None, Option("field of the annotations with the distance (coco)", metavar="NAME")
     ] = None
     detection_distance_field: Annotated[
-        str | None, Option("field of the results with the distance (coco)", metavar="NAME")
+        str | None, Option("field of the results with the distance (coco, yolo)", metavar="NAME")
     ] = None
     distance_file: Annotated[str | None, reads("table with frame, an id, and distance_m")] = None
     distance_key: Annotated[str, Option("the id's column", metavar="NAME")] = "id"
@@ -92,6 +94,12 @@ class CountSettings:
         reads("cameras: image rectangles get the distance of their foot on the ground (KITTI, nuScenes, table)"),
     ] = None
     detected_class: Annotated[str | None, Option("class of all detections (mot)", metavar="NAME")] = None
+    image_size: Annotated[
+        str | None, Option("of all images, where these are not beside the labels (yolo)", metavar="WxH")
+    ] = None
+    first_category: Annotated[
+        int | None, Option("number of the first class in predictions.json (yolo)", metavar="0|1")
+    ] = None
     column: Annotated[
         Mapping[str, str],
         Option(

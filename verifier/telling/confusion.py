@@ -199,6 +199,9 @@ def _notes(counts: ConfusionCounts) -> list[str]:
     warnings += context_lines(counts)
     warnings += [f"note: {text}" for text in remark_texts(counts.metadata)]
     warnings += [f"note: {text}" for text in left_out_texts(counts.metadata)]
+    source = counts.metadata.get("source")
+    if isinstance(source, dict) and isinstance(source.get("recognised"), str):
+        warnings.append(f"note: {one_line(source['recognised'])}")
     thin = list(thin_columns(counts))
     if not thin:
         return [f"every column has at least {THIN_COLUMN} items", *warnings]

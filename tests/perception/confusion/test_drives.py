@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from plain_counter import detection_set
 from tracked_scenes import same_tracks
 
+from verifier.analysis.intervals.drive_items import drive_items
 from verifier.base.errors import InputError
 from verifier.cli import main
 from verifier.perception.confusion.bins import Bins
@@ -214,8 +215,8 @@ def test_frames_of_every_format_get_drives_and_keep_them(form, tmp_path, monkeyp
     (tmp_path / "d.csv").write_text("frame,drive\n" + "".join(f"{k},{v}\n" for k, v in drive_of.items()))
     frames = data.annotations.frame.tolist()
     options = ["--accept", "nothing-matched", "--groups", "d.csv", "--record", "r.csv", "-o", "c.json"]
-    if form in ("coco", "mot"):
-        key = "id" if form == "coco" else "track"
+    if form in ("coco", "mot", "voc", "yolo"):
+        key = "track" if form == "mot" else "id"
         numbers = data.annotations.attributes[key].astype(int).tolist()
         rows = [f"{data.frame_name[at]},{number},5\n" for at, number in zip(frames, numbers, strict=True)]
         (tmp_path / "away.csv").write_text(f"frame,{key},distance_m\n" + "".join(rows))
@@ -224,6 +225,9 @@ def test_frames_of_every_format_get_drives_and_keep_them(form, tmp_path, monkeyp
     found = read_counts("c.json")
     assert found.sequences.names == tuple(drive_of.values())
     assert found.of_sequences().sum() == found.counts.sum()
+    resampled = drive_items(found.sequences, found.bins.count, len(found.labels))
+    assert resampled.names == tuple(drive_of.values())
+    assert np.array_equal(resampled.table.sum(axis=0), found.counts[0])
     record = read_record("r.csv")
     assert dict(zip(record["frame"].tolist(), record["drive"].tolist(), strict=True)) == drive_of
     # The same frames again as other drives: drives are added, none is lost.

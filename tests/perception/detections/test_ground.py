@@ -225,6 +225,7 @@ def test_false_alarms_of_a_camera_reach_the_verdict(root, tmp_path, monkeypatch,
     empty = [bin_["counts"][0][1] for bin_ in document["bins"]]
     assert empty == [10, 0, 0, 0]  # 8 m ahead
     assert document["localisation"]["counts"] == np.diag([20] * 4).tolist()
+    assert [each["kind"] for each in document["remarks"]] == ["projected-annotations"]
     assert document["source"]["projected"]["detections"] == {"placed": 90, "farthest": 0}
     assert main([*run, "without.json"]) == ExitCode.SATISFIED
     assert main([*run, "with.json"]) == ExitCode.VIOLATED
@@ -244,7 +245,8 @@ def test_errors_of_distances_are_counted_by_bin(tmp_path, monkeypatch, capfd):
     street(tmp_path, reported_shift=-25)
     assert main([*command, "--localisation", "-o", "c.json"]) == 0
     assert [each["text"] for each in read_counts("c.json").metadata["remarks"]] == [
-        "40 of 80 matched objects are reported in no distance bin; localisation leaves them out"
+        "the annotations have no distance of their own: theirs is that of their foot on the ground, too",
+        "40 of 80 matched objects are reported in no distance bin; localisation leaves them out",
     ]
 
 

@@ -15,7 +15,14 @@ from verifier.perception.detections import Reading, read_class_map
 from verifier.perception.matching import MatchingPolicy, convention, usual_threshold
 from verifier.perception.settings import CountSettings
 
-OF_READERS = ("frames", "distance_field", "detection_distance_field", "detected_class")
+OF_READERS = (
+    "frames",
+    "distance_field",
+    "detection_distance_field",
+    "detected_class",
+    "image_size",
+    "first_category",
+)
 """Settings that are options of readers."""
 
 

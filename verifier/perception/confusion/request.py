@@ -37,7 +37,7 @@ from verifier.perception.confusion.localisation import with_localisation
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.record import Table, record_table
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH, refuse_absurd
+from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH, refuse_absurd, remark, with_sanity
 from verifier.perception.confusion.streaming import StreamFiles, count_chunks
 from verifier.perception.confusion.tracks import frame_numbers, track_numbers
 from verifier.perception.confusion.unit_counts import with_units
@@ -92,22 +92,28 @@ def check_stream(settings: CountSettings) -> bool:
     return True
 
 
-def counted(settings: CountSettings, report: Callable[[int, int], None] = lambda done, total: None) -> Counted:
+def counted(
+    settings: CountSettings,
+    report: Callable[[int, int], None] = lambda done, total: None,
+    data: DetectionSet | None = None,
+) -> Counted:
     """Count what the settings name, as they say; `output`, `plot` and `json` play no part.
 
     Args:
         settings: of `verify confusion`.
         report: told how many rows of how many are read, where chunks are counted.
+        data: as read already, where the settings name no files.
 
     Raises:
         VerifierError: choices that do not go together, files that cannot be read, data that make no sense.
     """
-    check_data_named(settings)
+    if data is None:
+        check_data_named(settings)
     if settings.spec is not None and not settings.matching_audit:
         raise UsageError("--spec belongs to --matching-audit; to verify the matrices, write them and use verify run")
     memory = _memory(settings)
     if not check_stream(settings):
-        return _counted_at_once(settings, memory)
+        return _counted_at_once(settings, memory, data)
     return _counted_in_chunks(settings, memory, report)
 
 
@@ -127,13 +133,13 @@ def _memory(settings: CountSettings) -> Memory | None:
     return None
 
 
-def prepared(settings: CountSettings) -> tuple[DetectionSet, CountingRule]:
-    """The data that the settings name, with distances and filtered, and the rule they are counted by.
+def prepared(settings: CountSettings, data: DetectionSet | None = None) -> tuple[DetectionSet, CountingRule]:
+    """The data that the settings name, or `data`, with distances and filtered, and the rule they are counted by.
 
     Raises:
         VerifierError: as reading, filters and the rule raise.
     """
-    data = _read(settings)
+    data = _read(settings, data)
     sources = (settings.depth_folder, settings.distance_file, settings.distance_field)
     projected = settings.calibration is not None and not data.annotations.in_space
     measure = settings.distance or ("given" if any(sources) or projected else default_measure(data))
@@ -155,8 +161,8 @@ def merged(settings: MergeSettings) -> ConfusionCounts:
     return counts if settings.groups is None else sequences_in_drives(counts, read_drives(settings.groups))
 
 
-def _counted_at_once(settings: CountSettings, memory: Memory | None) -> Counted:
-    data, rule = prepared(settings)
+def _counted_at_once(settings: CountSettings, memory: Memory | None, data: DetectionSet | None) -> Counted:
+    data, rule = prepared(settings, data)
     table = None if settings.groups is None else read_drives(settings.groups)
     by_frame = table is not None and table.of == "frame"
     in_drives = frames_in_drives(data, table) if table is not None and by_frame else data
@@ -164,6 +170,9 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None) -> Counted:
     refuse_absurd(counts.metadata, settings.accept)
     if observed is None and settings.record is not None:
         raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
+    if "annotations" in data.origin.get("projected", {}):
+        text = "the annotations have no distance of their own: theirs is that of their foot on the ground, too"
+        counts = with_sanity(counts, [remark("projected-annotations", text)])
     if settings.localisation:
         counts = with_localisation(counts, in_drives, observed, rule)
     record = None if observed is None or settings.record is None else record_table(data, rule, observed, table)
@@ -177,7 +186,7 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None) -> Counted:
     return Counted(counts, record)
 
 
-def _read(settings: CountSettings) -> DetectionSet:
+def _read(settings: CountSettings, data: DetectionSet | None) -> DetectionSet:
     others = (settings.distance_file, settings.distance_field, settings.detection_distance_field)
     if settings.depth_folder is not None and any((*others, settings.calibration)):
         raise UsageError(
@@ -189,9 +198,10 @@ def _read(settings: CountSettings) -> DetectionSet:
     if settings.calibration is not None and settings.detection_distance_field is not None:
         raise UsageError("both --calibration and --detection-distance-field give the distances of detections")
     how = reading(settings)
-    data = read_detections(
-        settings.format or "", settings.annotations, settings.detections, how, **reader_options(settings)
-    )
+    if data is None:
+        data = read_detections(
+            settings.format or "", settings.annotations, settings.detections, how, **reader_options(settings)
+        )
     if settings.depth_folder is not None:
         return with_depth(
             data,

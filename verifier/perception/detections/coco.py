@@ -46,12 +46,11 @@ def coco(
     frames, index = _frames(images)
     categories = elements(document, file, "categories", "categories")
     names = _unique(categories, "id", dict(zip(_ids(categories, "id"), categories.texts("name"), strict=True)))
-    truth = _rows(elements(document, file, "annotations", "annotations"), index, names, 0)
+    truth = result_rows(elements(document, file, "annotations", "annotations"), index, names, 0, scored=False)
     truth = _annotation_columns(truth, document["annotations"], file, distance_field)
     found_document, found_raw = load_json(results)
     items = elements(found_document, str(results), "detections")
-    found = _rows(items, index, names, 1, scored=True)
-    found = replace(found, distance_m=_distances(items, detection_distance_field, "detection"))
+    found = distances_of(result_rows(items, index, names, 1), items, detection_distance_field)
     material = Material(
         "coco",
         frames,
@@ -98,9 +97,10 @@ def _ids(items: Elements, key: str) -> list[Any]:
     return found
 
 
-def _rows(
-    items: Elements, index: Mapping[Any, int], names: Mapping[Any, str], file: int, scored: bool = False
+def result_rows(
+    items: Elements, index: Mapping[Any, int], names: Mapping[Any, str], file: int, scored: bool = True
 ) -> Rows:
+    """The rows of results (or annotations), by the frame of each `image_id` and the name of each `category_id`."""
     images = _ids(items, "image_id")
     frame = np.fromiter(map(index.get, images, repeat(UNKNOWN_FRAME)), np.int64, len(images))
     categories = _ids(items, "category_id")
@@ -126,15 +126,19 @@ def _annotation_columns(rows: Rows, document: Any, file: str, distance_field: st
     attributes: dict[str, NDArray[Any]] = {"area": items.numbers("area", np.nan)}
     if set(map(type, items.values("id", 0))) <= {int}:
         attributes["id"] = items.whole("id", 0)
-    distance = _distances(items, distance_field, "annotation")
-    return replace(rows, region=region, attributes=attributes, distance_m=distance)
+    return distances_of(replace(rows, region=region, attributes=attributes), items, distance_field)
 
 
-def _distances(items: Elements, field: str | None, kind: str) -> NDArray[np.float64] | None:
-    """(n,) metres under `field`, NaN where an element has none; None without a field."""
+def distances_of(rows: Rows, items: Elements, field: str | None) -> Rows:
+    """The rows with the metres under `field`, NaN where an element has none; as they are without a field.
+
+    Raises:
+        InputError: no element has it, or it is no number.
+    """
     if field is None:
-        return None
+        return rows
     found = items.numbers(field, np.nan)
     if len(found) and np.isnan(found).all():
+        kind = "annotation" if rows.score is None else "detection"
         raise InputError(f"no {kind} has a field {shown(field)}", Place(items.file))
-    return found
+    return replace(rows, distance_m=found)

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import InputError, UsageError, unknown_name
 from verifier.perception.detections.coco import coco
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.kitti import kitti_object, kitti_tracking
 from verifier.perception.detections.mot import mot
 from verifier.perception.detections.nuscenes import nuscenes
 from verifier.perception.detections.nuscenes_compact import nuscenes_compact
+from verifier.perception.detections.recognition import recognised
 from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.tablefiles import tables
+from verifier.perception.detections.voc import voc
+from verifier.perception.detections.yolo import yolo
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,39 @@ class Format:
     options: tuple[str, ...] = ()
 
 
+def auto(
+    annotations: str | Path, detections: str | Path, reading: Reading | None = None, **options: Any
+) -> DetectionSet:
+    """The data in the format that the annotations show; `origin["recognised"]` says which, and by what.
+
+    Raises:
+        InputError: as the format's reader, saying how the format was recognised; none is.
+    """
+    name, seen = recognised(annotations)
+    told = f"read as {name}: {seen}"
+    try:
+        data = read_detections(name, annotations, detections, reading, **options)
+    except InputError as error:
+        hint = f"{error.hint}; " if error.hint else ""
+        raise InputError(error.message, error.place, f"{hint}{told}; --format NAME says otherwise") from None
+    return data.change(origin={**data.origin, "recognised": told})
+
+
 FORMATS = {
+    "auto": Format(
+        "recognised by the annotations",
+        auto,
+        (
+            "frames",
+            "distance_field",
+            "detection_distance_field",
+            "detected_class",
+            "columns",
+            "detection_columns",
+            "image_size",
+            "first_category",
+        ),
+    ),
     "kitti_object": Format("KITTI object: folders or zip archives of label and result files", kitti_object),
     "kitti_tracking": Format(
         "KITTI tracking: folders or zip archives, one file per sequence", kitti_tracking, ("frames",)
@@ -38,6 +73,12 @@ FORMATS = {
     "nuscenes_compact": Format("nuScenes: one scene with its poses in one file", nuscenes_compact),
     "coco": Format("COCO: annotations and results", coco, ("distance_field", "detection_distance_field")),
     "mot": Format("MOTChallenge: folders or zip archives of sequences", mot, ("detected_class",)),
+    "yolo": Format(
+        "Ultralytics YOLO: labels with data.yaml, and labels or predictions.json",
+        yolo,
+        ("image_size", "first_category", "detection_distance_field"),
+    ),
+    "voc": Format("Pascal VOC: XML files, and XML files with scores or result files", voc),
     "table": Format("CSV or Parquet with named columns", tables, ("columns", "detection_columns", "frames")),
 }
 

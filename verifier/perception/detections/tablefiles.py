@@ -82,6 +82,23 @@ def read_named(path: str | Path, columns: Mapping[str, str], required: Sequence[
     return NamedTable(renamed(table, columns, required, str(path)), line, str(path)), raw
 
 
+def named_frame(frame: Any, columns: Mapping[str, str], required: Sequence[str], file: str) -> NamedTable:
+    """A pandas DataFrame as such a table; rows count from 1, and its index is left out.
+
+    Raises:
+        InputError: no DataFrame, or as `read_named`.
+    """
+    arrow, pandas = library("pyarrow"), library("pandas")
+    if not isinstance(frame, pandas.DataFrame):
+        raise InputError(f"expected a pandas DataFrame, got {type(frame).__name__}", Place(file))
+    try:
+        table = arrow.Table.from_pandas(frame, preserve_index=False)
+    except (arrow.ArrowException, ValueError, TypeError) as error:
+        message = f"cannot be read as a table: {'; '.join(map(str, error.args))}"
+        raise InputError(message, Place(file)) from None
+    return NamedTable(renamed(table, columns, required, file), np.arange(1, len(frame) + 1, dtype=np.int64), file)
+
+
 def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], file: str) -> Any:
     """The table with the names above; columns that are neither known nor numbers are left out."""
     arrow = library("pyarrow")
@@ -197,15 +214,15 @@ REQUIRED_SCORED = ("frame", "class", "score")
 
 
 def tables(
-    annotations: str | Path,
-    detections: str | Path,
+    annotations: Any,
+    detections: Any,
     reading: Reading | None = None,
     *,
     columns: Mapping[str, str] | None = None,
     detection_columns: Mapping[str, str] | None = None,
-    frames: str | Path | None = None,
+    frames: Any = None,
 ) -> DetectionSet:
-    """One file of annotations and one of detections, CSV or Parquet.
+    """One file of annotations and one of detections, CSV or Parquet, or pandas DataFrames, in which NaN is unknown.
 
     `columns` gives the files' own names for `frame`, `class`, ... where they differ; `detection_columns` those of the
     detections, if different. `frames` is a file with the columns `frame` (and `sequence`) that lists every frame,
@@ -213,25 +230,28 @@ def tables(
     an unknown frame.
 
     Raises:
-        InputError: a file cannot be read, with file and line; see also `sources.IGNORABLE`.
+        InputError: a file cannot be read, with file and line (of a DataFrame the row, from 1, in "<annotations>",
+            "<detections>" or "<frames>"); see also `sources.IGNORABLE`.
         UsageError: `columns` names something that does not exist.
     """
     columns = check_columns(columns or {})
     detection_columns = columns if detection_columns is None else check_columns(detection_columns)
-    truth, truth_raw = read_named(annotations, columns, REQUIRED)
-    found, found_raw = read_named(detections, detection_columns, REQUIRED_SCORED)
-    records = [
-        digest_record("annotations", annotations, truth_raw),
-        digest_record("detections", detections, found_raw),
-    ]
+    records = []
+
+    def read(given: Any, role: str, own: Mapping[str, str], needed: Sequence[str]) -> NamedTable:
+        if not isinstance(given, str | Path):
+            return named_frame(given, own, needed, f"<{role}>")
+        named, raw = read_named(given, own, needed)
+        records.append(digest_record(role, given, raw))
+        return named
+
+    truth = read(annotations, "annotations", columns, REQUIRED)
+    found = read(detections, "detections", detection_columns, REQUIRED_SCORED)
     truth_codes, keys = frame_keys(truth)
+    all_keys = keys
     if frames is not None:
         wanted = {name: own for name, own in columns.items() if name in ("frame", "sequence")}
-        listed, listed_raw = read_named(frames, wanted, ("frame",))
-        records.append(digest_record("frames", frames, listed_raw))
-        all_keys = _each_once(listed)
-    else:
-        all_keys = keys
+        all_keys = _each_once(read(frames, "frames", wanted, ("frame",)))
     index = {key: number for number, key in enumerate(all_keys)}
     found_codes, found_keys = frame_keys(found)
     material = Material(
@@ -239,7 +259,7 @@ def tables(
         frames_of(all_keys),
         rows_of(truth, looked_up(truth_codes, keys, index), 0, scored=False),
         rows_of(found, looked_up(found_codes, found_keys, index), 1, scored=True),
-        (str(annotations), str(detections)),
+        (truth.file, found.file),
         records,
         notes={
             "columns": dict(columns),

@@ -1,0 +1,378 @@
+"""The same scene in every form that has rectangles: equal matrices, each from detections to a verdict; what is
+recognised; what only YOLO and VOC have."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+import verifier
+from verifier.base.errors import ExitCode, InputError, UsageError
+from verifier.cli import main
+from verifier.perception.confusion.document import read_counts, write_confusion
+from verifier.perception.detections import Reading, class_map, read_detections
+
+NAMES = ("car", "van")
+WIDTH, HEIGHT = 640, 480
+IMAGES = 24
+CAMERA = "fx,fy,cx,cy,height_m\n700,700,320,200,1.5\n"
+
+
+def scene():
+    """Image, class and corners of annotations and detections, the latter with scores; some images have none."""
+    random = np.random.default_rng(5)
+    truth, found = [], []
+    for image in range(IMAGES):
+        for place in range(int(random.integers(0, 4))):
+            left, low = 20 + 200 * place, int(random.integers(225, 470))
+            box = [left, low - 60, left + 80, low]
+            kind = int(random.integers(0, 2))
+            truth.append((image, kind, box))
+            if random.random() < 0.8:
+                moved = [edge + int(random.integers(-4, 5)) for edge in box]
+                found.append(
+                    (image, kind if random.random() < 0.8 else 1 - kind, moved, random.integers(1, 99) / 100)
+                )
+        if random.random() < 0.5:
+            found.append((image, 0, [600, 100, 630, int(random.integers(230, 470))], 0.3))
+    return truth, found
+
+
+TRUTH, FOUND = scene()
+
+
+def stem(image):
+    return f"i{image:03}"
+
+
+def per_image(folder, suffix, lines, head="", tail=""):
+    folder.mkdir(parents=True)
+    for image in range(IMAGES):
+        text = "".join(line for at, line in lines if at == image)
+        (folder / f"{stem(image)}{suffix}").write_text(head + text + tail)
+
+
+def write_table(folder):
+    def frame(rows):
+        corners = np.array([row[2] for row in rows])
+        columns = {"frame": [stem(row[0]) for row in rows], "class": [NAMES[row[1]] for row in rows]}
+        columns |= {name: corners[:, k] for k, name in enumerate(("x1", "y1", "x2", "y2"))}
+        return pd.DataFrame(columns | ({"score": [row[3] for row in rows]} if len(rows[0]) > 3 else {}))
+
+    tables = frame(TRUTH), frame(FOUND), pd.DataFrame({"frame": [stem(k) for k in range(IMAGES)]})
+    for name, each in zip(("truth", "found", "frames"), tables, strict=True):
+        each.to_csv(folder / f"{name}.csv", index=False)
+    return tables
+
+
+def coco_rows(rows, image, first):
+    found = []
+    for k, (at, kind, (left, top, right, low), *score) in enumerate(rows):
+        row = {"id": k, "image_id": image(at), "category_id": kind + first}
+        row["bbox"] = [left, top, right - left, low - top]
+        found.append(row | ({"score": score[0]} if score else {}))
+    return found
+
+
+def write_coco(folder):
+    document = {
+        "images": [{"id": k, "file_name": f"{stem(k)}.jpg"} for k in range(IMAGES)],
+        "categories": [{"id": k + 1, "name": name} for k, name in enumerate(NAMES)],
+        "annotations": coco_rows(TRUTH, int, 1),
+    }
+    (folder / "truth.json").write_text(json.dumps(document))
+    (folder / "found.json").write_text(json.dumps(coco_rows(FOUND, int, 1)))
+
+
+def write_yolo(folder, first=0):
+    def lines(rows):
+        for at, kind, (left, top, right, low), *score in rows:
+            middle = (left + right) / 2 / WIDTH, (top + low) / 2 / HEIGHT
+            numbers = (*middle, (right - left) / WIDTH, (low - top) / HEIGHT, *score)
+            yield at, " ".join(map(repr, (kind, *map(float, numbers)))) + "\n"
+
+    per_image(folder / "yolo/labels", ".txt", list(lines(TRUTH)))
+    per_image(folder / "predict/labels", ".txt", list(lines(FOUND)))
+    (folder / "yolo/data.yaml").write_text("names: [car, van]\n")
+    (folder / "predictions.json").write_text(json.dumps(coco_rows(FOUND, stem, first)))
+
+
+def write_voc(folder):
+    def lines(rows):
+        for at, kind, corners, *score in rows:
+            edges = "".join(f"<{k}>{v}</{k}>" for k, v in zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=True))
+            told = f"<score>{score[0]}</score>" if score else "<difficult>0</difficult>"
+            yield at, f"<object><name>{NAMES[kind]}</name>{told}<bndbox>{edges}</bndbox></object>\n"
+
+    for name, rows in (("Annotations", TRUTH), ("detected", FOUND)):
+        per_image(folder / name, ".xml", list(lines(rows)), "<annotation>\n", "</annotation>\n")
+    (folder / "results").mkdir()
+    for kind, name in enumerate(NAMES):
+        rows = [f"{stem(at)} {score} {' '.join(map(str, box))}\n" for at, k, box, score in FOUND if k == kind]
+        (folder / f"results/comp3_det_val_{name}.txt").write_text("".join(rows))
+
+
+SIZE = ("--image-size", f"{WIDTH}x{HEIGHT}")
+FORMS = {
+    "table": (write_table, "truth.csv", "found.csv", ("--frames", "frames.csv")),
+    "coco": (write_coco, "truth.json", "found.json", ()),
+    "yolo": (write_yolo, "yolo/labels", "predict/labels", SIZE),
+    "yolo predictions": (write_yolo, "yolo/labels", "predictions.json", SIZE),
+    "voc": (write_voc, "Annotations", "detected", ()),
+    "voc results": (write_voc, "Annotations", "results", ()),
+}
+
+
+def confusion(form, *options):
+    _, truth, found, own = FORMS[form]
+    paths = ["--format", form.split()[0], "--annotations", truth, "--detections", found, *own]
+    return ["confusion", *paths, "--calibration", "cameras.csv", "--bins", "0,5,10,20,40,60,inf", "--unmatched",
+            "own_bin", "--localisation", *options, "-o", "c.json"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def by_table(tmp_path_factory):
+    """The counts from tables, whose reader is the one that everything else is compared with."""
+    folder = tmp_path_factory.mktemp("table")
+    tables = write_table(folder)
+    (folder / "cameras.csv").write_text(CAMERA)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(confusion("table")) == 0
+        return read_counts("c.json"), tables, folder
+
+
+def same(found, expected):
+    assert found.labels == expected.labels
+    assert np.array_equal(found.counts, expected.counts)
+    for key in ("totals", "localisation"):
+        assert found.metadata[key] == expected.metadata[key]
+
+
+def test_the_scene_has_what_can_go_wrong(by_table):
+    """Hits, confusions, misses and false alarms, in several bins; the sum is that of the scene."""
+    counts = by_table[0]
+    total = counts.counts[0].sum(axis=0)
+    assert total[:, :2].sum() == len(TRUTH)
+    assert (total[:2, :2] > 0).all()
+    assert (total[2, :2] > 0).all()
+    assert total[0, 2] > 0
+    assert np.count_nonzero(counts.counts[0][:, :2, :2].sum(axis=(1, 2))) >= 4
+    assert counts.metadata["totals"]["frames"] == IMAGES
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_gives_the_same_matrices_and_a_verdict(form, by_table, root, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    FORMS[form][0](tmp_path)
+    (tmp_path / "cameras.csv").write_text(CAMERA)
+    assert main(confusion(form)) == 0
+    same(read_counts("c.json"), by_table[0])
+    # One class, and on to a verdict: the phantom brake of the manual.
+    (tmp_path / "map.txt").write_text("* -> vehicle\n")
+    assert main(confusion(form, "--class-map", "map.txt", "--bins", "0,10,20,40,60,inf")) == 0
+    model = root / "verifier/manual/models/phantom_braking.toml"
+    (tmp_path / "s.ltl").write_text(f'model "{model}"\nno_phantom: P >= 0.9 [ G v >= 4 ]\n')
+    run = ["run", "s.ltl", "--cm", "c.json", "--env", "empty_road", "--point-only", "--empty-columns", "prior"]
+    assert main(run) == ExitCode.VIOLATED
+
+
+def test_tables_of_pandas_give_the_same_matrices(by_table, tmp_path, monkeypatch):
+    counts, (truth, found, frames), folder = by_table
+    choices = {"calibration": str(folder / "cameras.csv"), "bins": "0,5,10,20,40,60,inf", "unmatched": "own_bin"}
+    assert set(frames["frame"]) - set(truth["frame"])  # images without annotations: the list of frames decides
+    data = read_detections("table", truth, found, frames=frames)
+    assert data.frame_name == tuple(stem(k) for k in range(IMAGES))
+    listed = [stem(k) for k in range(IMAGES) if stem(k) in set(truth["frame"])]
+    inside = found[found["frame"].isin(listed)]
+    short = verifier.count(truth, inside, localisation=True, **choices)
+    assert short.metadata["localisation"] == counts.metadata["localisation"]
+    objects = short.counts[0][:, :, :2]
+    assert np.array_equal(objects, counts.counts[0][:, :, :2])
+    own = truth.rename(columns={"frame": "image", "class": "kind"})
+    mine = inside.rename(columns={"frame": "image", "class": "kind"})
+    renamed = verifier.count(own, mine, column={"frame": "image", "class": "kind"}, localisation=True, **choices)
+    same(renamed, short)
+    write_confusion(short, tmp_path / "c.json")
+    assert read_counts(tmp_path / "c.json").title == short.title
+
+
+BOX = {"frame": [1, 1], "class": ["a", "a"], "x1": [0, 0], "y1": [0, 0], "x2": [9, 9], "y2": [9, 9]}
+SCORED = {**BOX, "score": [0.5, 0.5]}
+
+
+@pytest.mark.parametrize(
+    ("truth", "found", "words"),
+    [
+        (BOX, SCORED, "<annotations>: expected a pandas DataFrame, got dict"),
+        (pd.DataFrame(BOX), pd.DataFrame(BOX), "<detections>: no column 'score'"),
+        (pd.DataFrame({**BOX, "class": ["a", None]}), pd.DataFrame(SCORED),
+         "<annotations>:2: class: the cell is empty"),
+        (pd.DataFrame({**BOX, "x1": [0, "left"]}), pd.DataFrame(SCORED),
+         "<annotations>: cannot be read as a table: Could not convert 'left' with type str: tried to convert to "
+         "int64; Conversion failed for column x1"),
+        (pd.DataFrame(BOX), pd.DataFrame({**SCORED, "score": [0.5, np.nan]}),
+         "<detections>:2: detection with score nan"),
+        (pd.DataFrame(BOX), pd.DataFrame({**SCORED, "frame": [1, 2]}),
+         "<detections>:2: detection in frame '2', which"),
+        (pd.DataFrame({**BOX, "x2": [9, -9]}), pd.DataFrame(SCORED), "<annotations>:2: annotation with box_2d"),
+        (pd.DataFrame([[1, "a"]], columns=["frame", "frame"]), pd.DataFrame(SCORED),
+         "<annotations>: cannot be read as a table: Duplicate column names found"),
+        (pd.DataFrame({**BOX, "frame": pd.to_datetime(["2020", "2021"])}), pd.DataFrame(SCORED),
+         "<annotations>: column 'frame': expected names or whole numbers, got timestamp"),
+    ],
+)  # fmt: skip
+def test_tables_of_pandas_that_are_none(truth, found, words):
+    with pytest.raises(InputError) as caught:
+        read_detections("table", truth, found)
+    assert str(caught.value).startswith(words)
+
+
+def test_a_table_of_pandas_with_categories_and_no_rows():
+    truth = pd.DataFrame({**BOX, "class": pd.Categorical(["a", "b"])})
+    data = read_detections("table", truth, pd.DataFrame(SCORED).iloc[:0])
+    assert (data.classes, len(data.detections)) == (("a", "b"), 0)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_are_recognised(form, by_table, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    FORMS[form][0](tmp_path)
+    (tmp_path / "cameras.csv").write_text(CAMERA)
+    command = confusion(form)
+    command[2] = "auto"
+    assert main(command) == 0
+    out = capfd.readouterr().out
+    assert f"note: read as {form.split()[0]}: " in out
+    same(read_counts("c.json"), by_table[0])
+
+
+@pytest.mark.parametrize(
+    "form", ["coco", "kitti_object", "kitti_tracking", "mot", "nuscenes", "nuscenes_compact", "table", "voc", "yolo"]
+)
+def test_the_small_files_of_every_format_are_recognised(form, root):
+    folder = root / "tests/data/invalid/detections" / form / "valid"
+    paths = [next(folder.glob(f"{name}*")) for name in ("annotations", "detections")]
+    reading = Reading(class_map=class_map({"*": "thing"}))
+    data, expected = (read_detections(name, *paths, reading) for name in ("auto", form))
+    assert data.origin["recognised"].startswith(f"read as {form}: ")
+    assert data.frame_name == expected.frame_name
+    assert np.array_equal(data.annotations.line, expected.annotations.line)
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({}, "data: the format is not recognised: neither .txt nor .xml files, and no known file"),
+        ({"a.txt": ""}, "data/a.txt: the format is not recognised: all 1 text files are empty"),
+        ({"a.txt": "1 2 3\n"}, "data/a.txt: the format is not recognised: a line such as '1 2 3'"),
+        ({"a.xml": "<html/>"}, "data/a.xml: the format is not recognised: XML without the element 'annotation'"),
+    ],
+)
+def test_what_is_not_recognised(tmp_path, monkeypatch, files, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for name, text in files.items():
+        (tmp_path / "data" / name).write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_detections("auto", "data", "data")
+    assert str(caught.value).startswith(words)
+    assert str(caught.value).endswith("hint: name it with --format")
+
+
+def test_errors_say_how_a_format_was_recognised(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.json").write_text("[1]")
+    with pytest.raises(InputError, match="JSON, but neither COCO nor a scene of nuScenes"):
+        read_detections("auto", "a.json", "a.json")
+    with pytest.raises(InputError, match="no such file or folder"):
+        read_detections("auto", "nowhere", "a.json")
+    (tmp_path / "t.csv").write_text("frame,class\n1,a\n")
+    with pytest.raises(InputError) as caught:
+        read_detections("auto", "t.csv", "t.csv")
+    assert str(caught.value).endswith("; read as table: a file .csv; --format NAME says otherwise")
+    with pytest.raises(UsageError, match="unknown option of the format 'table' 'image_size'"):
+        read_detections("auto", "t.csv", "t.csv", image_size="1x1")
+
+
+def test_a_dataset_of_yolo_is_read_by_its_description(root, tmp_path, monkeypatch):
+    """`val` names a folder of images, beside which the labels stand; sizes are those of the images."""
+    shutil.copytree(root / "tests/data/invalid/detections/yolo/valid", tmp_path / "d")
+    labels = tmp_path / "d/annotations/labels/val"
+    for path in ("d/annotations/data.yaml", "d/annotations", "d/annotations/labels/val"):
+        data = read_detections("yolo", tmp_path / path, tmp_path / "d/detections")
+        assert data.frame_name == ("a", "b", "c")  # b has an empty label file, c none
+        assert np.allclose(data.annotations.box_2d, [[40, 15, 60, 35], [5, 5, 15, 15]])
+        assert data.annotations.attributes["id"].tolist() == [1, 2]
+    monkeypatch.chdir(labels)
+    assert read_detections("yolo", ".", tmp_path / "d/detections").frame_name == ("a", "b", "c")
+    # Without images their size has to be given, and images without labels are not known.
+    shutil.rmtree(tmp_path / "d/annotations/images")
+    data = read_detections("yolo", labels, tmp_path / "d/detections", image_size="10x20")
+    assert (data.frame_name, data.annotations.box_2d[0].tolist()) == (("a", "b"), [4, 6, 6, 14])
+    for text in ("10", "0x3", "ax3", "-1x3"):
+        with pytest.raises(UsageError, match="--image-size: expected WIDTHxHEIGHT in pixels"):
+            read_detections("yolo", labels, tmp_path / "d/detections", image_size=text)
+
+
+@pytest.mark.parametrize(("first", "given"), [(0, None), (1, None), (0, 0), (1, 1)])
+def test_numbers_of_classes_in_predictions(first, given, tmp_path, monkeypatch):
+    """Both classes are detected, so the numbers tell; a folder of digits names images, too."""
+    monkeypatch.chdir(tmp_path)
+    write_yolo(tmp_path, first)
+    read = read_detections("yolo", "yolo/labels", "predictions.json", image_size="640x480", first_category=given)
+    assert [read.classes[k] for k in read.detections.label] == [NAMES[row[1]] for row in FOUND]
+
+
+def test_numbered_images_are_found_by_number(tmp_path):
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "data.yaml").write_text("names: {0: car}\n")
+    (tmp_path / "labels/000042.txt").write_text("0 0.5 0.5 0.5 0.5\n")
+    found = [{"image_id": 42, "category_id": 1, "bbox": [0, 0, 5, 5], "score": 0.5, "z": 7}]
+    (tmp_path / "p.json").write_text(json.dumps(found))
+    data = read_detections(
+        "yolo", tmp_path / "labels", tmp_path / "p.json", image_size="9x9", detection_distance_field="z"
+    )
+    assert (data.frame_name, data.detections.distance_m.tolist()) == (("000042",), [7])
+    for wrong in ({"first_category": 2}, {"first_category": -1}):
+        with pytest.raises(UsageError, match="--first-category: expected 0 or 1"):
+            read_detections("yolo", tmp_path / "labels", tmp_path / "p.json", image_size="9x9", **wrong)
+    with pytest.raises(UsageError, match=r"belong to predictions\.json"):
+        read_detections("yolo", tmp_path / "labels", tmp_path / "labels", image_size="9x9", first_category=1)
+
+
+def test_objects_marked_difficult_are_not_judged(tmp_path):
+    (tmp_path / "a.xml").write_text(
+        "<annotation><object><name>dog</name><difficult>1</difficult><truncated>1</truncated>"
+        "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax></bndbox>"
+        "<part><name>head</name><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3</xmax><ymax>4</ymax></bndbox></part>"
+        "</object><object><name>cat</name><bndbox><xmin>5</xmin><ymin>6</ymin><xmax>70</xmax><ymax>80</ymax></bndbox>"
+        "</object></annotation>"
+    )
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/comp3_det_test_cat.txt").write_text("a 0.5 5 6 70 80\n")
+    data = read_detections("voc", tmp_path / "a.xml", tmp_path / "results")
+    assert data.annotations.box_2d.tolist() == [[5, 6, 70, 80]]
+    assert data.annotations.attributes["id"].tolist() == [2]
+    assert np.isnan(data.annotations.attributes["truncated"][0])
+    assert data.ignored.box_2d.tolist() == [[1, 2, 30, 40]]
+    assert [data.classes[k] for k in data.detections.label] == ["cat"]
+
+
+def test_folders_are_sequences_where_there_are_several(tmp_path):
+    (tmp_path / "data.yaml").write_text("names: [car]\n")
+    for name in ("d/labels/one/a", "d/labels/one/b", "d/labels/two/c"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.txt").write_text("0 0.5 0.5 0.5 0.5\n")
+        image = tmp_path / f"{name.replace('labels', 'images')}.png"
+        image.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (8, 4)).save(image)
+    (tmp_path / "predict").mkdir()
+    (tmp_path / "predict/a.txt").write_text("")
+    data = read_detections("yolo", tmp_path / "d/labels", tmp_path / "predict")
+    assert (data.sequences, data.frame_sequence.tolist()) == (("one", "two"), [0, 0, 1])
+    alone = read_detections("yolo", tmp_path / "d/labels/one", tmp_path / "predict")
+    assert alone.sequences == ("(no sequence)",)

@@ -1,0 +1,89 @@
+"""Which format annotations are in, by what stands in them: never by the name of a folder alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import read_bytes
+from verifier.base.tables import NUMBER, PARQUET
+from verifier.perception.detections.sources import Member, read_source
+from verifier.perception.detections.texttables import WHOLE
+
+TABLES = (".csv", ".tsv", *PARQUET)
+NAMED = "name it with --format"
+
+
+def recognised(annotations: str | Path) -> tuple[str, str]:
+    """The name of the format, and what was seen of it.
+
+    Raises:
+        InputError: nothing there, unreadable, or of no known format, saying what was seen.
+    """
+    path, place = Path(annotations), Place(str(annotations))
+    suffix = path.suffix.lower()
+    if not path.exists():
+        raise InputError("no such file or folder", place)
+    if (path / "sample_annotation.json").is_file():
+        return "nuscenes", "a folder with the table sample_annotation.json"
+    if suffix in TABLES:
+        return "table", f"a file {suffix}"
+    if suffix in (".yaml", ".yml"):
+        return "yolo", f"a file {suffix}"
+    if suffix == ".json":
+        return _of_json(read_bytes(path), place)
+    for wanted, find in ((".xml", _of_xml), (".txt", _of_text)):
+        try:
+            members = read_source(annotations, "annotations", wanted).members
+        except InputError as error:
+            if not error.message.startswith("no file *"):
+                raise
+            continue
+        if wanted in Path(members[0].name).suffix.lower():
+            return find(members)
+    raise InputError("the format is not recognised: neither .txt nor .xml files, and no known file", place, NAMED)
+
+
+def _of_json(raw: bytes, place: Place) -> tuple[str, str]:
+    if raw.lstrip()[:1] == b"{" and all(key in raw for key in (b'"images"', b'"annotations"', b'"categories"')):
+        return "coco", "a JSON object with images, annotations and categories"
+    if raw.lstrip()[:1] == b"[" and all(key in raw for key in (b'"sample_token"', b'"cam_front"', b'"boxes"')):
+        return "nuscenes_compact", "a JSON list of frames with sample_token, cam_front and boxes"
+    raise InputError("the format is not recognised: JSON, but neither COCO nor a scene of nuScenes", place, NAMED)
+
+
+def _of_xml(members: Sequence[Member]) -> tuple[str, str]:
+    if any(re.search(rb"<annotation[\s>]", member.raw) for member in members):
+        return "voc", f"XML files with the element 'annotation', as {members[0].name}"
+    message = "the format is not recognised: XML without the element 'annotation' of Pascal VOC"
+    raise InputError(message, Place(members[0].name), NAMED)
+
+
+def _of_text(members: Sequence[Member]) -> tuple[str, str]:
+    """By the number and kind of the columns of the first line that is not blank."""
+    if any(Path(member.name).parts[-2:] == ("gt", "gt.txt") for member in members):
+        return "mot", "files gt/gt.txt"
+    for member in members:
+        for line in member.raw.decode(errors="replace").splitlines():
+            if line.strip():
+                return _of_line(line, member.name)
+    message = f"the format is not recognised: all {len(members)} text files are empty"
+    raise InputError(message, Place(members[0].name), NAMED)
+
+
+def _of_line(line: str, file: str) -> tuple[str, str]:
+    fields, commas = line.split(), line.split(",")
+    whole = [WHOLE.fullmatch(each) is not None for each in fields]
+    numbers = [NUMBER.fullmatch(each) is not None for each in fields]
+    if len(fields) == 15 and not numbers[0] and all(numbers[1:]):
+        return "kitti_object", f"a class and 14 numbers in a line of {file}"
+    if len(fields) == 17 and whole[0] and whole[1] and not numbers[2] and all(numbers[3:]):
+        return "kitti_tracking", f"frame, track, class and 14 numbers in a line of {file}"
+    if len(fields) == 5 and whole[0] and all(numbers):
+        return "yolo", f"a class and 4 numbers in a line of {file}"
+    if len(commas) in (9, 10) and all(NUMBER.fullmatch(each.strip()) for each in commas):
+        return "mot", f"{len(commas)} numbers with commas in a line of {file}"
+    message = f"the format is not recognised: a line such as {shown(line)}"
+    raise InputError(message, Place(file), NAMED)

@@ -1,0 +1,191 @@
+"""Pascal VOC: one XML file per image (Everingham et al. 2010; devkit of VOC 2012), and detections in two forms.
+
+    Annotations/a.xml        object/name, object/bndbox/xmin, ymin, xmax, ymax, object/difficult, truncated, occluded
+    results/a.xml            the same, with object/score (or confidence)
+    comp3_det_val_person.txt image score xmin ymin xmax ymax; the class is what follows the last "_"
+
+Frames are the images that have an annotation file, named by it without suffix. Corners are as written: VOC counts
+pixels from 1, most tools that write such files from 0. Objects marked `difficult` are regions not judged, as in the
+devkit. An image without detections needs no file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat
+
+import numpy as np
+
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.tables import NUMBER
+from verifier.perception.detections.assembly import UNKNOWN_FRAME, Material, Rows, assemble
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.imageframes import image_frames
+from verifier.perception.detections.sources import Member, Reading, Source, codes, read_source
+from verifier.perception.detections.texttables import Kind, Layout, read_tables
+
+OBJECT = "annotation/object"
+CORNERS = tuple(f"bndbox/{name}" for name in ("xmin", "ymin", "xmax", "ymax"))
+FLAGS = ("difficult", "truncated", "occluded")
+SCORES = ("score", "confidence")
+KNOWN = ("name", *CORNERS, *FLAGS, *SCORES)
+RESULTS: dict[str, Kind] = {"image": "text", "score": "number"}
+RESULTS |= dict.fromkeys(("xmin", "ymin", "xmax", "ymax"), "number")
+
+
+def voc(annotations: str | Path, detections: str | Path, reading: Reading | None = None) -> DetectionSet:
+    """A folder or zip archive of XML files, and one of XML files with scores or of result files.
+
+    Attributes of annotations: `id`, the number of the object in its file, `truncated`, `occluded` (NaN if not said).
+
+    Raises:
+        InputError: a file cannot be read, with file and line; see also `sources.IGNORABLE`.
+    """
+    truth = read_source(annotations, "annotations", ".xml")
+    frames = image_frames(truth.members)
+    index = {name: at for at, name in enumerate(frames.names)}
+    found = _detected(detections)
+    offset = len(truth.members)
+    as_xml = found.members[0].name.lower().endswith(".xml")
+    rows = _of_xml(found, index, offset, scored=True) if as_xml else _of_results(found, index, offset)
+    files = tuple(each.name for each in truth.members + found.members)
+    labels = _of_xml(truth, index, 0)
+    material = Material("voc", frames, labels, rows, files, [truth.record, found.record])
+    return assemble(material, reading or Reading())
+
+
+def _detected(path: str | Path) -> Source:
+    try:
+        return read_source(path, "detections", ".xml")
+    except InputError as error:
+        if not error.message.startswith("no file *"):
+            raise
+        return read_source(path, "detections")
+
+
+@dataclass
+class _Objects:
+    """The objects of one file: the line of each, and the texts of its elements with their lines."""
+
+    file: str
+    path: list[str] = field(default_factory=list)
+    text: str = ""
+    lines: list[int] = field(default_factory=list)
+    found: list[dict[str, tuple[str, int]]] = field(default_factory=list)
+
+    def read(self, raw: bytes) -> None:
+        """Read the objects.
+
+        Raises:
+            InputError: no XML, another root than `annotation`, entities.
+        """
+        parser = expat.ParserCreate()
+
+        def begin(name: str, _: Mapping[str, str]) -> None:
+            if not self.path and name != "annotation":
+                message = f"expected the element 'annotation' of Pascal VOC, got {shown(name)}"
+                raise InputError(message, Place(self.file, parser.CurrentLineNumber))
+            self.path.append(name)
+            self.text = ""
+            if "/".join(self.path) == OBJECT:
+                self.lines.append(parser.CurrentLineNumber)
+                self.found.append({})
+
+        def end(_: str) -> None:
+            name = "/".join(self.path).removeprefix(f"{OBJECT}/")
+            if name in KNOWN and len(self.path) > 2:
+                if name in self.found[-1]:
+                    raise InputError(f"a second '{name}' in one object", Place(self.file, parser.CurrentLineNumber))
+                self.found[-1][name] = (self.text.strip(), parser.CurrentLineNumber)
+            self.path.pop()
+            self.text = ""
+
+        def entity(*_: object) -> None:
+            raise InputError("an XML file that declares entities is not read", Place(self.file))
+
+        def characters(text: str) -> None:
+            self.text += text
+
+        parser.StartElementHandler, parser.EndElementHandler = begin, end
+        parser.CharacterDataHandler, parser.EntityDeclHandler = characters, entity
+        try:
+            parser.Parse(raw, True)
+        except expat.ExpatError as error:
+            message = f"not readable as XML: {expat.ErrorString(error.code)}"
+            raise InputError(message, Place(self.file, error.lineno)) from None
+
+    def number(self, at: int, name: str, missing: float | None = None) -> float:
+        """The number under a name of object `at`; `missing` where it has none, and an error without that."""
+        text, line = self.found[at].get(name, ("", self.lines[at]))
+        if name not in self.found[at] and missing is not None:
+            return missing
+        if name not in self.found[at]:
+            raise InputError(f"an object without '{name}'", Place(self.file, line))
+        if not NUMBER.fullmatch(text):
+            raise InputError(f"{name}: expected a number, got {shown(text)}", Place(self.file, line))
+        return float(text)
+
+    def name(self, at: int) -> str:
+        """The class of object `at`."""
+        text, line = self.found[at].get("name", ("", self.lines[at]))
+        if not text:
+            raise InputError("an object without 'name'", Place(self.file, line))
+        return text
+
+
+def _of_xml(source: Source, index: Mapping[str, int], offset: int, scored: bool = False) -> Rows:
+    image_frames(source.members)  # refuses two files of one image
+    read = []
+    for member in source.members:
+        read.append(_Objects(member.name))
+        read[-1].read(member.raw)
+    pairs = [(file, at) for file, each in enumerate(read) for at in range(len(each.found))]
+    label, names = codes(read[file].name(at) for file, at in pairs)
+    box = np.array([[read[file].number(at, name) for name in CORNERS] for file, at in pairs]).reshape(-1, 4)
+    file_of = np.array([file for file, _ in pairs], dtype=np.int32)
+    stems = np.array([index.get(each.stem, UNKNOWN_FRAME) for each in source.members], dtype=np.int64)
+    flags = {name: np.array([read[f].number(at, name, np.nan) for f, at in pairs]) for name in FLAGS}
+    score = None
+    if scored:
+        named = [SCORES[1] if SCORES[1] in read[file].found[at] else SCORES[0] for file, at in pairs]
+        score = np.array([read[f].number(at, name) for (f, at), name in zip(pairs, named, strict=True)], dtype=float)
+    attributes = {"id": np.array([at + 1 for _, at in pairs], dtype=np.int64), **flags}
+    difficult = attributes.pop("difficult")
+    return Rows(
+        stems[file_of],
+        label,
+        names,
+        np.array([read[file].lines[at] for file, at in pairs], dtype=np.int64),
+        file_of + np.int32(offset),
+        lambda row: f"image {shown(source.members[int(file_of[row])].stem)}",
+        score,
+        box,
+        attributes={} if scored else attributes,
+        region=None if scored else np.nan_to_num(difficult) != 0,
+    )
+
+
+def _of_results(source: Source, index: Mapping[str, int], offset: int) -> Rows:
+    table = read_tables(source.members, [Layout(RESULTS)])
+    classes: Sequence[str] = [_class_of(member) for member in source.members]
+    label, names = codes(classes)
+    images, image = table.names["image"], table.columns["image"]
+    frame = np.array([index.get(name, UNKNOWN_FRAME) for name in images], dtype=np.int64)
+    return Rows(
+        frame[image] if len(frame) else image,
+        label[table.file],
+        names,
+        table.line,
+        table.file + np.int32(offset),
+        lambda row: f"image {shown(images[int(image[row])])}",
+        table.columns["score"],
+        table.stack("xmin", "ymin", "xmax", "ymax"),
+    )
+
+
+def _class_of(member: Member) -> str:
+    found = re.fullmatch(r".+_(?:det|cls)_[^_]+_(.+)", member.stem)
+    return found[1] if found else member.stem.rpartition("_")[2]
