@@ -113,19 +113,20 @@ def test_every_requirement_has_a_row_and_one_that_was_not_run_says_so(tmp_path):
     made = make_bundle(Sources(*write_inputs(tmp_path)), options)
     rows = list(csv.DictReader(io.StringIO(made.files["trace.csv"].decode())))
     assert [(row["requirement"], row["line"], row["status"]) for row in rows] == [
-        ("stops", "3", "not evidenced"),
-        ("drives_on", "4", "not shown"),
-        ("asked", "5", "not evidenced"),
+        ("stops", "3", "undeveloped"),
+        ("drives_on", "4", "inconclusive"),
+        ("asked", "5", "not run"),
     ]
-    assert rows[0]["reason"] == "not selected for this run"
-    assert rows[1]["reason"] == "the verdict is inconclusive"
+    assert rows[0]["reason"] == rows[2]["reason"] == "not selected for this run"
+    assert rows[1]["reason"] == "P = 0.81 in empty x=0 s=0"
     assert rows[1]["required_recall"] == "results/require/02_drives_on.json"
     assert rows[1]["certificates"] == "8: certificates/block*_requirement01_*.json"
     assert sum(path.startswith("certificates/block") and "_requirement01_" in path for path in made.files) == 8
     assert (rows[1]["rate"], rows[0]["rate"]) == ("no exposure is declared", "")
     report = made.files["report/report.md"].decode()
     assert "From requirements to evidence" in report
-    assert report.count("not evidenced: not selected for this run") == 2
+    assert "undeveloped: not selected for this run" in report
+    assert "not run: not selected for this run" in report
     # The assurance case has a goal for each of them that is not developed.
     assert made.files["case/gsn.yaml"].decode().count("not selected for this run") == 2
     assert float(rows[1]["probability"]) == pytest.approx(0.81, abs=1e-12)

@@ -48,7 +48,7 @@ def test_it_is_sound_and_every_probability_of_the_run_is_proven(bundle):
     counts = {what: count for count, what in report.checked}
     assert counts["probabilities, with their numerical bounds, that certificates prove"] >= 4
     assert not any("recomputed by the batch engine" in what for what in counts)
-    assert {(name, verdict) for name, _, verdict in report.requirements} == {
+    assert {(name, verdict) for name, _, verdict, _ in report.requirements} == {
         ("stops", "satisfied"), ("little", "violated"), ("asked_min", "no target"), ("asked_max", "no target"),
     }  # fmt: skip
 

@@ -1,5 +1,6 @@
 """The assurance case: its structure, what supports what, and that nothing doubted is shown as supported."""
 
+import itertools
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from run_documents import channel as channel_of_ped
 from verifier.base.documents import json_values
 from verifier.base.errors import UsageError
 from verifier.evidence.case import Case, CaseContext, Element, Kind, Status, build_case, gsn_yaml
-from verifier.evidence.case.elements import worst_status
+from verifier.evidence.case.status import Grade, status_over, worst_status
 from verifier.evidence.context import Detector
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import Claim
@@ -33,6 +34,14 @@ def case_of(*documents, context=NOTHING_STATED, alternatives=(), **more):
 
 def goal(case, given, point=None, name="stops"):
     return case.by_id[case.goals[Claim(given.sha256, name, "p", point)]]
+
+
+DRIVES = "drives are independent and none holds more than 40 items of a column"
+
+
+def conditions(case, given, point=None):
+    """What a goal is conditional on, in words."""
+    return [case.by_id[name].text for name in goal(case, given, point).rests_on]
 
 
 def check(case):
@@ -55,18 +64,21 @@ def test_a_satisfied_run():
     case = case_of(given_run, table, context=context)
     content = check(case)
     top = goal(case, given_run)
-    assert (top.status, top.defeated, top.undeveloped) == (Status.SUPPORTED, False, False)
+    # Nobody has tested that drives are independent, nor says so.
+    assert (top.status, top.defeated, top.undeveloped) == (Status.CONDITIONAL, False, False)
+    assert conditions(case, given_run) == [f"95 % confidence bounds (independent drives): {DRIVES}"]
+    assert top.grade is Grade.UNTESTED
     for number in (0, 1):
         leaf = goal(case, given_run, number)
         (solution,) = leaf.supported_by
         assert case.by_id[solution].url == "results/run.json"
         assert given_run.sha256 in content[solution]["text"]
-        assert leaf.status is Status.SUPPORTED
-    # Everything computed is supported, but what is not shown by this evidence is not: the whole is undeveloped.
+        assert leaf.told == f"conditional on {top.rests_on[0]}"
+    # What is left to people has no evidence: the whole is undeveloped.
     assert case.status is Status.UNDEVELOPED
     assert case.top.text == "Shuttle meets its requirement in its operational design domain"
     training = next(each for each in case.elements if "not trained on the data" in each.text)
-    assert training.status is Status.SUPPORTED
+    assert (training.status, training.grade) == (Status.UNDEVELOPED, Grade.DECLARED)
     assert "0 of 1 tested sequence" in training.note
 
 
@@ -77,7 +89,7 @@ def test_two_runs_of_the_same_matrices_were_tested_on_the_same_sequences():
     case = case_of(made_with(table), made_with(table, title="another"), table, context=context)
     check(case)
     training = next(each for each in case.elements if "not trained on the data" in each.text)
-    assert training.note == "0 of 1 tested sequence are among those trained on, as stated"
+    assert training.note.startswith("0 of 1 tested sequence are among those trained on, as declared: ")
 
 
 def test_what_the_second_engine_did_not_confirm_is_not_called_confirmed():
@@ -95,7 +107,7 @@ def test_what_is_not_stated_says_so():
     texts = [f"{each.text} {each.note}" for each in case_of(satisfied_run()).elements]
     for part in ("System: not stated", "Operational design domain: not stated", "Detector: not stated",
                  "Test data: not stated", "Exposure: not stated", "Trained on: not stated",
-                 "What counts as detected: not stated",
+                 "what counts as detected is right for it: not stated",
                  "that the system model represents the deployed system: not stated"):  # fmt: skip
         assert any(part in text for text in texts), part
 
@@ -111,7 +123,7 @@ def test_violated_and_inconclusive_scenarios_are_not_supported():
     check(case)
     good, bad, open_ = (goal(case, given_run, number) for number in range(3))
     assert good.supported_by
-    assert good.status is Status.SUPPORTED
+    assert good.status is Status.CONDITIONAL
     assert (bad.status, bad.supported_by, bad.undeveloped, bad.defeated) == (Status.VIOLATED, (), True, True)
     (against,) = case.challengers(bad.id)
     assert "[0.4, 0.6]" in against.text
@@ -149,21 +161,56 @@ def drawing(p_value, **more):
 
 
 @pytest.mark.parametrize(
-    ("p_value", "status", "defeated"),
+    ("p_value", "status", "stands"),
     [
-        (0.4, "Tested by permutation of frames: not contradicted: ped: not contradicted, p = 0.4", False),
-        (None, "Not tested on these data (D1): ped: not tested", True),
-        (0.0001, "Contradicted by the data (D1): ped: contradicted, p = 0.0001", True),
+        (
+            0.4,
+            "Tested by permutation of frames: not contradicted: ped: not contradicted, p = 0.4",
+            "conditional on A2",
+        ),
+        (None, "Not tested on these data: ped: not tested", "conditional on A1, A2"),
+        (0.0001, "Contradicted by the data (D1): ped: contradicted, p = 0.0001", "defeated"),
     ],
 )
-def test_the_channel_defeats_the_assumption_too(p_value, status, defeated):
+def test_what_is_not_tested_is_a_condition_and_what_is_contradicted_defeats(p_value, status, stands):
     given_run = drawing(p_value)
     case = case_of(given_run)
     check(case)
     memory = next(each for each in case.elements if each.text.endswith("(memoryless detector)"))
     assert memory.note.startswith(status)
-    assert memory.defeated is defeated
-    assert goal(case, given_run).status is (Status.DEFEATED if defeated else Status.SUPPORTED)
+    assert memory.defeated is (stands == "defeated")
+    assert goal(case, given_run).told == goal(case, given_run, 0).told == stands
+    grade = Grade.TESTED if p_value == 0.4 else Grade.UNTESTED
+    assert memory.grade is grade
+
+
+def test_what_holds_whatever_the_detector_predicts_rests_on_nothing_else():
+    points = [
+        point(1.0, "satisfied", (1.0, 1.0), draws=["ped"], whatever_predicted=1, basis="any_dependence"),
+        point(0.96, "satisfied", (0.92, 0.99), draws=["ped"], basis="any_dependence", environment="obs"),
+    ]
+    given_run = run([requirement("stops", points, worst=1)], channel=channel_of_ped(None))
+    case = case_of(given_run)
+    check(case)
+    free, dependent = goal(case, given_run, 0), goal(case, given_run, 1)
+    assert (free.told, free.grade) == ("supported", Grade.RECOMPUTED)
+    assert dependent.status is Status.CONDITIONAL  # of the rates of single reports, not of their dependence
+    assert conditions(case, given_run, 1) == [f"95 % confidence bounds (independent drives): {DRIVES}"]
+    alone = case_of(run([requirement("stops", points[:1])]))
+    proven = run([requirement("stops", points[:1])])
+    assert next(each for each in alone.elements if each.text.startswith("stops")).told == "supported"
+    assert goal(case_of(proven, proven={Claim(proven.sha256, "stops", "p", 0)}), proven).grade is Grade.PROVEN
+
+
+def test_a_result_that_nobody_made_again_is_at_best_conditional():
+    points = [point(1.0, "satisfied", (1.0, 1.0), whatever_predicted=1, basis="any_dependence")]
+    given_run = run([requirement("stops", points)])
+    case = case_of(given_run, unverified={given_run.sha256: "its inputs are not here"})
+    check(case)
+    assert goal(case, given_run).status is Status.CONDITIONAL
+    assert conditions(case, given_run) == ["results/run.json is what its inputs give"]
+    (solution,) = goal(case, given_run, 0).supported_by
+    assert case.by_id[solution].text.endswith("results/run.json, not verified here")
 
 
 def test_a_condition_stands_in_the_goal_and_as_an_assumption_beside_it():
@@ -172,34 +219,30 @@ def test_a_condition_stands_in_the_goal_and_as_an_assumption_beside_it():
     case = case_of(given_run)
     check(case)
     for each in (goal(case, given_run), goal(case, given_run, 0)):
-        assert each.status is Status.SUPPORTED
+        assert each.status is Status.CONDITIONAL
         assert each.text.endswith(", if items are independent")
         assert "satisfied, if items are independent" in each.note
-        assumed = [case.by_id[name] for name in each.in_context_of if case.by_id[name].kind is Kind.ASSUMPTION]
-        assert [found.text for found in assumed] == ["Items are independent"]
-    assert sum(each.text == "Items are independent" for each in case.elements) == 1
     assert "Only if items are independent" in case.top.note
     free = drawing(0.4)
     texts = [each.text + each.note for each in case_of(free).elements]
     assert not any("tems are independent" in text for text in texts)
 
 
-def test_what_is_vacuous_is_undeveloped_and_doubted():
+def test_what_is_vacuous_has_a_status_of_its_own():
     over = [{"kind": "ended", "text": "the episode is over before it begins"}]
     points = [
         point(0.96, "satisfied", (0.92, 0.99)),
         point(1.0, "vacuous", (0.9, 1.0), environment="obs", vacuity=over),
     ]
-    for listed, worst in ((points, 0), (points[1:], 0)):
+    for listed, worst, whole in ((points, 0, Status.CONDITIONAL), (points[1:], 0, Status.VACUOUS)):
         given_run = run([requirement("stops", listed, worst=worst)])
         case = case_of(given_run)
         check(case)
         leaf = goal(case, given_run, len(listed) - 1)
-        assert (leaf.status, leaf.undeveloped, leaf.supported_by) == (Status.DEFEATED, True, ())
+        assert (leaf.status, leaf.undeveloped, leaf.supported_by) == (Status.VACUOUS, True, ())
         assert "vacuous (the episode is over before it begins)" in leaf.note
-        (counter,) = case.challengers(leaf.id)
-        assert "the check says nothing about the system (D1)" in counter.text
-        assert goal(case, given_run).status is not Status.SUPPORTED
+        assert goal(case, given_run).status is whole
+        assert case.status is Status.UNDEVELOPED
 
 
 def test_what_the_data_contradict_is_open_with_its_reason():
@@ -254,7 +297,7 @@ def rated(given_run, accept, name="rate.json"):
 
 
 @pytest.mark.parametrize(
-    ("accept", "status"), [(2, Status.SUPPORTED), (0.5, Status.INCONCLUSIVE), (0.1, Status.VIOLATED)]
+    ("accept", "status"), [(2, Status.CONDITIONAL), (0.5, Status.INCONCLUSIVE), (0.1, Status.VIOLATED)]
 )
 def test_rates_are_argued(accept, status):
     """12 encounters per hour fail with 0.01 to 0.08 each: 0.12 to 0.96 per hour."""
@@ -263,7 +306,11 @@ def test_rates_are_argued(accept, status):
     check(case)
     (found,) = rate_goals(case)
     assert found.status is status
-    assert bool(found.supported_by) == (status is Status.SUPPORTED)
+    assert bool(found.supported_by) == (status is Status.CONDITIONAL)
+    assumed = (
+        ["95 % confidence bounds", "Encounters come as often", "2 per hour is acceptable"] if accept == 2 else []
+    )
+    assert all(case.by_id[name].text.startswith(said) for name, said in zip(found.rests_on, assumed, strict=True))
     assert operation_of(case).status is status
     assert found.id in operation_of(case).supported_by
 
@@ -285,7 +332,7 @@ def test_the_levels_of_context_are_argued_apart():
     check(case)
     encounter, operation, _ = (case.by_id[each] for each in case.top.supported_by)
     assert operation is operation_of(case)
-    assert (encounter.status, operation.status) == (Status.SUPPORTED, Status.VIOLATED)
+    assert (encounter.status, operation.status) == (Status.CONDITIONAL, Status.VIOLATED)
     assert case.top.status is Status.VIOLATED
     assert not set(encounter.supported_by) & set(operation.supported_by)
 
@@ -346,11 +393,12 @@ def test_a_rate_says_what_it_is_made_of():
     case = case_of(given_run, rate)
     check(case)
     (found,) = rate_goals(case)
-    (context,) = (case.by_id[name].text for name in found.in_context_of)
+    context, criterion = (case.by_id[name].text for name in found.in_context_of)
+    assert criterion == "2 per hour is acceptable"
     assert found.text == (
         "The violation rate of stops with planner p is at most 2 per hour (worst scenario in every encounter)"
     )
-    assert context.startswith("Encounters of this rate: ped [7.")
+    assert context.startswith("Encounters come as often as stated: ped [7.")
     assert "per hour (24 counted in 2 h, March); obs 1 per hour (source not stated)" in context
 
 
@@ -519,6 +567,7 @@ def test_elements_are_valid_from_birth():
         lambda: element("G1", Kind.GOAL, undeveloped=True, supported_by=("G2",)),
         lambda: element("C1", Kind.CONTEXT, status=Status.SUPPORTED),
         lambda: element("G1", Kind.GOAL, undeveloped=True, status=Status.SUPPORTED),
+        lambda: element("G1", Kind.GOAL, supported_by=("Sn1",), status=Status.SUPPORTED, rests_on=("A1",)),
         lambda: element("G1", Kind.GOAL, undeveloped=True, challenges="G2"),
         lambda: element("CG1", Kind.COUNTER_GOAL, challenges="CG1"),
     ):
@@ -553,3 +602,11 @@ def test_the_worst_of_several():
     assert worst_status(Status.SUPPORTED, Status.UNDEVELOPED) is Status.UNDEVELOPED
     assert worst_status(Status.INCONCLUSIVE, Status.DEFEATED, Status.UNDEVELOPED) is Status.INCONCLUSIVE
     assert worst_status(*Status) is Status.VIOLATED
+    order = ["supported", "conditional", "undeveloped", "defeated", "inconclusive", "violated"]
+    for better, worse in itertools.pairwise(map(Status, order)):
+        assert worst_status(better, worse) is worst_status(worse, better) is worse
+    for status in Status:  # what is vacuous counts as undeveloped, and over scenarios not at all beside another
+        if status is not Status.VACUOUS:
+            assert worst_status(status, Status.VACUOUS) is worst_status(status, Status.UNDEVELOPED)
+            assert status_over([status, Status.VACUOUS]) is status
+    assert status_over([Status.VACUOUS] * 2) is Status.VACUOUS

@@ -12,6 +12,7 @@ from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
+from verifier.evidence.case.status import overall_text
 from verifier.evidence.findings import CheckReport
 from verifier.evidence.settings import BuildSettings, CheckSettings
 from verifier.study.provenance import program_versions
@@ -62,6 +63,7 @@ def build_text(bundle: Bundle, target: str) -> str:
         *(f"omitted: {path}: {one_line(reason)}" for path, reason in bundle.omitted.items()),
         *map(_status, bundle.trace()),
         f"verdict of the run: {bundle.verdict}",
+        one_line(overall_text(bundle.standings)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -69,6 +71,7 @@ def build_text(bundle: Bundle, target: str) -> str:
 def _status(row: Mapping[str, str]) -> str:
     """A row of the trace as a line."""
     said = row["reason"] if row["status"] != "defeated" else f"by {row['defeated_by']}"
+    said += f": {row['conditional_on']}" if row["conditional_on"] else ""
     planner = f", planner {row['planner']}" if row["planner"] else ""
     return f"{row['requirement']}{planner}: {row['status']}{f' ({said})' if said else ''}"
 
@@ -86,8 +89,8 @@ def _grade_lines(report: CheckReport) -> Iterator[str]:
     """The last lines: status of run and requirements, then how the numbers were checked."""
     if report.verdict:
         yield f"verdict of the run: {report.verdict}"
-    for name, planner, verdict in report.requirements:
-        yield f"requirement {name}, planner {planner}: {verdict}"
+    for name, planner, verdict, status in report.requirements:
+        yield f"requirement {name}, planner {planner}: {verdict}{f'; status: {one_line(status)}' if status else ''}"
     wrong = len(report.findings)
     yield f"files: {'intact' if report.intact else 'NOT intact'}"
     if wrong:
@@ -100,3 +103,5 @@ def _grade_lines(report: CheckReport) -> Iterator[str]:
         )
         if grades.all_checked:
             yield "every number proven or recomputed"
+    if report.status:
+        yield one_line(report.status)

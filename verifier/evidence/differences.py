@@ -7,9 +7,11 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from verifier.base.checksums import KEY
 from verifier.base.errors import InputError, Place, pointer_part, shown
 from verifier.base.files import decoded, json_value
-from verifier.evidence.findings import Finding, Kind
+from verifier.checking.enclosure import AGREEMENT
+from verifier.evidence.findings import Finding, Kind, Log
 
 MOST = 20
 """Differences of one file that are listed one by one."""
@@ -119,3 +121,37 @@ def _first_byte(found: bytes, expected: bytes) -> Difference:
 
 def _around(raw: bytes, at: int) -> str:
     return f"{raw[at : at + 8]!r}" if at < len(raw) else "the end of the file"
+
+
+_NEARLY_NOTHING = 1e-13
+"""What numbers near 0 may differ by, such as differences between engines."""
+
+
+def compared(old: bytes, new: bytes, path: str, found: Log) -> int:
+    """Report where a result that was made again differs; how many numbers differ in their last digits only.
+
+    Another processor or another version of a numerical library rounds differently; so do versions that are stated.
+    Proofs rest on such numbers, differ with them, and hold all the same; they are not compared here.
+    """
+    rounded = 0
+    for each in differences(old, new, path):
+        if each.where.startswith(f"/{KEY}/"):  # they follow from what else differs
+            continue
+        close = _close(each)
+        rounded += close
+        if each.where.startswith("/versions/"):
+            library = each.where.removeprefix("/versions/")
+            found.unchecked.append(f"{path} with {library} {each.found}, which made it; here it is {each.expected}")
+        elif not close:
+            found.findings.append(Finding(path, each.where, each.found, each.expected, Kind.CONTENT))
+    return rounded
+
+
+def _close(difference: Difference) -> bool:
+    """Whether two numbers with a decimal point differ in their last digits only."""
+    try:
+        one, other = float(difference.found), float(difference.expected)
+    except ValueError:
+        return False
+    point = all("." in text or "e" in text for text in (difference.found, difference.expected))
+    return point and abs(one - other) <= max(AGREEMENT * max(abs(one), abs(other)), _NEARLY_NOTHING)

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 
 from verifier.base.documents import Count, Limits
 from verifier.base.errors import ExitCode
+from verifier.evidence.case.status import Standing
 
 
 class Kind(Enum):
@@ -80,11 +81,12 @@ class CheckedCount:
 
 @dataclass(frozen=True)
 class RequirementVerdict:
-    """What the run in the bundle says of a requirement."""
+    """What the run in the bundle says of a requirement, and its status over all runs; "" where it has no target."""
 
     requirement: str
     planner: str
     verdict: str
+    status: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +99,7 @@ class CheckResult:
         digest_demanded: whether this digest was demanded.
         intact: whether the files are, byte for byte, those that the manifest lists.
         numbers: None where the results were not read, or something is wrong.
+        status: over all runs, with the requirement and the run that it is of; empty where something is wrong.
     """
 
     schema: ClassVar[str] = "verifier.bundle_check"
@@ -113,6 +116,7 @@ class CheckResult:
     verdict: str
     requirements: tuple[RequirementVerdict, ...]
     numbers: Grades | None
+    status: str
 
 
 @dataclass
@@ -121,6 +125,7 @@ class Log:
 
     Attributes:
         findings, checked, unchecked, requirements, grades: as there.
+        standings: how the requirements stand over all runs.
         until_recomputed: what was not looked at and is settled by computing everything again.
         proven, recomputed: numbers of the results that certificates prove, and that the inputs gave again.
         certificates: paths of those that were looked at.
@@ -131,7 +136,8 @@ class Log:
     certificates: set[str] = field(default_factory=set)
     unchecked: list[str] = field(default_factory=list)
     until_recomputed: list[str] = field(default_factory=list)
-    requirements: tuple[tuple[str, str, str], ...] = ()
+    requirements: tuple[tuple[str, str, str, str], ...] = ()
+    standings: tuple[Standing, ...] = ()
     grades: Grades | None = None
     proven: int = 0
     recomputed: int = 0
@@ -149,8 +155,9 @@ class CheckReport:
         checked: (how many, what), in order.
         unchecked: what was not looked at, and what would.
         verdict: of the run in the bundle; "" where that was not read.
-        requirements: (name, planner, verdict) of each requirement of the run.
+        requirements: (name, planner, verdict, status over all runs) of each requirement of the run.
         grades: how the numbers were checked; None where the results were not read, or something is wrong.
+        status: as in `CheckResult`.
     """
 
     bundle: str
@@ -160,8 +167,9 @@ class CheckReport:
     checked: tuple[tuple[int, str], ...]
     unchecked: tuple[str, ...]
     verdict: str
-    requirements: tuple[tuple[str, str, str], ...] = ()
+    requirements: tuple[tuple[str, str, str, str], ...] = ()
     grades: Grades | None = None
+    status: str = ""
 
     @property
     def intact(self) -> bool:
@@ -198,4 +206,5 @@ class CheckReport:
             verdict=self.verdict,
             requirements=tuple(RequirementVerdict(*each) for each in self.requirements),
             numbers=self.grades,
+            status=self.status,
         )

@@ -12,18 +12,20 @@ spec/predicates/test-result.md). The statement is not signed; tools such as cosi
 | no target, throughout | WARNED | none: nothing was asked, nothing passed |
 
 The name of a test that passed or failed on a condition ends with it: the format has no other place for that.
-A gate of the run is a test as well, per requirement and planner; a closed one fails.
+A gate of the run is a test as well, per requirement and planner; a closed one fails. So is the status of a
+requirement over all runs of a bundle: violated fails, supported passes, all others warn.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verifier.base.errors import one_line
 from verifier.checking.verdicts import verdict_text
+from verifier.evidence.case.status import Standing, Status
 from verifier.evidence.checked import checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
 from verifier.study.results import RunResult
@@ -36,16 +38,19 @@ LISTS = {
     "vacuous": "warnedTests",
     "satisfied": "passedTests",
 }
+STATUSES = {Status.VIOLATED: "failedTests", Status.SUPPORTED: "passedTests"}
 RESULTS = {"violated": "FAILED", "satisfied": "PASSED"}
 
 
-def statement(run: Document, subjects: Mapping[str, str]) -> str:
+def statement(run: Document, subjects: Mapping[str, str], standings: Sequence[Standing] = ()) -> str:
     """The document of a run as an in-toto statement.
 
     Args:
         run: the document.
         subjects: file -> its SHA-256 in hexadecimal: what the statement is about. Inputs of the run that are not
             among them are the configuration; so are the baseline of a gate and the document of the run itself.
+
+        standings: of the requirements in a bundle, over all its runs; each is a test, and the result is that of all.
 
     Raises:
         ValueError: the document is not that of a run, there is no subject, or a hash is none.
@@ -60,7 +65,12 @@ def statement(run: Document, subjects: Mapping[str, str]) -> str:
             predicate[LISTS[each.point.verdict.value]].append(named)
     for gate in gated(result):
         predicate["failedTests" if gate.failed else "passedTests"].append(one_line(gate.name))
-    predicate["result"] = "FAILED" if predicate["failedTests"] else RESULTS.get(result.verdict.value, "WARNED")
+    for one in standings:
+        predicate[STATUSES.get(one.status, "warnedTests")].append(one_line(f"status of {one.name}: {one.told}"))
+    whole = RESULTS.get(result.verdict.value, "WARNED")
+    if any(one.status is not Status.SUPPORTED for one in standings):
+        whole = "WARNED"
+    predicate["result"] = "FAILED" if predicate["failedTests"] else whole
     predicate["configuration"] = _configuration(run, result, subjects)
     document = {
         "_type": STATEMENT_TYPE,

@@ -15,7 +15,8 @@ values of the swept constants.
 The message holds the condition of a verdict; a case that passed on a condition says so in `system-out`.
 
 Requirements without an answer within the limits are a suite of their own, each an `error`.
-The gates of a run, where it has any, are a suite of their own with one case per requirement and planner.
+The gates of a run, where it has any, are a suite of their own with one case per requirement and planner. So are the
+statuses in a bundle: supported passes; violated, inconclusive and defeated fail; the others are skipped.
 
 XML 1.0 has no control characters. They, line breaks and invisible signs such as changes of the writing direction are
 written out (`\\x1b`), so that what is shown is what is there.
@@ -29,6 +30,7 @@ from pathlib import PurePath
 from typing import get_args
 
 from verifier.base.errors import one_line
+from verifier.evidence.case.status import Standing, Status
 from verifier.evidence.checked import Checked, Gated, checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
 from verifier.questions.settings import Inconclusive
@@ -39,7 +41,11 @@ INCONCLUSIVE = get_args(Inconclusive)
 
 
 def junit_xml(
-    run: Document, spec_name: str, seconds: Mapping[str, float] | None = None, inconclusive: str = "failure"
+    run: Document,
+    spec_name: str,
+    seconds: Mapping[str, float] | None = None,
+    inconclusive: str = "failure",
+    standings: Sequence[Standing] = (),
 ) -> str:
     """The document of a run as JUnit XML.
 
@@ -50,6 +56,7 @@ def junit_xml(
             cases of a chain are checked together: each is given an equal share, so that sums are right. None for no
             times, which makes the bytes repeatable.
         inconclusive: one of `INCONCLUSIVE`; by default what is not shown does not pass.
+        standings: of the requirements in a bundle, over all its runs.
 
     Raises:
         ValueError: the document is not that of a run, `inconclusive` is unknown, or a chain has no time.
@@ -71,6 +78,8 @@ def junit_xml(
     gates = gated(result)
     if gates:
         root.append(_gate_suite(gates, PurePath(spec_name).stem, seconds is not None))
+    if standings:
+        root.append(_status_suite(standings, PurePath(spec_name).stem))
     _count(root, None if seconds is None else sum(seconds[name] for name in suites))
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
@@ -121,6 +130,23 @@ def _gate_suite(gates: Sequence[Gated], spec: str, timed: bool) -> ET.Element:
         else:
             ET.SubElement(case, "system-out").text = one_line(each.message)
     _count(suite, 0.0 if timed else None)
+    return suite
+
+
+def _status_suite(standings: Sequence[Standing], spec: str) -> ET.Element:
+    suite = ET.Element("testsuite", {"name": "status over all runs"})
+    failing = (Status.VIOLATED, Status.INCONCLUSIVE, Status.DEFEATED)
+    for each in standings:
+        name = {"classname": one_line(f"{spec}.{each.planner}"), "name": one_line(f"status of {each.name}")}
+        case = ET.SubElement(suite, "testcase", name)
+        properties = ET.SubElement(case, "properties")
+        _property(properties, "status", each.status.value)
+        _property(properties, "grade", each.grade.value)
+        if each.status in failing:
+            ET.SubElement(case, "failure", {"type": each.status.value, "message": one_line(each.told)})
+        elif each.status is not Status.SUPPORTED:
+            ET.SubElement(case, "skipped", {"message": one_line(each.told)})
+    _count(suite, None)
     return suite
 
 

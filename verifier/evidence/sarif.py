@@ -22,6 +22,7 @@ from urllib.parse import quote
 from verifier.base.documents import json_values
 from verifier.base.errors import one_line
 from verifier.checking.verdicts import condition_over, worst_verdict
+from verifier.evidence.case.status import Standing, Status
 from verifier.evidence.checked import Checked, Gated, checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
 from verifier.language.specs import Specification
@@ -33,13 +34,16 @@ LONGEST_NAME = 255
 """Characters of a rule's id; longer ones are refused by services that show SARIF, and are cut with a hash behind."""
 
 
-def sarif_log(run: Document, spec_name: str, lines: Mapping[str, tuple[int, int]]) -> str:
+def sarif_log(
+    run: Document, spec_name: str, lines: Mapping[str, tuple[int, int]], standings: Sequence[Standing] = ()
+) -> str:
     """The document of a run as a SARIF log.
 
     Args:
         run: the document.
         spec_name: path of the spec from the root of the repository, with forward slashes.
         lines: requirement -> line and column in the spec, from 1; a requirement without is shown at the file.
+        standings: of the requirements in a bundle, over all its runs; each that is not supported is a result, too.
 
     Raises:
         ValueError: the document is not that of a run, or a line or column is below 1.
@@ -48,7 +52,12 @@ def sarif_log(run: Document, spec_name: str, lines: Mapping[str, tuple[int, int]
         raise ValueError("lines and columns count from 1")
     result = run_of(run)
     rules = [*_rules(result), *map(_unanswered_rule, result.unanswered)]
-    results = list(_results(result, rules, spec_name, lines))
+    rules += [
+        _bare_rule(name)
+        for name in dict.fromkeys(each.requirement for each in standings)
+        if _identifier(one_line(name)) not in {rule["id"] for rule in rules}
+    ]
+    results = list(_results(result, rules, spec_name, lines, standings))
     log = {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -117,12 +126,17 @@ def _rules(run: RunResult) -> Iterator[dict[str, Any]]:
 
 
 def _results(
-    run: RunResult, rules: Sequence[Mapping[str, Any]], spec_name: str, lines: Mapping[str, tuple[int, int]]
+    run: RunResult,
+    rules: Sequence[Mapping[str, Any]],
+    spec_name: str,
+    lines: Mapping[str, tuple[int, int]],
+    standings: Sequence[Standing],
 ) -> Iterator[dict[str, Any]]:
     """Every problem, with the number of its rule and its place in the spec."""
     problems = [_result(each) for each in _worst_of(run) if each.point.verdict.value in LEVELS]
     problems += [_gate_result(each) for each in gated(run) if each.failed]
     problems += [(each.name, _unanswered_problem(each)) for each in run.unanswered]
+    problems += [_status_problem(each) for each in standings if each.status is not Status.SUPPORTED]
     index = {rule["id"]: at for at, rule in enumerate(rules)}
     for requirement, problem in problems:
         place = [_location(spec_name, lines.get(requirement))]
@@ -159,6 +173,25 @@ def _unanswered_problem(each: Unanswered) -> dict[str, Any]:
         "message": {"text": _literal(f"{name}: no answer within the limits. {reason}")},
         "partialFingerprints": {"requirementAndPlanner/v1": _sha256(f"{each.name}\0no answer")},
         "properties": {"verdict": "no answer"},
+    }
+
+
+def _bare_rule(requirement: str) -> dict[str, Any]:
+    """Of a requirement that the run does not have."""
+    name = one_line(requirement)
+    return {"id": _identifier(name), "shortDescription": {"text": name}, "defaultConfiguration": {"level": "warning"}}
+
+
+def _status_problem(each: Standing) -> tuple[str, dict[str, Any]]:
+    """A requirement that is not supported over all runs of a bundle, and its problem without a place."""
+    level = {Status.VIOLATED: "error", Status.CONDITIONAL: "note"}.get(each.status, "warning")
+    return each.requirement, {
+        "ruleId": _identifier(one_line(each.requirement)),
+        "kind": "fail",
+        "level": level,
+        "message": {"text": _literal(one_line(f"status of {each.name}: {each.told}"))},
+        "partialFingerprints": {"requirementAndPlanner/v1": _sha256(f"{each.requirement}\0{each.planner}\0status")},
+        "properties": {"status": each.status.value, "grade": each.grade.value},
     }
 
 

@@ -33,8 +33,12 @@ CLASSES = {
     "vacuous": "open",
     "no answer": "open",
     "no target": "none",
+    "supported": "ok",
+    "conditional": "open",
+    "undeveloped": "open",
+    "defeated": "bad",
 }
-"""By the verdict; a condition may follow it behind a comma."""
+"""By the verdict, behind which a condition may follow a comma, or the status."""
 RIGHT_TO_LEFT = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
     "(?:[^A-Za-z0-9<>&]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff])*"

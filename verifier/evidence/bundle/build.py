@@ -21,12 +21,14 @@ from verifier.base.files import read_text
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import check_target, write_bundle
-from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived_texts
+from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import Progress, make_results, planned, read_omitted
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
 from verifier.evidence.bundle.parts import OMITTED_RATES, check_context, document_of, read_parts
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, files_named, request_of, unpacked_inputs
+from verifier.evidence.bundle.runs_elsewhere import Given, given_runs, refuse_unfounded, wrong_given
+from verifier.evidence.case.status import Standing, overall_text
 from verifier.evidence.consistency import check_document
 from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.measured import refuse_misfits
@@ -66,12 +68,14 @@ class Bundle:
         digest: SHA-256 of its manifest, in hexadecimal.
         verdict: of the run.
         omitted: path -> why it is not there.
+        standings: how every requirement with a target stands over all runs in it.
     """
 
     files: dict[str, bytes]
     digest: str
     verdict: str
     omitted: dict[str, str]
+    standings: tuple[Standing, ...]
 
     def trace(self) -> list[dict[str, str]]:
         """The rows of the trace: every requirement of the spec, under every planner."""
@@ -114,6 +118,7 @@ class BuiltResult:
         digest: SHA-256 of the manifest, to be demanded with check --digest.
         requirements: of the spec, each under every planner.
         verdict: of the run in the bundle.
+        status: over all runs, with the requirement and the run that it is of.
     """
 
     schema: ClassVar[str] = "verifier.bundle_built"
@@ -127,6 +132,7 @@ class BuiltResult:
     omitted: tuple[OmittedFile, ...]
     requirements: tuple[BuiltRequirement, ...]
     verdict: str
+    status: str
 
 
 def built_document(bundle: Bundle, name: str) -> BuiltResult:
@@ -140,6 +146,7 @@ def built_document(bundle: Bundle, name: str) -> BuiltResult:
         omitted=tuple(OmittedFile(path, reason) for path, reason in bundle.omitted.items()),
         requirements=tuple(BuiltRequirement(*(row[key] for key in columns)) for row in bundle.trace()),
         verdict=bundle.verdict,
+        status=overall_text(bundle.standings),
     )
 
 
@@ -187,16 +194,34 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
             refuse_others(rebuilt.requirements, "verify evidence build")
             _check_count(rebuilt)
             check_context(read.context, request.context, rebuilt)
+            given = _given(request, inputs, kept, storm)
             checks = len(rebuilt.grid.requirements) * len(rebuilt.grid.blocks) * len(list(planned(rebuilt)))
             with memory_limit(options.limits.memory_bytes), clock_of(kept, checks).running("making the results"):
                 made = make_results(rebuilt, storm, progress)
             results = {path: text.encode() for path, text in made.texts.items()}
-            parts = read_parts(request, read, rebuilt, {**inputs, **results}, {**about, **made.about})
-            derived = {path: text.encode() for path, text in derived_texts(parts).items()}
-    files = {**inputs, **results, **derived}
+            parts = read_parts(request, read, rebuilt, {**inputs, **results}, {**about, **made.about}, given)
+            basis = derived(parts)
+            texts = {path: text.encode() for path, text in basis.made.items()}
+    files = {**inputs, **results, **texts}
     digest = digest_of(files[MANIFEST_FILE])
     rates = read_omitted(files[OMITTED_RATES], OMITTED_RATES) if OMITTED_RATES in files else {}
-    return Bundle(files, digest, parts.result.verdict.value, {**parts.omitted, **rates})
+    return Bundle(files, digest, parts.result.verdict.value, {**parts.omitted, **rates}, basis.standings)
+
+
+def _given(
+    request: Request, inputs: Mapping[str, bytes], options: RunOptions, storm: StormProcess
+) -> dict[str, Given]:
+    """The runs that were put in; InputError for one that is not what its inputs give, or whose inputs are missing."""
+    documents = {path: document_of(inputs[path], path) for path in request.given}
+    found = given_runs(documents, request, inputs, options)
+    for path, given in found.items():
+        refuse_unfounded(path, documents[path], given)
+        with memory_limit(options.limits.memory_bytes):
+            wrong, _ = wrong_given(path, inputs[path], given, storm)
+        for each in wrong[:1]:
+            said = f"found {each.found}; expected {each.expected}, computed again from its inputs"
+            raise InputError(said, Place(path, path=each.where))
+    return found
 
 
 def _refuse_inputs_inside(target: str | Path, sources: Sources) -> None:

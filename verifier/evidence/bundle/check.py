@@ -12,6 +12,7 @@ that one apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,11 +22,12 @@ from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
 from verifier.base.files import json_of
 from verifier.base.version import __version__
+from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
 from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.contents import check_contents
-from verifier.evidence.bundle.derived_artefacts import derived_row, derived_texts
+from verifier.evidence.bundle.derived_artefacts import derived, derived_row
 from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE, check_paths
 from verifier.evidence.bundle.making import Progress, planned_words
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, check_hashes, digest_of, read_manifest
@@ -39,6 +41,8 @@ from verifier.evidence.bundle.request import (
     unpacked_inputs,
     without_folder,
 )
+from verifier.evidence.bundle.runs_elsewhere import refuse_unfounded, wrong_given
+from verifier.evidence.case.status import overall_text
 from verifier.evidence.consistency import check_document, check_sums
 from verifier.evidence.differences import findings_of
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
@@ -163,6 +167,7 @@ def check_files(
         verdict,
         log.requirements,
         None if log.findings else log.grades,
+        overall_text(log.standings) if log.standings and not log.findings else "",
     )
 
 
@@ -217,6 +222,7 @@ def _looked_into(
         before = len(log.findings)
         _fit_together(parts, log)
         check_contents(parts, log)
+        _given(parts, log)
         if len(log.findings) > before:
             log.unchecked.append("derived files, because results and inputs do not fit together")
         else:
@@ -242,9 +248,35 @@ def _fit_together(parts: Parts, log: Log) -> None:
             log.findings.append(replace(_refusal(error, path), kind=Kind.CONTENT))
 
 
+def _given(parts: Parts, log: Log) -> None:
+    """Compute runs that were put in again, from inputs that are here, and compare them."""
+    again = 0
+    with StormProcess() if any(each.studies for each in parts.given.values()) else nullcontext() as storm:
+        for path, given in parts.given.items():
+            try:
+                refuse_unfounded(path, parts.documents[path], given)
+            except InputError as error:
+                log.findings.append(replace(_refusal(error, path), kind=Kind.CONTENT))
+            if storm is not None and given.studies:
+                wrong, noted = wrong_given(path, parts.files[path], given, storm)
+                log.findings += wrong
+                log.unchecked += noted.unchecked
+                again += 1
+    if again:
+        log.checked.append((again, "given runs computed again from their inputs and compared"))
+    for path in parts.request.given:
+        if path in parts.documents and parts.documents[path].sha256 in parts.unverified:
+            why = parts.unverified[parts.documents[path].sha256]
+            log.unchecked.append(f"{path}, which is validated and not verified here: {why}")
+
+
 def _graded(parts: Parts, recompute: bool, log: Log) -> None:
     """What the requirements are, and how the numbers of the results were checked."""
-    log.requirements = tuple((each.name, each.planner, each.verdict.value) for each in parts.result.requirements)
+    status = {(each.requirement, each.planner): each.told for each in log.standings}
+    log.requirements = tuple(
+        (each.name, each.planner, each.verdict.value, status.get((each.name, each.planner), ""))
+        for each in parts.result.requirements
+    )
     results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
     count = sum(_numbers_in(content) for content in results)
     recomputed = count - log.proven if recompute else log.recomputed
@@ -292,7 +324,7 @@ def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: U
 
 def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: Log) -> None:
     """Make every derived file again; one that is as the manifest says and differs all the same speaks against us."""
-    made = derived_texts(parts)
+    log.standings, made = (basis := derived(parts)).standings, basis.made
     for path, text in made.items():
         expected = text.encode()
         if path not in files:

@@ -6,11 +6,12 @@ A row may look at what the rows before it made. The last one, the manifest, look
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from verifier.base.errors import one_line
+from verifier.evidence.bundle.layout import place_of_certificate
 from verifier.evidence.bundle.making import read_omitted
 from verifier.evidence.bundle.manifest import (
     FINGERPRINTS_FILE,
@@ -21,17 +22,28 @@ from verifier.evidence.bundle.manifest import (
     manifest_of,
 )
 from verifier.evidence.bundle.parts import OMITTED_RATES, RATES, Parts, document_of, made_rates, rate_paths
-from verifier.evidence.bundle.trace import NOT_RUN, Traced, counts_text, trace_rows, trace_section, trace_text
+from verifier.evidence.bundle.trace import (
+    NOT_RUN,
+    Traced,
+    counts_text,
+    status_blocks,
+    trace_rows,
+    trace_section,
+    trace_text,
+)
 from verifier.evidence.case import Case, build_case, gsn_svg, gsn_yaml
-from verifier.evidence.defeaters.finding import find_defeaters
-from verifier.evidence.defeaters.values import Defeater
+from verifier.evidence.case.building import standings
+from verifier.evidence.case.status import Standing
+from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
+from verifier.evidence.defeaters.values import Claim, Defeater
 from verifier.evidence.documents import Document
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
 from verifier.evidence.rocrate import METADATA_FILE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
-from verifier.study.scenarios import ends_of
+from verifier.study.points import block_text
+from verifier.study.scenarios import Block, ends_of
 from verifier.telling.blocks import Page, facts
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
@@ -61,9 +73,7 @@ class Basis:
         """What the trace from requirements to evidence is made from."""
         against: dict[str, list[str]] = {}
         for each in self.defeaters:
-            for name in dict.fromkeys(
-                claim.requirement for claim in each.claims if claim.run == self.parts.run.sha256
-            ):
+            for name in dict.fromkeys(claim.requirement for claim in each.claims):
                 against.setdefault(name, []).append(f"{each.id} {each.title}")
         rates = rate_paths(self.parts.result)
         gone = read_omitted(self.made[OMITTED_RATES].encode(), OMITTED_RATES) if OMITTED_RATES in self.made else {}
@@ -72,32 +82,62 @@ class Basis:
             for k, path in rates.items()
             if path in {**self.made, **gone}
         }
-        return Traced(self.parts.rebuilt, self.parts.result, self.parts.hashes, self.parts.omitted, against, told)
+        hashes, omitted = self.parts.hashes, self.parts.omitted
+        return Traced(self.parts.rebuilt, self.parts.result, hashes, omitted, against, self.standings, told)
 
     @cached_property
     def page(self) -> Page:
         """The report, with the trace before the last section, which is the provenance and begins with the command."""
         page = report_page(self.cited, self.parts.title)
         trace = trace_section(trace_rows(self.traced))
-        last = page.sections[-1]
+        first, last = page.sections[0], page.sections[-1]
+        first = replace(first, blocks=(*status_blocks(self.standings), *first.blocks))
         if self.parts.request.command:
             typed = facts("This bundle", ("command", shlex.join(self.parts.request.command)))
             last = replace(last, blocks=(typed, *last.blocks))
-        return Page(page.title, (*page.sections[:-1], trace, last))
+        return Page(page.title, (first, *page.sections[1:-1], trace, last))
 
     @cached_property
     def case(self) -> Case:
         """The assurance case."""
         rates = {path: digest_of(self.made[path].encode()) for path in _rate_files(self.made)}
-        run = {each.name for each in self.parts.rebuilt.grid.requirements}
+        files, cited = {**self.parts.hashes, **rates}, self.cited
+        unverified, proven = self.parts.unverified, frozenset(self._proven())
+        weaker = find_sensitivities(cited, self.parts.alternatives)
+        return build_case(cited, self.parts.context, self.defeaters, files, self.left_out, unverified, proven, weaker)
+
+    @cached_property
+    def left_out(self) -> dict[str, str]:
+        """Requirement with a target -> why there is no result of it."""
+        run = {each.name for each in self.parts.result.requirements}
         inputs = self.parts.rebuilt.inputs
-        left_out = {
-            each.name: NOT_RUN
-            for each in inputs.spec.requirements
-            if not run & {end.name for end in ends_of(each, inputs.model)}
+        asked = {each.name: {end.name for end in ends_of(each, inputs.model)} for each in inputs.spec.requirements}
+        chosen = {each.name for each in self.parts.rebuilt.grid.requirements}
+        missing = {each.name: asked[each.name] for each in inputs.spec.requirements if each.target is not None}
+        return {
+            name: "the run does not have it" if names & chosen else NOT_RUN
+            for name, names in missing.items()
+            if not names & run
         }
-        files = {**self.parts.hashes, **rates}
-        return build_case(self.cited, self.parts.context, self.defeaters, files, left_out)
+
+    @cached_property
+    def standings(self) -> tuple[Standing, ...]:
+        """How every requirement with a target stands over all runs; every document prints these."""
+        return standings(self.case, self.cited, self.defeaters, self.left_out)
+
+    def _proven(self) -> Iterator[Claim]:
+        """The scenarios of the run whose probability certificates prove."""
+        grid, run, files = self.parts.rebuilt.grid, self.parts.run, self.parts.files
+        places = [
+            place
+            for path in files
+            if (place := place_of_certificate(path)) and place.proves == "point" and not place.of
+        ]
+        blocks = {(grid.requirements[each.requirement].name, _block(grid.blocks[each.block])) for each in places}
+        for one in run.result.requirements:
+            for k, point in enumerate(one.points):
+                if (one.name, (one.planner, point.block)) in blocks:
+                    yield Claim(run.sha256, one.name, one.planner, k)
 
     @cached_property
     def defeaters(self) -> tuple[Defeater, ...]:
@@ -131,13 +171,18 @@ class Derived:
     make: Callable[[Basis], Made]
 
 
-def derived_texts(parts: Parts) -> dict[str, str]:
-    """Path -> text of every derived file, the manifest last."""
+def derived(parts: Parts) -> Basis:
+    """Every derived file, the manifest last, and how the requirements stand."""
     basis = Basis(parts, {})
     for each in DERIVED:
         found = each.make(basis)
         basis.made.update({each.path: found} if isinstance(found, str) else found)
-    return basis.made
+    return basis
+
+
+def derived_texts(parts: Parts) -> dict[str, str]:
+    """Path -> text of every derived file, the manifest last."""
+    return derived(parts).made
 
 
 def derived_row(path: str) -> Derived | None:
@@ -176,17 +221,22 @@ def _counts(basis: Basis) -> str:
     return counts_text(basis.parts.rebuilt.matrices)
 
 
+def _block(block: Block) -> tuple[str, str]:
+    """Planner and block as points name them."""
+    return block.planner.name, block_text(block.environment, block.constants)
+
+
 def _junit(basis: Basis) -> str:
-    return junit_xml(basis.parts.run, basis.parts.request.spec)
+    return junit_xml(basis.parts.run, basis.parts.request.spec, standings=basis.standings)
 
 
 def _sarif(basis: Basis) -> str:
     places = requirement_places(basis.parts.rebuilt.inputs.spec)
-    return sarif_log(basis.parts.run, basis.parts.request.spec, places)
+    return sarif_log(basis.parts.run, basis.parts.request.spec, places, basis.standings)
 
 
 def _statement(basis: Basis) -> str:
-    return statement(basis.parts.run, basis.parts.hashes)
+    return statement(basis.parts.run, basis.parts.hashes, basis.standings)
 
 
 def _rates(basis: Basis) -> Texts:

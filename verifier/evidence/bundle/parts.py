@@ -14,6 +14,7 @@ from verifier.evidence.bundle.layout import INPUTS, OMITTED_FILE, RUN_FILE, alte
 from verifier.evidence.bundle.making import alternatives, omission, omitted_text, planned, read_omitted
 from verifier.evidence.bundle.manifest import Entry, digest_of
 from verifier.evidence.bundle.request import Request, Unpacked
+from verifier.evidence.bundle.runs_elsewhere import Given, given_runs
 from verifier.evidence.context import CaseContext
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.rates.document import rate_document
@@ -34,6 +35,7 @@ class Parts:
         documents: path -> validated document, for every file that is one; the run first.
         alternatives: policy in words -> the run under it.
         omitted: path -> why it was not made.
+        given: path -> what a run that was put in was made from.
         context: what people declare about the case.
     """
 
@@ -45,6 +47,17 @@ class Parts:
     documents: Mapping[str, Document]
     alternatives: Mapping[str, Document]
     omitted: Mapping[str, str]
+    given: Mapping[str, Given]
+
+    @property
+    def unverified(self) -> dict[str, str]:
+        """SHA-256 of a result that was put in -> why its numbers are not made again here."""
+        own = {document.sha256 for path, document in self.documents.items() if path not in self.request.given}
+        found = {self.documents[path].sha256: each.why_not for path, each in self.given.items() if each.why_not}
+        for path in self.request.given:
+            if path in self.documents and self.documents[path].kind not in ("run", "confusion"):
+                found[self.documents[path].sha256] = "it was made elsewhere"
+        return {digest: why for digest, why in found.items() if digest not in own}
 
     @property
     def run(self) -> Document:
@@ -77,14 +90,19 @@ class Parts:
 
 
 def read_parts(
-    request: Request, read: Unpacked, rebuilt: Study, files: Mapping[str, bytes], about: Mapping[str, str]
+    request: Request,
+    read: Unpacked,
+    rebuilt: Study,
+    files: Mapping[str, bytes],
+    about: Mapping[str, str],
+    given: Mapping[str, Given] | None = None,
 ) -> Parts:
     """Read and validate inputs and results.
 
     Args:
         request, read, rebuilt: of the bundle.
         files: path -> bytes, inputs and results and nothing else.
-        about: as in `Parts`.
+        about, given: as in `Parts`; what was put in is looked at here where that is left out.
 
     Raises:
         InputError: a document is none, or does not keep to its schema.
@@ -99,7 +117,9 @@ def read_parts(
     documents |= {path: _given(files[path], path) for path in request.given if path in files}
     words = {alternative_file(each.name): each.words for each in alternatives(rebuilt)}
     others = {words[path]: documents[path] for path in results if path in words}
-    return Parts(request, rebuilt, read.context, files, about, documents, others, omitted)
+    if given is None:
+        given = given_runs(documents, request, files, rebuilt.options)
+    return Parts(request, rebuilt, read.context, files, about, documents, others, omitted, given)
 
 
 def _given(raw: bytes, path: str) -> Document:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 from verifier.base.budget import limits_reached
-from verifier.base.checksums import KEY
 from verifier.base.documents import fraction_text
 from verifier.base.errors import NoAnswerError
 from verifier.checking.enclosure import AGREEMENT
@@ -14,14 +13,12 @@ from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.layout import CERTIFICATES, RUN_FILE
 from verifier.evidence.bundle.making import Progress, make_results
 from verifier.evidence.bundle.parts import Parts
-from verifier.evidence.differences import Difference, differences
+from verifier.evidence.differences import compared
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.pipeline import checked_study, result_of
 
 _UNKNOWN = b"within the limits"
 """What results say where they say no more."""
-_NEARLY_NOTHING = 1e-13
-"""What numbers near 0 may differ by, such as differences between engines."""
 
 
 def check_recomputed(parts: Parts, found: Log, progress: Progress = iter) -> None:
@@ -60,7 +57,7 @@ def _recomputed(parts: Parts, found: Log, progress: Progress) -> None:
             elif made.texts[path].encode().count(_UNKNOWN) > parts.files[path].count(_UNKNOWN):
                 raise NoAnswerError(f"{path} says more than is found out within the limits of this check")
             else:
-                rounded += _compared(parts.files[path], made.texts[path].encode(), path, found)
+                rounded += compared(parts.files[path], made.texts[path].encode(), path, found)
         found.checked.append((len(made.texts), "results recomputed and compared byte for byte"))
         if rounded:
             found.unchecked.append(
@@ -73,36 +70,6 @@ def _recomputed(parts: Parts, found: Log, progress: Progress) -> None:
                 "checked as proofs of what the run claims"
             )
         _exactly(parts, storm, found)
-
-
-def _compared(old: bytes, new: bytes, path: str, found: Log) -> int:
-    """Report where a result that was made again differs; how many numbers differ in their last digits only.
-
-    Another processor or another version of a numerical library rounds differently; so do versions that are stated.
-    Proofs rest on such numbers, differ with them, and hold all the same; they are not compared here.
-    """
-    rounded = 0
-    for each in differences(old, new, path):
-        if each.where.startswith(f"/{KEY}/"):  # they follow from what else differs
-            continue
-        close = _close(each)
-        rounded += close
-        if each.where.startswith("/versions/"):
-            library = each.where.removeprefix("/versions/")
-            found.unchecked.append(f"{path} with {library} {each.found}, which made it; here it is {each.expected}")
-        elif not close:
-            found.findings.append(Finding(path, each.where, each.found, each.expected, Kind.CONTENT))
-    return rounded
-
-
-def _close(difference: Difference) -> bool:
-    """Whether two numbers with a decimal point differ in their last digits only."""
-    try:
-        one, other = float(difference.found), float(difference.expected)
-    except ValueError:
-        return False
-    point = all("." in text or "e" in text for text in (difference.found, difference.expected))
-    return point and abs(one - other) <= max(AGREEMENT * max(abs(one), abs(other)), _NEARLY_NOTHING)
 
 
 def _results(parts: Parts) -> set[str]:

@@ -20,20 +20,23 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     require_file,
 )
+from verifier.evidence.case.status import Standing, overall
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
 from verifier.study.results import RequirementResult, RunResult
 from verifier.study.scenarios import ends_of
-from verifier.telling.blocks import Paragraph, Section, Table
-from verifier.telling.grounds import reason_text, told_verdict, vacuity_text
+from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table
+from verifier.telling.grounds import name_text, reason_text, vacuity_text
 
 TRACE_COLUMNS = (
-    "requirement", "line", "as_written", "target", "status", "reason", "planner", "verdict", "condition", "basis",
+    "requirement", "line", "as_written", "target", "status", "reason", "grade", "conditional_on", "of_run", "planner",
+    "verdict", "condition", "basis",
     "reason_of_verdict", "vacuity", "worst_scenario", "probability", "bounds_lower", "bounds_upper", "tier",
     "defeated_by", "run", "explanation", "required_recall", "certificates", "rate",
 )  # fmt: skip
 NOT_RUN = "not selected for this run"
+NO_TARGET = {"reason": "P = ? asks for a number and has no target"}
 NO_EXPOSURE = "no exposure is declared"
 _FILES = ("run", "explanation", "required_recall", "rate")
 
@@ -48,6 +51,7 @@ class Traced:
         results: path -> SHA-256 of the results in the bundle.
         omitted: path -> why it is not there.
         defeaters: requirement -> the defeaters that speak against it, in words.
+        standings: how every requirement stands over all runs.
         rates: number in the run's document, from 1 -> the file of its rate, or why there is none.
     """
 
@@ -56,6 +60,7 @@ class Traced:
     results: Mapping[str, str]
     omitted: Mapping[str, str]
     defeaters: Mapping[str, Sequence[str]]
+    standings: Sequence[Standing]
     rates: Mapping[int, str]
 
 
@@ -73,14 +78,18 @@ def trace_rows(traced: Traced) -> list[dict[str, str]]:
         names = [end.name for end in ends_of(each, traced.rebuilt.inputs.model)]
         found = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name in names]
         if not found:
-            reason = "the run does not have it" if {*names} & {*selected} else NOT_RUN
-            target = f"{each.asked} {compared}"
-            rows.append({**about, "target": target, "status": "not evidenced", "reason": reason})
+            rows.append({**about, "target": f"{each.asked} {compared}", "status": "not run", "reason": NOT_RUN})
+            rows[-1] |= _standing(traced, each.name, "")
         for k, one in found:
             place = selected.index(one.name)
             about |= {"requirement": one.name, "target": f"{one.asked} {compared}"}
             rate = traced.rates.get(k, "no target" if one.target is None else NO_EXPOSURE)
             rows.append({**about, **_evidence(one, traced, number, place), "rate": rate})
+        under = {one.planner for _, one in found}
+        for elsewhere in traced.standings:  # what only a given run has
+            if elsewhere.requirement in names and elsewhere.planner and elsewhere.planner not in under:
+                rows.append({**about, "requirement": elsewhere.requirement, "planner": elsewhere.planner})
+                rows[-1] |= _standing(traced, elsewhere.requirement, elsewhere.planner)
     return [dict.fromkeys(TRACE_COLUMNS, "") | row for row in rows]
 
 
@@ -93,13 +102,14 @@ def trace_section(rows: Sequence[Mapping[str, str]]) -> Section:
     """The trace as a section of the report."""
     table = Table(
         "Every requirement of the spec",
-        ("requirement", "line", "target", "status", "planner", "defeated by", "files"),
+        ("requirement", "line", "target", "status", "evidence", "planner", "defeated by", "files"),
         tuple(
             (
                 row["requirement"],
                 row["line"],
                 row["target"],
-                ": ".join(part for part in (row["status"], row["reason"]) if part),
+                ": ".join(part for part in (row["status"], row["reason"], row["conditional_on"]) if part),
+                row["grade"] or "-",
                 row["planner"] or "-",
                 row["defeated_by"] or "-",
                 ", ".join(row[name] for name in _FILES if "/" in row[name] and ": " not in row[name]) or "-",
@@ -112,6 +122,28 @@ def trace_section(rows: Sequence[Mapping[str, str]]) -> Section:
         "Which file of the bundle speaks of which requirement, and why of some none does; trace.csv has the numbers."
     )
     return Section("From requirements to evidence", (Paragraph(said), table), (), "trace")
+
+
+def status_blocks(standings: Sequence[Standing]) -> tuple[Block, ...]:
+    """How every requirement stands, for the first page."""
+    rows = tuple(
+        (
+            name_text(each.requirement),
+            Cell(f"{each.status.value} {name_text(each.reason)}".rstrip(), verdict=each.status.value),
+            each.grade.value,
+            name_text(each.planner or "-"),
+            name_text(each.run or "-"),
+        )
+        for each in standings
+    )
+    worst = overall(standings)
+    if worst is None:
+        return ()
+    header = ("requirement", "status", "evidence", "planner", "decided by")
+    return (
+        Paragraph("Status over all runs:", "overall", worst.status.value),
+        Table("Status of every requirement", header, rows),
+    )
 
 
 def counts_text(matrices: ConfusionMatrices) -> str:
@@ -137,21 +169,13 @@ def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -
     worst, verdict = one.worst_point, one.verdict
     bounds = ("", "") if worst.uncertainty is None else tuple(map(str, worst.bounds("bounds")))
     against = traced.defeaters.get(one.name, ())
-    status, reason = "evidenced", ""
-    if verdict is Verdict.NO_TARGET:
-        status, reason = "reported", "P = ? asks for a number and has no target"
-    elif verdict is not Verdict.SATISFIED:
-        status, reason = "not shown", f"the verdict is {told_verdict(one)}"
-    elif against:
-        status, reason = "defeated", "see defeated_by"
-    elif one.condition is not None:
-        status, reason = "evidenced on a condition", one.condition
     pairs = [certificates_of_pair(block, place) for block in range(len(traced.rebuilt.grid.blocks))]
     proofs = sum(path.startswith(f"{pair}_") for path in traced.results for pair in pairs)
     gone = sum(pair in traced.omitted for pair in pairs)
     return {
-        "status": status,
-        "reason": reason,
+        "status": "reported",
+        **NO_TARGET,
+        **_standing(traced, one.name, one.planner),
         "planner": one.planner,
         "verdict": verdict.value,
         "condition": one.condition or "",
@@ -171,6 +195,20 @@ def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -
         else _file(require_file(number, one.name), traced),
         "certificates": _proofs(proofs, place) + (f"; {gone} chains without: too large" if gone else ""),
     }
+
+
+def _standing(traced: Traced, name: str, planner: str) -> dict[str, str]:
+    """The cells about the status of a requirement; none where it has no target."""
+    for each in traced.standings:
+        if (each.requirement, each.planner) == (name, planner):
+            return {
+                "status": each.status.value,
+                "reason": each.reason,
+                "grade": each.grade.value,
+                "conditional_on": "; ".join(each.assumed),
+                "of_run": each.run,
+            }
+    return {}
 
 
 def _proofs(count: int, place: int) -> str:

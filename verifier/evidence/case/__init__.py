@@ -1,7 +1,8 @@
 """The assurance case: Goal Structuring Notation from requirements, results and what speaks against them."""
 
 from verifier.evidence.case.building import build_case
-from verifier.evidence.case.elements import Case, Element, Kind, Status
+from verifier.evidence.case.elements import Case, Element, Kind
+from verifier.evidence.case.status import Status
 from verifier.evidence.case.svg import gsn_svg, gsn_yaml
 from verifier.evidence.context import CaseContext, read_context
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
 from types import MappingProxyType
 
 from verifier.base.errors import UsageError
 from verifier.base.words import counted, name_text, some_of
 from verifier.evidence.case.drafting import Draft, undeveloped
-from verifier.evidence.case.elements import Case, Element, Kind, Status, worst_status
-from verifier.evidence.case.requirements import Argued, rate_goal, requirement_goal
+from verifier.evidence.case.elements import Case, Element, Kind
+from verifier.evidence.case.requirements import Argued, rate_goal, requirement_goal, worst_text
+from verifier.evidence.case.status import Grade, Standing, Status, severity, weakest
 from verifier.evidence.case.surroundings import (
     NOT_STATED,
     argument_grounds,
     left_to_persons,
-    requirements_assumption,
     top_contexts,
 )
 from verifier.evidence.context import CaseContext
-from verifier.evidence.defeaters.values import Defeater, is_rate_of
+from verifier.evidence.defeaters.values import Claim, Defeater, Doubt, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.exposure import requirement_of, unwanted
 from verifier.evidence.rates.hazard import Acceptance
+from verifier.study.results import RequirementResult
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 IN_ONE_ENCOUNTER = "Argument at the level of one encounter: over each requirement, in the worst of its scenarios"
@@ -37,6 +38,9 @@ def build_case(
     defeaters: Sequence[Defeater],
     files: Mapping[str, str],
     unevidenced: Mapping[str, str] = NOTHING,
+    unverified: Mapping[str, str] = NOTHING,
+    proven: Set[Claim] = frozenset(),
+    sensitivities: Sequence[Doubt] = (),
 ) -> Case:
     """The case that the documents make.
 
@@ -48,6 +52,10 @@ def build_case(
         defeaters: what speaks against the claims, from `find_defeaters` for the same documents.
         files: path -> SHA-256 of the files that solutions point at; a document that is not there goes by its name.
         unevidenced: requirement -> why there is no result for it.
+        unverified: SHA-256 of a result -> why its numbers are not made again here: what it claims is at best
+            conditional.
+        proven: the claims about single scenarios whose probability certificates prove.
+        sensitivities: where weaker choices give other verdicts, from `find_sensitivities`.
 
     Raises:
         UsageError: there is no run among the documents.
@@ -56,57 +64,96 @@ def build_case(
     runs = [each for each in unique if each.kind == "run"]
     if not runs:
         raise UsageError("an assurance case needs the result of a verify run")
-    draft = Draft(files, defeaters)
+    draft = Draft(files, defeaters, unverified, proven, sensitivities)
     top, over, persons = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY), draft.name(Kind.STRATEGY)
-    contexts = (*top_contexts(draft, runs, unique, context), requirements_assumption(draft, context))
-    grounds = tuple(argument_grounds(draft, runs, unique, context, defeaters))
+    contexts = tuple(top_contexts(draft, runs, unique, context))
+    grounds = tuple(argument_grounds(draft, runs))
     goals = _requirement_claims(draft, runs, unique, unevidenced)
     rates = _rate_claims(draft, runs, unique, context)
     left = left_to_persons(draft, runs, unique, context)
     strategies = [over, persons]
-    found = [_strategy(draft, over, IN_ONE_ENCOUNTER, goals, grounds)]
-    found.append(_strategy(draft, persons, LEFT_TO_PERSONS, left, ()))
+    _strategy(draft, over, IN_ONE_ENCOUNTER, goals, grounds)
+    _strategy(draft, persons, LEFT_TO_PERSONS, left, ())
     if rates:
         strategies.insert(1, draft.name(Kind.STRATEGY))
-        found.append(_strategy(draft, strategies[1], IN_OPERATION, rates, ()))
+        _strategy(draft, strategies[1], IN_OPERATION, rates, ())
     system = name_text(context.system, 200) if context.system else f"The system (name: {NOT_STATED})"
     draft.put(
         Element(
             top,
             Kind.GOAL,
             f"{system} meets {_all_of(len(goals))} in its operational design domain",
-            _summary([*goals, *rates], left) + _conditions(runs),
+            _summary(draft, [*goals, *rates], left) + _conditions(runs),
             tuple(strategies),
             contexts,
-            status=worst_status(*found),
+            **draft.over(strategies),
             amlas="Stage 1, top claim of the scoping argument",
         )
     )
     return draft.case(f"Assurance case: {name_text(context.system) if context.system else runs[0].result.title}")
 
 
+def standings(
+    case: Case, documents: Sequence[Document], defeaters: Sequence[Defeater], unevidenced: Mapping[str, str] = NOTHING
+) -> tuple[Standing, ...]:
+    """How every requirement with a target stands under every planner over all runs among the documents.
+
+    Args:
+        case: made of these documents, defeaters and requirements without a result.
+    """
+    claims: dict[tuple[str, str], list[tuple[Element, Document, RequirementResult]]] = {}
+    for run in documents if case.goals else ():
+        for each in run.result.requirements if run.kind == "run" else ():
+            claim = Claim(run.sha256, each.name, each.planner)
+            if claim in case.goals:
+                claims.setdefault((each.name, each.planner), []).append((case.by_id[case.goals[claim]], run, each))
+    found = []
+    for (name, planner), made in claims.items():
+        goal, run, each = max(made, key=lambda one: severity(one[0].status))
+        assert goal.status is not None
+        against = [
+            one for one in defeaters if any(_about(claim) == (run.sha256, name, planner) for claim in one.claims)
+        ]
+        alike = [one for one, _, _ in made if one.status is goal.status]
+        rests_on = tuple(dict.fromkeys(name for one in alike for name in one.rests_on))
+        grade = weakest(one.grade for one, _, _ in made if one.grade is not None)
+        assumed = tuple(case.by_id[one].text for one in rests_on)
+        reason = {
+            Status.SUPPORTED: "",
+            Status.CONDITIONAL: f"on {', '.join(rests_on)}",
+            Status.DEFEATED: f"by {', '.join(one.id for one in against)}",
+        }.get(goal.status, worst_text(each))
+        found.append(Standing(name, planner, goal.status, grade, reason, run.name, assumed))
+    return (
+        *found,
+        *(Standing(name, "", Status.UNDEVELOPED, Grade.UNTESTED, why) for name, why in unevidenced.items()),
+    )
+
+
+def _about(claim: Claim) -> tuple[str, str, str]:
+    return claim.run, claim.requirement, claim.planner
+
+
 def _requirement_claims(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], unevidenced: Mapping[str, str]
-) -> list[tuple[str, Status]]:
+) -> list[str]:
     """The goals of requirements, and of those that there is no result for."""
     return _requirement_goals(draft, runs, documents) + [
-        (undeveloped(draft, f"{name_text(name)} is met", f"No result: {name_text(why, 300)}"), Status.UNDEVELOPED)
+        undeveloped(draft, f"{name_text(name)} is met", f"No result: {name_text(why, 300)}")
         for name, why in unevidenced.items()
     ]
 
 
 def _rate_claims(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
-) -> list[tuple[str, Status]]:
+) -> list[str]:
     """The goals of rates that were compared with a criterion, and of criteria that no rate was compared with."""
     rates = [(each, run) for each in documents if each.kind == "rate" for run in runs if is_rate_of(each, run)]
     goals = [rate_goal(draft, each, run) for each, run in rates if each.result.acceptance is not None]
     return goals + _missing_rates(draft, runs, rates, context)
 
 
-def _requirement_goals(
-    draft: Draft, runs: Sequence[Document], documents: Sequence[Document]
-) -> list[tuple[str, Status]]:
+def _requirement_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Document]) -> list[str]:
     found = []
     for number, run in enumerate(runs, start=1):
         for each in run.result.requirements:
@@ -117,14 +164,13 @@ def _requirement_goals(
                 label += f" with planner {name_text(each.planner)}"
             if len(runs) > 1:
                 label += f" (run {number}: {name_text(run.result.title)})"
-            identifier = requirement_goal(draft, Argued(run, each, label, documents))
-            found.append((identifier, draft.status(identifier)))
+            found.append(requirement_goal(draft, Argued(run, each, label, documents)))
     return found
 
 
 def _missing_rates(
     draft: Draft, runs: Sequence[Document], rates: Sequence[tuple[Document, Document]], context: CaseContext
-) -> list[tuple[str, Status]]:
+) -> list[str]:
     """Acceptance criteria that none of the rates, each with its run, was compared with, under some planner."""
     found = []
     for name, accepted in context.acceptances.items():
@@ -136,12 +182,12 @@ def _missing_rates(
         text = f"The rate at which {name_text(name)} fails is at most {float(accepted.per_hour):g} per hour"
         if not verified:
             note = f"Acceptance criterion stated, no run has a requirement of this name{exposure}"
-            found.append((undeveloped(draft, text, note), Status.UNDEVELOPED))
+            found.append(undeveloped(draft, text, note))
         for planner in verified:
             if planner not in held:
                 note = f"Acceptance criterion stated, no result of verify evidence rate against it{exposure}"
                 under = f"{text} with planner {name_text(planner)}" if len(verified) > 1 else text
-                found.append((undeveloped(draft, under, note), Status.UNDEVELOPED))
+                found.append(undeveloped(draft, under, note))
     return found
 
 
@@ -155,31 +201,28 @@ def _is_held(rate: Document, run: Document, name: str, accepted: Acceptance) -> 
     return fails and Fraction(content.acceptance.per_hour) <= accepted.per_hour
 
 
-def _strategy(
-    draft: Draft, identifier: str, text: str, goals: Sequence[tuple[str, Status]], grounds: tuple[str, ...]
-) -> Status:
-    status = worst_status(*(found for _, found in goals)) if goals else Status.UNDEVELOPED
-    supported_by = tuple(goal for goal, _ in goals)
+def _strategy(draft: Draft, identifier: str, text: str, goals: Sequence[str], grounds: tuple[str, ...]) -> None:
+    whole = draft.over(goals) if goals else {"status": Status.UNDEVELOPED, "grade": Grade.UNTESTED}
     draft.put(
         Element(
             identifier,
             Kind.STRATEGY,
             text,
             "" if goals else "No requirement has a target",
-            supported_by,
+            tuple(goals),
             grounds,
             undeveloped=not goals,
-            status=status,
+            **whole,
         )
     )
-    return status
 
 
-def _summary(goals: Sequence[tuple[str, Status]], left: Sequence[tuple[str, Status]]) -> str:
+def _summary(draft: Draft, goals: Sequence[str], left: Sequence[str]) -> str:
     """How many of the goals stand how."""
     parts = []
-    for what, found in (("Claims", goals), ("Not shown by this evidence", left)):
-        counts = [(each, sum(status is each for _, status in found)) for each in Status]
+    for what, names in (("Claims", goals), ("Not shown by the results", left)):
+        found = [draft.over([name])["status"] for name in names]
+        counts = [(each, found.count(each)) for each in Status]
         parts.append(f"{what}: {', '.join(f'{count} {each.value}' for each, count in counts if count) or 'none'}")
     return ". ".join(parts)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from verifier.evidence.case.status import Grade, Status
 from verifier.evidence.defeaters.values import Claim
 
 
@@ -25,16 +26,6 @@ class Kind(Enum):
     JUSTIFICATION = "J"
     COUNTER_GOAL = "CG"
     COUNTER_SOLUTION = "CSn"
-
-
-class Status(Enum):
-    """How well a goal or a strategy stands, from the best to the worst; that of a whole is the worst of its parts."""
-
-    SUPPORTED = "supported"
-    UNDEVELOPED = "undeveloped"
-    DEFEATED = "defeated"
-    INCONCLUSIVE = "inconclusive"
-    VIOLATED = "violated"
 
 
 _SUPPORTS: Mapping[Kind, tuple[Kind, ...]] = {
@@ -60,6 +51,8 @@ class Element:
         undeveloped: whether nothing supports it yet.
         defeated: whether an element challenges it.
         status: of a goal or strategy; None for others.
+        grade: of the evidence of a goal or strategy, or of what is assumed; None where there is none.
+        rests_on: identifiers of the assumptions that a goal or strategy is conditional on.
         amlas: the element of an AMLAS argument pattern, or the AMLAS artefact, that it is.
         url: the file it points at.
     """
@@ -74,6 +67,8 @@ class Element:
     undeveloped: bool = False
     defeated: bool = False
     status: Status | None = None
+    grade: Grade | None = None
+    rests_on: tuple[str, ...] = ()
     amlas: str = ""
     url: str = ""
 
@@ -89,6 +84,16 @@ class Element:
             raise ValueError(f"{self.id}: only counter goals and counter solutions challenge, and never themselves")
         if self.status is Status.SUPPORTED and (self.defeated or self.undeveloped):
             raise ValueError(f"{self.id}: nothing defeated or undeveloped is supported")
+        if self.rests_on and self.status in (None, Status.SUPPORTED):
+            raise ValueError(f"{self.id}: nothing is supported that rests on what is not shown")
+
+    @property
+    def told(self) -> str:
+        """The status with what it is conditional on: `conditional on A1, A2`; empty for what has none."""
+        if self.status is None:
+            return ""
+        on = f" on {', '.join(self.rests_on)}" if self.status is Status.CONDITIONAL and self.rests_on else ""
+        return f"{self.status.value}{on}"
 
 
 @dataclass(frozen=True)
@@ -174,9 +179,3 @@ class Case:
                 pending += [(child, False) for child in (*known[name].supported_by, *known[name].in_context_of)]
         if len(done) != len(known):
             raise ValueError("an element cannot be reached from the top goal")
-
-
-def worst_status(*found: Status) -> Status:
-    """The worst of several; supported where there are none."""
-    order = list(Status)
-    return max(found, key=order.index, default=Status.SUPPORTED)

@@ -126,7 +126,9 @@ def _lines(element: Element, width: float) -> tuple[tuple[str, str], ...]:
         parts.append(("amlas", f"AMLAS: {element.amlas}"))
     if element.status is not None:
         also = ", defeated" if element.defeated and element.status.value != "defeated" else ""
-        parts.append(("status", f"{element.status.value}{also}"))
+        parts.append(("status", f"{element.told}{also}"))
+    if element.grade is not None:
+        parts.append(("note", f"Evidence: {element.grade.value}"))
     return tuple((line, style) for style, text in parts for line in wrapped(text, width))
 
 

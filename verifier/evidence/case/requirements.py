@@ -1,8 +1,8 @@
 """The argument for one requirement: over environments, then over scenarios, each resting on the result of a run.
 
-A scenario whose verdict is "satisfied" is supported by the run. A violated one is refuted by it: a counter goal with
-the run as its counter solution. An inconclusive or a vacuous one is left undeveloped. What is defeated above is
-defeated below. The condition of a verdict stands in the goal, and as an assumption beside it.
+A scenario whose verdict is "satisfied" is supported by the run, on condition of those assumptions of its numbers that
+are neither tested nor documented. A violated one is refuted by it: a counter goal with the run as its counter
+solution. An inconclusive or a vacuous one is left undeveloped. What is defeated above is defeated below.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from verifier.base.numbers import short_text
 from verifier.base.words import bounds_text, counted, name_text, probability_text, rate_interval_text, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.case.drafting import Draft
-from verifier.evidence.case.elements import Element, Kind, Status, worst_status
+from verifier.evidence.case.elements import Element, Kind
+from verifier.evidence.case.grounds import grounds_at
+from verifier.evidence.case.status import Grade, Ground, Status, worst_status
 from verifier.evidence.defeaters.about_data import same_sources
 from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
@@ -30,7 +32,7 @@ from verifier.telling.grounds import Judged, free_text, reason_text, told_verdic
 
 _STATUS: Mapping[str, Status] = {
     "satisfied": Status.SUPPORTED,
-    "vacuous": Status.UNDEVELOPED,
+    "vacuous": Status.VACUOUS,
     "inconclusive": Status.INCONCLUSIVE,
     "violated": Status.VIOLATED,
 }
@@ -74,7 +76,6 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
     inherited = [(identifier, defeater) for defeater in defeaters]
     environments = list(dict.fromkeys(point.environment for point in each.points))
     children = [_environment_goal(draft, argued, name, inherited) for name in environments]
-    worst = worst_status(*(status for _, status in children))
     in_worst = f"Worst: {name_text(each.worst_point.scenario)}: {_judgement(argued, each.worst_point)}"
     listing = ", ".join(name_text(name) for name in environments[:8]) + (", ..." if len(environments) > 8 else "")
     draft.put(
@@ -82,11 +83,10 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
             strategy,
             Kind.STRATEGY,
             f"Argument over the environments {listing}: each must meet the target",
-            supported_by=tuple(child for child, _ in children),
-            status=worst,
+            supported_by=tuple(children),
+            **draft.over(children, scenarios=True),
         )
     )
-    status = worst_status(worst, *([Status.DEFEATED] if defeaters else []))
     draft.put(
         Element(
             identifier,
@@ -95,9 +95,9 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
             f"{name_text(each.planner)}, in every scenario{_on_condition(each)}",
             _note(in_worst, [], defeaters),
             (strategy,),
-            (*draft.condition(each.condition), *_contexts(draft, argued)),
+            tuple(_contexts(draft, argued)),
             defeated=bool(defeaters),
-            status=status,
+            **draft.over([strategy], *([Status.DEFEATED] if defeaters else [])),
             amlas="Stage 2, G2.1, for this requirement",
         )
     )
@@ -106,7 +106,7 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
     return identifier
 
 
-def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]:
+def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
     """The goal that the rate of an unwanted event is acceptable: for a rate with an acceptance criterion.
 
     Args:
@@ -128,6 +128,11 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]
         status = Status.UNDEVELOPED  # the point alone shows nothing, and a part of the rate not the whole
     supported = status is Status.SUPPORTED
     whole = worst_status(status, *([Status.DEFEATED] if doubts else []))
+    (each,) = (
+        one for one in run.result.requirements if (one.name, one.planner) == (claim.requirement, claim.planner)
+    )
+    grounds = [ground for k in range(len(each.points)) for ground in grounds_at(draft, run, each, k)]
+    grounds += [*draft.verification(rate), *rate_grounds(draft, rate)]
     draft.put(
         Element(
             identifier,
@@ -137,19 +142,32 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]
             f"(worst scenario in every encounter){_on_condition(content)}",
             _note(f"{_rate_text(content)}: {_judged_text(content)}{_left_out_text(content)}", inherited, own),
             (draft.solution(rate),) if supported else (),
-            (
-                *draft.condition(content.condition),
-                draft.context(f"Encounters of this rate: {_exposures_text(content)}"),
-            ),
+            tuple(ground.id for ground in rate_grounds(draft, rate)),
             undeveloped=not supported,
             defeated=status is Status.VIOLATED or bool(own),
-            status=whole,
+            **draft.standing(whole, grounds if supported else (), Grade.RECOMPUTED),
         )
     )
     if status is Status.VIOLATED:
         draft.refute(identifier, f"in the worst scenarios the rate is at least {bounds.lower:.4g} per hour", rate)
     draft.challenge(identifier, own)
-    return identifier, whole
+    return identifier
+
+
+def rate_grounds(draft: Draft, rate: Document) -> tuple[Ground, ...]:
+    """How often encounters come, and that so many events are acceptable: people state both."""
+    content: RateResult = rate.result
+    told = f"Encounters come as often as stated: {_exposures_text(content)}"
+    accepted = content.acceptance
+    if accepted is None:
+        raise ValueError("a rate that is not compared with a criterion has no goal")
+    source = f" ({name_text(accepted.source)})" if accepted.source else ""
+    criterion = f"{short_text(accepted.per_hour)} per hour is acceptable{source}"
+    note = "Stated by people; nothing in this evidence shows it"
+    return (
+        draft.ground(("exposure", told), told, note, Grade.DECLARED),
+        draft.ground(("acceptance", criterion), criterion, note, Grade.DECLARED),
+    )
 
 
 def _speaks_against(defeater: Defeater, rate: RateResult) -> bool:
@@ -179,21 +197,20 @@ def _exposures_text(rate: RateResult) -> str:
 
 def _environment_goal(
     draft: Draft, argued: Argued, environment: str, inherited: Sequence[tuple[str, Defeater]]
-) -> tuple[str, Status]:
+) -> str:
     """A goal for one scenario, or one over all scenarios of the environment."""
     points = [k for k, point in enumerate(argued.requirement.points) if point.environment == environment]
     if len(points) == 1:
         return _scenario_goal(draft, argued, points[0], inherited)
     identifier, strategy = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY)
     children = [_scenario_goal(draft, argued, point, inherited) for point in points]
-    status = worst_status(*(found for _, found in children))
     draft.put(
         Element(
             strategy,
             Kind.STRATEGY,
             f"Argument over {counted(len(points), 'scenario')}: initial states and constants",
-            supported_by=tuple(child for child, _ in children),
-            status=status,
+            supported_by=tuple(children),
+            **draft.over(children, scenarios=True),
         )
     )
     draft.put(
@@ -203,21 +220,21 @@ def _environment_goal(
             f"In environment {name_text(environment)}, {argued.label} holds: {argued.requirement.asked_text}",
             _note("", inherited, []),
             (strategy,),
-            status=status,
+            **draft.over([strategy]),
         )
     )
-    return identifier, status
+    return identifier
 
 
-def _scenario_goal(
-    draft: Draft, argued: Argued, at: int, inherited: Sequence[tuple[str, Defeater]]
-) -> tuple[str, Status]:
+def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tuple[str, Defeater]]) -> str:
     point, target = argued.requirement.points[at], argued.requirement.asked_text
     own = draft.against(argued.claim_at(at))
     verdict = _STATUS[point.verdict.value]
     status = worst_status(verdict, *([Status.DEFEATED] if own or inherited else []))
     identifier = draft.name(Kind.GOAL)
     holds = verdict is Status.SUPPORTED
+    grounds = grounds_at(draft, argued.run, argued.requirement, at) if holds else ()
+    grade = Grade.PROVEN if argued.claim_at(at) in draft.proven else Grade.RECOMPUTED
     draft.put(
         Element(
             identifier,
@@ -225,17 +242,17 @@ def _scenario_goal(
             f"In {name_text(point.scenario)}, {argued.label} holds: {target}{_on_condition(point)}",
             _note(_judgement(argued, point), inherited, own),
             (draft.solution(argued.run),) if holds else (),
-            draft.condition(point.condition),
+            tuple(each.id for each in grounds),
             undeveloped=not holds,
             defeated=bool(own) or verdict is Status.VIOLATED,
-            status=status,
+            **draft.standing(status, grounds, grade),
         )
     )
     draft.goals[argued.claim_at(at)] = identifier
     if verdict is Status.VIOLATED:
         draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is {target}", argued.run)
     draft.challenge(identifier, own)
-    return identifier, status
+    return identifier
 
 
 def _judgement(argued: Argued, point: Point) -> str:
@@ -244,6 +261,14 @@ def _judgement(argued: Argued, point: Point) -> str:
     basis, free = ", whatever the detector predicts" if point.basis == "any_dependence" else "", point.decided_free
     basis = basis if free is None else f"; {free_text(free)}"
     return f"{_bounds_text(argued, point)}: {told_verdict(point)}{basis}{f' ({reason})' if reason else ''}"
+
+
+def worst_text(each: RequirementResult) -> str:
+    """The number of the worst scenario, and why its verdict is what it is, on one line."""
+    point = each.worst_point
+    value = each.with_unit(f"{each.asked} = {probability_text(point.probability)}")
+    rest = [value + f" in {name_text(point.scenario)}", *filter(None, [point.condition, why(point)])]
+    return one_line(", ".join(rest))
 
 
 def _on_condition(part: Judged) -> str:
@@ -284,6 +309,12 @@ def _note(found: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[D
 def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
     """How the requirement fails, and what it asks of the detector, where that was found out."""
     each = argued.requirement
+    for doubt in draft.sensitivities:
+        if any(
+            (one.run, one.requirement, one.planner) == (argued.run.sha256, each.name, each.planner)
+            for one in doubt.claims
+        ):
+            yield draft.context(f"Sensitivity: {doubt.message}", "A weaker choice than that of the run: no doubt")
     for document in argued.documents:
         if document.kind == "explain" and same_sources(document, argued.run):
             for part in document.result.explanations:

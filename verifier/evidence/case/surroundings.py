@@ -1,5 +1,4 @@
-"""What an argument rests on and cannot show: contexts, assumptions with their status, and goals not shown by this
-evidence.
+"""What an argument rests on and cannot show: contexts, assumptions with their status, and goals of people.
 
 AMLAS names (stages, elements of its argument patterns, artefacts in brackets) are those of Hawkins et al., Guidance
 on the Assurance of Machine Learning in Autonomous Systems (AMLAS), University of York, 2021 (arXiv:2102.01564).
@@ -11,14 +10,15 @@ from collections.abc import Iterator, Sequence
 
 from verifier.base.words import counted, name_text, probability_text, some_of
 from verifier.evidence.case.drafting import Draft, undeveloped
-from verifier.evidence.case.elements import Element, Kind, Status
+from verifier.evidence.case.elements import Element, Kind
+from verifier.evidence.case.grounds import grounds_of
+from verifier.evidence.case.status import Grade, Status
 from verifier.evidence.context import DUTIES, CaseContext
 from verifier.evidence.defeaters.about_data import matrices_behind, shared_sequences
 from verifier.evidence.defeaters.finding import UNCONFIRMED
-from verifier.evidence.defeaters.values import Defeater, is_rate_of
+from verifier.evidence.defeaters.values import is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.hazard import EVERY
-from verifier.telling.grounds import FREE_ASSUMES, FREE_KNOWN, channel_lines
 
 NOT_STATED = "not stated"
 
@@ -46,68 +46,53 @@ def top_contexts(
     return found + [draft.context(text) for text in (*_untargeted(runs), *_unargued(runs, documents))]
 
 
-def requirements_assumption(draft: Draft, context: CaseContext) -> str:
-    """That the requirements are right, which nothing here can show."""
-    return draft.put(
-        Element(
-            draft.name(Kind.ASSUMPTION),
-            Kind.ASSUMPTION,
-            "The requirements and their targets are right for the system and its hazards",
-            _left_to(context, "requirements"),
-            amlas="Stage 1, A1.1",
-        )
-    )
-
-
-def argument_grounds(
-    draft: Draft,
-    runs: Sequence[Document],
-    documents: Sequence[Document],
-    context: CaseContext,
-    defeaters: Sequence[Defeater],
-) -> list[str]:
+def argument_grounds(draft: Draft, runs: Sequence[Document]) -> list[str]:
     """Justifications and assumptions of the argument over requirements."""
-    dependent = [each for each in defeaters if each.kind in ("dependent_frames", "untested_channel")]
-    few = [each for each in defeaters if each.kind == "few_drives"]
-    statuses = [
-        (
-            _errors_text({run.result.channel.contexts for run in runs}),
-            _memory_status(runs, dependent),
-            dependent,
-        ),
-        ("The environment does not change during an encounter", _left_to(context, "assumptions"), []),
-        (f"What counts as detected: {_matching_text(runs, documents)}", _left_to(context, "assumptions"), []),
-        *((text, status, few) for text, status in _bounds_statuses(runs)),
-        *((text, status, []) for text, status in _free_statuses(runs)),
-    ]
-    found = [_verdict_justification(draft, runs), _scenario_justification(draft)]
-    for text, status, against in statuses:
-        identifier = draft.name(Kind.ASSUMPTION)
-        draft.put(Element(identifier, Kind.ASSUMPTION, text, status, defeated=bool(against)))
-        draft.challenge(identifier, against)
-        found.append(identifier)
-    return found
+    return [_verdict_justification(draft, runs), _scenario_justification(draft), *grounds_of(draft, runs)]
 
 
 def left_to_persons(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
-) -> list[tuple[str, Status]]:
+) -> list[str]:
     """Goals that no computation shows."""
-    separate = _training_goal(draft, runs, documents, context)
-    others = (
-        ("The system model represents the deployed system", "model", "Stage 6, G6.5"),
-        ("The test data represent the operational design domain", "test_data", "Stage 3, data relevance and balance"),
+    matching = _matching_text(runs, documents)
+    goals = (
+        (
+            "The requirements and their targets are right for the system and its hazards",
+            "requirements",
+            "Stage 1, A1.1",
+        ),
+        (
+            "The system model represents the deployed system; the environment does not change during an encounter",
+            "model",
+            "Stage 6, G6.5",
+        ),
+        (
+            "The test data represent the operational design domain, and what counts as detected is right for it: "
+            f"{matching}",
+            "test_data",
+            "Stage 3, data relevance and balance",
+        ),
         ("The system is used within its operational design domain", "odd", ""),
         ("Verification is independent of development", "independence", "Stage 5, G5.2"),
     )
-    goals = [undeveloped(draft, text, _left_to(context, duty), amlas) for text, duty, amlas in others]
-    return [separate, *((goal, Status.UNDEVELOPED) for goal in goals)]
+    return [
+        _training_goal(draft, runs, documents, context),
+        *(_person_goal(draft, context, text, duty, amlas) for text, duty, amlas in goals),
+    ]
+
+
+def _person_goal(draft: Draft, context: CaseContext, text: str, duty: str, amlas: str) -> str:
+    """A goal that no computation shows: undeveloped, whoever is named."""
+    grade = Grade.DECLARED if duty in context.responsible else Grade.UNTESTED
+    return undeveloped(draft, text, _left_to(context, duty), amlas, grade)
 
 
 def _training_goal(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
-) -> tuple[str, Status]:
-    """That the detector was not trained on what it was tested on: shown where both are named and differ."""
+) -> str:
+    """That the detector was not trained on what it was tested on: refuted where both are named and share something;
+    that they share nothing is as good as what is stated of the training, which is a declaration."""
     text, amlas = "The detector was not trained on the data it was tested on", "Stage 3, separation of data sets"
     trained = context.detector.trained_on
     matrices = [matrices_behind(run, documents) for run in runs]
@@ -116,28 +101,29 @@ def _training_goal(
         missing = (
             "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
         )
-        return undeveloped(draft, text, f"{missing}. {_left_to(context, 'training_data')}", amlas), Status.UNDEVELOPED
+        return undeveloped(draft, text, f"{missing}. {_left_to(context, 'training_data')}", amlas)
     shared = list(dict.fromkeys(name for each in known for name in shared_sequences(each, trained)))
-    identifier = draft.name(Kind.GOAL)
     tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
-    status = Status.VIOLATED if shared else Status.SUPPORTED
-    solutions = tuple(dict.fromkeys(draft.solution(each) for each in known)) if not shared else ()
+    note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as declared"
+    if not shared:
+        return undeveloped(draft, text, f"{note}: {_left_to(context, 'training_data')}", amlas, Grade.DECLARED)
+    identifier = draft.name(Kind.GOAL)
+    status = Status.VIOLATED
     draft.put(
         Element(
             identifier,
             Kind.GOAL,
             text,
-            f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as stated",
-            solutions,
-            undeveloped=bool(shared),
-            defeated=bool(shared),
+            note,
+            undeveloped=True,
+            defeated=True,
             status=status,
+            grade=Grade.DECLARED,
             amlas=amlas,
         )
     )
-    if shared:
-        draft.refute(identifier, f"trained on {some_of([*map(name_text, shared)])}", known[0])
-    return identifier, status
+    draft.refute(identifier, f"trained on {some_of([*map(name_text, shared)])}", known[0])
+    return identifier
 
 
 def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[str]:
@@ -178,13 +164,6 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
     )
 
 
-def _errors_text(contexts: set[str | None]) -> str:
-    """How detection errors may depend on each other, by what the detectors of the runs remember."""
-    plain = "Detection errors are independent between time steps and between objects (memoryless detector)"
-    told = [f"detection errors depend on the past through {each} of the object only" for each in contexts if each]
-    return "; ".join([plain] * (None in contexts or not contexts) + sorted(told))
-
-
 def _scenario_justification(draft: Draft) -> str:
     return draft.put(
         Element(
@@ -194,36 +173,6 @@ def _scenario_justification(draft: Draft) -> str:
             amlas="Stage 6, J6.1",
         )
     )
-
-
-def _memory_status(runs: Sequence[Document], against: Sequence[Defeater]) -> str:
-    told = "; ".join(dict.fromkeys(line for run in runs for line in channel_lines(run.result.channel)))
-    tests = {run.result.channel.test for run in runs}
-    if "contradicted" in tests:
-        status = "Contradicted by the data"
-    elif "untested" in tests:
-        status = "Not tested on these data"
-    else:
-        status = "Tested by permutation of frames: not contradicted"
-    named = f" ({', '.join(each.id for each in against)})" if against else ""
-    return f"{status}{named}{f': {told}' if told else ''}"
-
-
-def _bounds_statuses(runs: Sequence[Document]) -> Iterator[tuple[str, str]]:
-    """What the confidence bounds of each run assume, and how well that is known."""
-    bounds = [basis for run in runs if (basis := run.result.settings.bounds) is not None]
-    for basis in {(each.name, each.condition, each.effective_drives): each for each in bounds}.values():
-        known = "Not tested"
-        if basis.drives is not None and basis.effective_drives is not None:
-            known += f"; {counted(basis.drives, 'drive')}, effectively {basis.effective_drives:.3g}"
-        yield f"{basis.name}: {basis.condition}", known
-
-
-def _free_statuses(runs: Sequence[Document]) -> Iterator[tuple[str, str]]:
-    """What bounds however reports depend on each other assume, where some run has any."""
-    points = (point for run in runs for each in run.result.requirements for point in each.points)
-    if any(point.dependence_free is not None for point in points):
-        yield FREE_ASSUMES, f"Not tested; {FREE_KNOWN}"
 
 
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:

@@ -18,13 +18,16 @@ from types import MappingProxyType
 from xml.sax.saxutils import escape
 
 from verifier.base.errors import one_line
-from verifier.evidence.case.elements import Case, Element, Kind, Status
+from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.case.layout import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX, Drawing, Edge, Placed, laid_out
+from verifier.evidence.case.status import Status
 
 HEAD_PX, FOOT_PX = 56.0, 96.0
 COLOURS = MappingProxyType(
     {
         Status.SUPPORTED: ("#1b6b2f", "#eef7f0"),
+        Status.CONDITIONAL: ("#1d4f91", "#eef3fa"),
+        Status.VACUOUS: ("#4a4a4a", "#f5f5f5"),
         Status.UNDEVELOPED: ("#4a4a4a", "#f5f5f5"),
         Status.DEFEATED: ("#7a1a68", "#f9eef7"),
         Status.INCONCLUSIVE: ("#7a4d00", "#fdf5e6"),
@@ -46,7 +49,7 @@ def gsn_svg(case: Case) -> str:
     """The drawing of a case, as the text of an SVG file."""
     drawing = laid_out(case)
     width, height = round(drawing.width), round(HEAD_PX + drawing.height + FOOT_PX)
-    summary = f"Top goal {case.top.id}: {case.status.value}. {case.top.note}"
+    summary = f"Top goal {case.top.id}: {case.top.told}. {case.top.note}"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         'role="img" aria-labelledby="case-title case-description">',
@@ -185,8 +188,8 @@ def _text(text: str) -> str:
 def gsn_yaml(case: Case) -> str:
     """The YAML of a case: one element after the other, the top goal first; ends with a line break.
 
-    Attributes that gsn2x does not know are views on top of it (`gsn2x --layers status,amlas`): `status` of goals and
-    strategies, and `amlas`, the element of an AMLAS pattern.
+    Attributes that gsn2x does not know are views on top of it (`gsn2x --layers status,grade,amlas`): `status` and
+    `grade` of goals and strategies, and `amlas`, the element of an AMLAS pattern.
     """
     lines = ["module:", f"  name: {_quoted(case.title)}", f"  brief: {_quoted(_brief(case))}"]
     for element in case.elements:
@@ -196,7 +199,7 @@ def gsn_yaml(case: Case) -> str:
 
 def _brief(case: Case) -> str:
     note = f"; {case.top.note}" if case.top.note else ""
-    return f"Top goal: {case.status.value}{note}"
+    return f"Top goal: {case.top.told}{note}"
 
 
 def _attributes(element: Element) -> Iterator[str]:
@@ -216,7 +219,9 @@ def _attributes(element: Element) -> Iterator[str]:
         yield f"url: {_quoted(element.url)}"
     if element.status is not None:
         yield f"classes: [{element.status.value}]"
-        yield f"status: {_quoted(element.status.value)}"
+        yield f"status: {_quoted(element.told)}"
+    if element.grade is not None:
+        yield f"grade: {_quoted(element.grade.value)}"
     if element.amlas:
         yield f"amlas: {_quoted(element.amlas)}"
 

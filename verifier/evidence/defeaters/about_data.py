@@ -17,7 +17,7 @@ from verifier.analysis.intervals.tiers import FEW_DRIVES
 from verifier.analysis.planning import EvidencePlan
 from verifier.base.numbers import rounded
 from verifier.base.words import counted, name_text, some_of
-from verifier.checking.verdicts import Test, Verdict
+from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.values import (
     Claim,
@@ -192,49 +192,27 @@ def _columns_that_matter(claim: Claim, run: Document, documents: Sequence[Docume
 
 
 def dependent_frames(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """Data that contradict the memoryless detector: a miss follows a miss more often than the matrices say."""
-    yield from _about_channel(
-        "dependent_frames",
-        run,
-        documents,
-        "contradicted",
-        "a perception model with memory, or an argument that the dependence cannot make the probability worse",
-    )
+    """Data that contradict the memoryless detector: a miss follows a miss more often than the matrices say.
 
-
-def untested_channel(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """Data that cannot show whether the detector is memoryless: the matrices follow no object from frame to frame."""
-    yield from _about_channel(
-        "untested_channel",
-        run,
-        documents,
-        "untested",
-        "matrices counted on annotations with tracks, which the counting tests for dependence",
-    )
-
-
-def _about_channel(
-    kind: str, run: Document, documents: Sequence[Document], test: Test, remedy: str
-) -> Iterator[Doubt]:
-    """The doubt about the scenarios whose chains draw classes with this outcome of the test."""
+    It is about the scenarios whose chains draw such a class. Where no test was made, what is assumed is a condition.
+    """
     result: RunResult = run.result
     points = {
         (each.name, each.planner, k)
         for each in result.requirements
         for k, point in enumerate(each.points)
-        if channel_test(result.channel.classes, point.draws).test == test and point.decided_free is None
+        if channel_test(result.channel.classes, point.draws).test == "contradicted" and point.decided_free is None
     }
-    claims = claims_on(run, documents, perceived=True, among=points)
     told = [
         line
         for line, each in zip(channel_lines(result.channel), result.channel.classes, strict=True)
-        if each.test == test
+        if each.test == "contradicted"
     ]
     yield from doubt(
-        kind,
+        "dependent_frames",
         f"{detector_text(result.channel.contexts)} is assumed: {some_of([name_text(line, 300) for line in told])}",
-        claims,
-        remedy,
+        claims_on(run, documents, perceived=True, among=points),
+        "a perception model with memory, or an argument that the dependence cannot make the probability worse",
     )
 
 

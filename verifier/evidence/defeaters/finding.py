@@ -25,6 +25,7 @@ from verifier.evidence.defeaters.values import (
 )
 from verifier.evidence.documents import Document
 from verifier.study.points import Point
+from verifier.study.records import SettingsRecord
 from verifier.telling.grounds import needed_text, reason_text, told_verdict, vacuity_text
 
 ASSUMED = "rates filled in by policy"
@@ -157,14 +158,47 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
             )
 
 
-def policy_sensitive(run: Document, alternatives: Mapping[str, Document]) -> Iterator[Doubt]:
+RULES = ("point", "interval", "bounds")
+"""What decides verdicts, the weakest rule first: each allows for more than the one before it."""
+
+
+def is_weaker(mine: SettingsRecord, other: SettingsRecord) -> bool:
+    """Whether other choices leave out what those of a run allow for: then they say nothing against its verdicts.
+
+    | chosen                              | weaker           | a doubt: stricter, or equally defensible |
+    |-------------------------------------|------------------|------------------------------------------|
+    | verdict from bounds                 | interval, point  | -                                        |
+    | verdict from interval               | point            | bounds                                   |
+    | verdict from point                  | -                | interval, bounds                         |
+    | false positives as_counted          | ignore           | background                               |
+    | false positives background          | ignore           | as_counted                               |
+    | false positives ignore              | -                | as_counted, background                   |
+    | columns or contexts without items   | -                | every other policy                       |
+    """
+    rule = RULES.index(other.verdict_from) < RULES.index(mine.verdict_from)
+    return rule or (other.false_positives == "ignore" and mine.false_positives != "ignore")
+
+
+def find_sensitivities(documents: Sequence[Document], alternatives: Mapping[str, Document]) -> tuple[Doubt, ...]:
+    """Where a weaker choice than that of a run gives another verdict: worth telling, and no doubt."""
+    found = []
+    for run in {each.sha256: each for each in documents if each.kind == "run"}.values():
+        same = {name: other for name, other in alternatives.items() if sources_of(other) == sources_of(run)}
+        found += list(policy_sensitive(run, same, weaker=True))
+    return tuple(found)
+
+
+def policy_sensitive(run: Document, alternatives: Mapping[str, Document], *, weaker: bool = False) -> Iterator[Doubt]:
     """Scenarios with another verdict under another policy.
 
     Args:
         run: the document of a run.
         alternatives: policy in words -> the document of a run of the same inputs under it.
+        weaker: the policies that are weaker than those of the run, in place of the others.
     """
     for policy, other in alternatives.items():
+        if is_weaker(run.result.settings, other.result.settings) is not weaker:
+            continue
         theirs = {(each.name, each.planner): each for each in other.result.requirements}
         for claim, each in requirements_with_targets(run):
             found = theirs.get((claim.requirement, claim.planner))
@@ -207,12 +241,12 @@ def one_engine(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
 
 
 def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """Scenarios in which the check of a requirement says nothing about the system."""
+    """Scenarios in which the check of a requirement says nothing about the system, and that have another verdict."""
     told: dict[tuple[str, str], list[Claim]] = {}
     for claim, each in claimed(run, documents):
         for k, point in enumerate(each.points):
             text = vacuity_text(point)
-            if text:
+            if text and point.verdict is not Verdict.VACUOUS:
                 told.setdefault((claim.requirement, text), []).append(
                     Claim(claim.run, claim.requirement, claim.planner, k)
                 )
@@ -262,7 +296,6 @@ def _doubts(
     yield from about_data.stale(run, documents)
     yield from about_data.trained_on_tests(run, documents, context)
     yield from about_data.dependent_frames(run, documents)
-    yield from about_data.untested_channel(run, documents)
     yield from about_data.few_drives(run, documents)
     yield from no_false_positives(run, documents)
     yield from distance_ignored(run, documents)

@@ -82,7 +82,6 @@ KINDS: Mapping[str, str] = {
     "thin_columns": "too few items",
     "assumed_rates": "rates assumed where there are no items",
     "dependent_frames": "misses follow misses",
-    "untested_channel": "the model of the detector is not tested",
     "few_drives": "few drives",
     "no_false_positives": "false positives not modelled",
     "distance_ignored": "distances are ignored",

@@ -1,0 +1,218 @@
+"""Runs that were made elsewhere and put in: computed again from inputs that are here, or told as not verified.
+
+A run that speaks for a requirement is refused where its inputs are not here. One that speaks against it is shown:
+what it says in favour is at best conditional.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from verifier.analysis.intervals.tiers import BY_ITEMS
+from verifier.analysis.settings import Bounds, ConfidenceSettings, Requested
+from verifier.base.checksums import KEY
+from verifier.base.documents import json_values
+from verifier.base.errors import InputError, Place, VerifierError, one_line
+from verifier.checking.process import StormProcess
+from verifier.checking.settings import EngineSettings
+from verifier.checking.verdicts import Verdict
+from verifier.evidence.bundle.manifest import digest_of
+from verifier.evidence.bundle.request import Request, unpacked_inputs, without_folder
+from verifier.evidence.differences import compared
+from verifier.evidence.documents import Document
+from verifier.evidence.findings import Finding, Log
+from verifier.language.expressions import Source, parse_expression
+from verifier.pipeline import verified
+from verifier.study.case import Study
+from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions, Selection
+from verifier.study.provenance import run_settings
+from verifier.study.records import ConfidenceRecord
+from verifier.study.results import RunResult
+
+_APART = ("command", "gates", "versions", KEY)
+"""What a run has beside what its inputs give."""
+_INTERVALS: Mapping[str, Requested] = {"credible": "posterior", "bootstrap": "bootstrap"}
+_BOUNDS: Mapping[str, Bounds] = {
+    "independent_drives": "drives",
+    "approximate": "approximate",
+    "independent_items": "items",
+    "anytime": "anytime",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A run that was put in.
+
+    Attributes:
+        studies: what it may have been made from; one of them gives its settings, and which one its remarks say.
+        why_not: why it cannot be made again here; empty where it can.
+        here: whether its inputs are in the bundle.
+    """
+
+    studies: tuple[Study, ...] = ()
+    why_not: str = ""
+    here: bool = True
+
+
+def given_runs(
+    documents: Mapping[str, Document], request: Request, files: Mapping[str, bytes], limits: RunOptions
+) -> dict[str, Given]:
+    """Path -> what it was made from, of every run among the documents that was put in; see `given_run`."""
+    runs = [path for path in request.given if path in documents and documents[path].kind == "run"]
+    return {path: given_run(documents[path], request, files, limits) for path in runs}
+
+
+def given_run(document: Document, request: Request, files: Mapping[str, bytes], limits: RunOptions) -> Given:
+    """What a run that was put in was made from, as far as it lies in the bundle.
+
+    Args:
+        document: of the run.
+        request, files: of the bundle.
+        limits: options of which the limits are those of whoever looks.
+    """
+    run: RunResult = document.result
+    wanted = {each.role: each for each in run.inputs if each.role != "planner"}
+    places = {digest_of(files[path]): path for path in (*request.given, request.matrices) if path in files}
+    own = {role: digest_of(files.get(path, b"")) for role, path in (("spec", request.spec), ("model", request.model))}
+    planners = {digest_of(files.get(path, b"")) for path in request.planners}
+    missing = [each.name for role, each in wanted.items() if role in own and each.sha256 != own[role]]
+    missing += [each.name for each in run.inputs if each.role == "planner" and each.sha256 not in planners]
+    missing += [each.name for role, each in wanted.items() if role == "confusion" and each.sha256 not in places]
+    if missing or "confusion" not in wanted:
+        return Given((), f"its inputs are not here: {', '.join(map(one_line, missing)) or 'matrices'}", False)
+    matrices, why = places[wanted["confusion"].sha256], "its settings are not those of a run that is made here"
+    if run.unanswered or any(point.dependence_free for each in run.requirements for point in each.points):
+        return Given((), "it holds what a bundle does not make: bounds by linear program, or no answer")
+    found = []
+    for options in _options_of(run):
+        asked = replace(options, limits=limits.limits, engines=replace(limits.engines, exact=options.engines.exact))
+        try:
+            with unpacked_inputs(files, replace(request, matrices=matrices, context=None, options=asked)) as read:
+                study = Study.of(read.inputs, asked)
+                settings = run_settings(study, asked, study.data)
+            if json_values(settings) == json_values(run.settings):
+                found.append(study)
+        except (VerifierError, ValueError) as error:
+            why = one_line(without_folder(str(error)))
+    return Given(tuple(found), "" if found else why)
+
+
+def wrong_given(path: str, raw: bytes, given: Given, storm: StormProcess) -> tuple[list[Finding], Log]:
+    """Where a run that was put in differs from what its inputs give; nothing where it cannot be made again.
+
+    Args:
+        path: of the run in the bundle.
+        raw: its bytes.
+        storm: the model checker.
+
+    Returns:
+        what is wrong, and beside it what was noted on the way.
+    """
+    best: tuple[list[Finding], Log] | None = None
+    for study in given.studies:
+        log = Log()
+        again = verified(study, storm).json_text().encode()
+        compared(_plain(raw), _plain(again), path, log)
+        if best is None or len(log.findings) < len(best[0]):
+            best = log.findings, log
+        if not log.findings:
+            break
+    found, log = best or ([], Log())
+    return sorted(found, key=lambda each: not each.where.endswith("/probability")), log  # the number first
+
+
+def refuse_unfounded(path: str, document: Document, given: Given) -> None:
+    """Refuse a run whose inputs are not here and that speaks for a requirement and against none; InputError."""
+    if not given.here and document.result.verdict is not Verdict.VIOLATED:
+        raise InputError(
+            f"a result that supports a claim cannot be put in without its inputs: {given.why_not}",
+            Place(path, path="/inputs"),
+            "put its matrices in as well (--with); spec, model and planners must be those of the bundle",
+        )
+
+
+def _options_of(run: RunResult) -> Iterator[RunOptions]:
+    """Options that a run may have been made with, the likeliest first: a result says what came of some of them."""
+    told = run.settings
+    swept: dict[str, list[str]] = {}
+    for name, text in (
+        pair for each in run.requirements for point in each.points for pair in point.constants.items()
+    ):
+        swept.setdefault(name, []).append(text)
+    selection = Selection(
+        tuple(told.planners),
+        told.environments,
+        None,
+        {name: _value(text) for name, text in told.set_.items()},
+        {name: tuple(map(_number, dict.fromkeys(texts))) for name, texts in swept.items()},
+        tuple(dict.fromkeys(each.name for each in run.requirements)),
+    )
+    initials: list[Any] = [None]
+    if told.initial is not None:
+        initials.append(parse_expression(told.initial, Source(told.initial, "--initial")))
+    memories = (MEMORY_BY_DEFAULT, told.memory or "none")
+    for initial, memory, confidence in itertools.product(initials, memories, _confidences(told.confidence)):
+        more: dict[str, Any] = {} if told.memory is None else {"assume_contexts": told.assume_contexts}
+        for name in ("initial_context", "empty_contexts"):
+            if (value := getattr(told, name)) is not None:
+                more[name] = value
+        yield RunOptions(
+            replace(selection, initial=initial),
+            where=told.where,
+            score_threshold=told.score_threshold,
+            canonical=told.canonical,
+            empty_columns=told.empty_columns,
+            false_positives=told.false_positives,
+            memory=memory,
+            endless=told.endless,
+            decimals=told.round_transitions,
+            confidence=confidence,
+            verdict_from=told.verdict_from,
+            strict=told.strict,
+            assume_memoryless=told.assume_memoryless,
+            strategies=any(each.strategies or each.world for each in run.requirements),
+            engines=EngineSettings(exact=told.exact),
+            **more,
+        )
+
+
+def _confidences(told: ConfidenceRecord | None) -> Iterator[ConfidenceSettings | None]:
+    if told is None:
+        yield None
+        return
+    basis = told.bounds
+    largest = basis.largest_drive
+    declared = max(each.items for each in largest.columns) if largest is not None and largest.declared else None
+    icc = None if basis.icc_at_most is None else Fraction(repr(basis.icc_at_most))
+    same = {name: getattr(told, name) for name in ("level", "prior", "draws", "seed", "semantics")}
+    same |= {"weights": basis.weights, "looks": basis.looks, "shift": Fraction(repr(basis.shift))}
+    for interval, bounds in itertools.product(("auto", _INTERVALS[told.interval]), ("auto", _BOUNDS.get(basis.tier))):
+        if bounds is not None:
+            items = bounds != "auto" and basis.tier in BY_ITEMS
+            given: dict[str, Any] = {"interval": interval, "bounds": bounds, "assume_independent_items": items}
+            yield ConfidenceSettings(**same, **given, largest_drive=declared, icc_at_most=icc)
+
+
+def _plain(raw: bytes) -> bytes:
+    """The document without what is not computed, its inputs by role and hash: a file may have any name."""
+    content = {name: value for name, value in json.loads(raw).items() if name not in _APART}
+    content["inputs"] = sorted([each["role"], each["sha256"]] for each in content["inputs"])
+    return (json.dumps(content, indent=2) + "\n").encode()
+
+
+def _value(text: str) -> int | Fraction | str:
+    try:
+        return _number(text)
+    except ValueError:
+        return text
+
+
+def _number(text: str) -> int | Fraction:
+    value = Fraction(text)
+    return value.numerator if value.denominator == 1 else value
