@@ -42,12 +42,12 @@ from verifier.evidence.bundle.request import (
     without_folder,
 )
 from verifier.evidence.bundle.runs_elsewhere import refuse_unfounded, wrong_given
-from verifier.evidence.case.status import overall_text
 from verifier.evidence.consistency import check_document, check_sums
 from verifier.evidence.differences import findings_of
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.evidence.following.rates import against_its_run, alone
 from verifier.evidence.measured import refuse_misfits
+from verifier.evidence.status import overall_text
 from verifier.study.case import Study
 from verifier.study.options import RunOptions
 from verifier.systems.settings import Limits

@@ -8,6 +8,7 @@ The inputs of a bundle, read: spec, model, matrices, and what people declare.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import re
 import tempfile
@@ -42,6 +43,7 @@ _APART = ("selection", "where", "memory", *_OF_RUNS, "confidence", "engines", "l
 _PLAIN = tuple(each.name for each in fields(RunOptions) if each.name not in _APART)
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?")
 _FILES = ("spec", "model", "matrices", "context", "given")
+_MORE = ("planners", "documents")
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Request:
         options: of the run.
         command: what was typed; empty where a program called.
         planners: paths of the files of planners that the model names.
+        documents: paths of the documents that the context names.
+        day: on which the validity of documents is judged; None where none expires.
     """
 
     spec: str
@@ -65,21 +69,23 @@ class Request:
     options: RunOptions
     command: tuple[str, ...] = ()
     planners: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    day: datetime.date | None = None
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The paths of all input files, this document excluded."""
         declared = [self.context] if self.context else []
-        return (self.spec, self.model, self.matrices, *declared, *self.given, *self.planners)
+        return (self.spec, self.model, self.matrices, *declared, *self.given, *self.planners, *self.documents)
 
     @property
-    def _planners(self) -> dict[str, list[str]]:
-        """The entry of the planners' files, where there are any."""
-        return {"planners": list(self.planners)} if self.planners else {}
+    def _more(self) -> dict[str, list[str]]:
+        """The entries of the planners' files and of documents, where there are any."""
+        return {name: list(paths) for name in _MORE if (paths := getattr(self, name))}
 
     def json_text(self) -> str:
         """The document as text."""
-        files = {name: getattr(self, name) for name in _FILES} | self._planners
+        files = {name: getattr(self, name) for name in _FILES} | self._more
         return (
             json.dumps(
                 {
@@ -88,6 +94,7 @@ class Request:
                     "files": {**files, "given": list(self.given)},
                     "options": _options_document(self.options),
                     "command": list(self.command),
+                    **({} if self.day is None else {"day": str(self.day)}),
                 },
                 indent=2,
                 allow_nan=False,
@@ -104,19 +111,21 @@ def request_of(content: Any) -> Request:
         UsageError: it asks for something that does not exist.
     """
     try:
-        document = _object(content, ("schema", "version", "files", "options", "command"))
+        dated = ("day",) if isinstance(content, dict) and "day" in content else ()
+        document = _object(content, ("schema", "version", "files", "options", "command", *dated))
         if (document["schema"], document["version"]) != (SCHEMA_NAME, SCHEMA_VERSION):
             raise ValueError("another schema or version")
         named = document["files"]
-        more = ("planners",) if isinstance(named, dict) and "planners" in named else ()
+        more = tuple(name for name in _MORE if isinstance(named, dict) and name in named)
         files = _object(named, (*_FILES, *more))
         given = tuple(_text(each) for each in files["given"])
         context = None if files["context"] is None else _text(files["context"])
         paths = [_text(files[name]) for name in ("spec", "model", "matrices")]
         command = tuple(map(_text, document["command"]))
-        planners = tuple(_text(each) for each in files.get("planners", ()))
+        planners, documents = (tuple(_text(each) for each in files.get(name, ())) for name in _MORE)
+        day = datetime.date.fromisoformat(_text(document["day"])) if dated else None
         options = _options_of(document["options"])
-        request = Request(paths[0], paths[1], paths[2], context, given, options, command, planners)
+        request = Request(paths[0], paths[1], paths[2], context, given, options, command, planners, documents, day)
         if not all(path.startswith(INPUTS + "/") for path in request.inputs):
             raise ValueError(f"an input that does not lie in {INPUTS}/")
         if len(set(request.inputs)) < len(request.inputs):
@@ -238,7 +247,7 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
         folder = Path(name).resolve()
         declared = [] if request.context is None else [request.context]
-        for path in (request.spec, request.model, request.matrices, *declared, *request.planners):
+        for path in (request.spec, request.model, request.matrices, *declared, *request.planners, *request.documents):
             if path not in files:
                 raise InputError("the request names an input that is not there", Place(path))
             target = folder / path
@@ -256,8 +265,16 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
             ]
             if own != list(request.planners):
                 raise InputError(f"the model names {shown(own)} as files of planners", Place(REQUEST_FILE))
-            context = read_context(folder / declared[0]) if declared else CaseContext()
+            day = request.day or datetime.date.max  # what expires has expired on a day that nobody names
+            context = read_context(folder / declared[0], day) if declared else CaseContext()
+            if declared and list(request.documents) != documents_of(declared[0], context):
+                raise InputError("the request does not name the documents of the context", Place(REQUEST_FILE))
         yield Unpacked(inputs, context)
+
+
+def documents_of(path: str, context: CaseContext) -> list[str]:
+    """Where the documents that a context names lie, for its own path."""
+    return [f"{path.rpartition('/')[0]}/{each}" for each in context.documents]
 
 
 def without_folder(text: str) -> str:

@@ -93,7 +93,9 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
     for options in _options_of(run):
         asked = replace(options, limits=limits.limits, engines=replace(limits.engines, exact=options.engines.exact))
         try:
-            with unpacked_inputs(files, replace(request, matrices=matrices, context=None, options=asked)) as read:
+            with unpacked_inputs(
+                files, replace(request, matrices=matrices, context=None, documents=(), options=asked)
+            ) as read:
                 study = Study.of(read.inputs, asked)
                 settings = run_settings(study, asked, study.data)
             if json_values(settings) == json_values(run.settings):

@@ -11,7 +11,6 @@ from verifier.base.words import counted, name_text, some_of
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.case.requirements import Argued, rate_goal, requirement_goal, worst_text
-from verifier.evidence.case.status import Grade, Standing, Status, severity, weakest
 from verifier.evidence.case.surroundings import (
     NOT_STATED,
     argument_grounds,
@@ -24,6 +23,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.exposure import requirement_of, unwanted
 from verifier.evidence.rates.hazard import Acceptance
+from verifier.evidence.status import Grade, Standing, Status, severity, weakest
 from verifier.study.results import RequirementResult
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -64,7 +64,7 @@ def build_case(
     runs = [each for each in unique if each.kind == "run"]
     if not runs:
         raise UsageError("an assurance case needs the result of a verify run")
-    draft = Draft(files, defeaters, unverified, proven, sensitivities)
+    draft = Draft(files, defeaters, unverified, proven, sensitivities, context.declared)
     top, over, persons = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY), draft.name(Kind.STRATEGY)
     contexts = tuple(top_contexts(draft, runs, unique, context))
     grounds = tuple(argument_grounds(draft, runs))
