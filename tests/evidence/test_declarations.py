@@ -315,3 +315,14 @@ def test_an_answer_to_no_doubt_is_refused(folder):
     text = '[disposition."rounding/no_hit"]\ndecision = "open"\nreason = "r"\nby = "b"\ndate = 2026-05-04\n'
     with pytest.raises(InputError, match="rounded/no_hit"):
         built(folder, context=declared(folder, text), options=FEW)
+
+
+def test_a_check_says_what_expired_after_the_build(folder, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1793000000")  # October 2026
+    entry = evidence("model", valid_until="2027-05-04")
+    bundle = built(folder, context=declared(folder, entry), options=FEW)
+    assert not [each for each in check_files("b", bundle.files).unchecked if "expired" in each]
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1893456000")  # 2030
+    report = check_files("b", bundle.files)
+    assert report.sound
+    assert "evidence model, which expired on 2027-05-04, after this bundle was built" in report.unchecked

@@ -1,24 +1,7 @@
 """What people put behind a claim, and answer to a doubt: documents with hash, person and date, and dispositions.
 
-[evidence.model_validation]              # any name
-claim = "model"                          # or several: a duty of [responsible], memory, statistics
-title = "Track tests against the model"
-file = "docs/track_tests.pdf"            # beside this file; copied, or with copy = false only its sha256
-revision = "B"
-author = "N. N."
-date = 2026-05-04
-valid_until = 2027-05-04
-grade = "tested"                         # tested, documented or declared
-limits = "dry road only"
-
-[disposition."no_false_positives/stops"] # kind of the doubt and requirement, as trace.csv has them
-decision = "accepted"                    # refuted, accepted or open
-doubt = "0a1b2c3d"                       # which numbers it was decided on, as trace.csv has it
-reason = "Planner ignores reports beyond the kerb"
-evidence = "model_validation"            # refutes
-by = "N. N."
-date = 2026-05-06
-review = "SA-2026-17"
+[evidence.NAME]: claim, title, file, author, date; copy, sha256, revision, valid_until, grade, limits
+[disposition."KIND/REQUIREMENT"]: decision, doubt, reason, by, date; evidence, review
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def _options_of(content: Any) -> RunOptions:
         environments=tuple(map(_text, chosen["environments"])),
         initial=None if initial is None else parse_expression(_text(initial), Source(initial, "--initial")),
         settings={name: _value_of(value) for name, value in chosen["settings"].items()},
-        sweeps={name: tuple(_number_of(value) for value in values) for name, values in chosen["sweeps"].items()},
+        sweeps={name: tuple(number_of(value) for value in values) for name, values in chosen["sweeps"].items()},
         requirements=tuple(map(_text, chosen["requirements"])),
     )
     confidence = None
@@ -192,8 +192,8 @@ def _confidence_of(given: Any) -> ConfidenceSettings:
     if type(known["assume_independent_items"]) is not bool:
         raise ValueError("assume_independent_items is no truth value")
     icc = known["icc_at_most"]
-    known["icc_at_most"] = None if icc is None else Fraction(_number_of(icc))
-    known["shift"] = Fraction(_number_of(known["shift"]))
+    known["icc_at_most"] = None if icc is None else Fraction(number_of(icc))
+    known["shift"] = Fraction(number_of(known["shift"]))
     return ConfidenceSettings(**known)
 
 
@@ -203,10 +203,11 @@ def _value_text(value: int | Fraction | str) -> str | dict[str, str]:
 
 
 def _value_of(given: Any) -> int | Fraction | str:
-    return _text(_object(given, ("word",))["word"]) if isinstance(given, dict) else _number_of(given)
+    return _text(_object(given, ("word",))["word"]) if isinstance(given, dict) else number_of(given)
 
 
-def _number_of(given: Any) -> int | Fraction:
+def number_of(given: Any) -> int | Fraction:
+    """The number of a text without exponent, whole where it is; ValueError or TypeError where it is none."""
     text = _text(given)
     if not _NUMBER.fullmatch(text):  # no exponents: 1e999999999 would take all memory
         raise ValueError(f"expected a number, got {shown(text)}")

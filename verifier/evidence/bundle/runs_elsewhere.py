@@ -22,7 +22,7 @@ from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.bundle.manifest import digest_of
-from verifier.evidence.bundle.request import Request, unpacked_inputs, without_folder
+from verifier.evidence.bundle.request import Request, number_of, unpacked_inputs, without_folder
 from verifier.evidence.differences import compared
 from verifier.evidence.documents import Document
 from verifier.evidence.findings import Finding, Log
@@ -89,8 +89,12 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
     matrices, why = places[wanted["confusion"].sha256], "its settings are not those of a run that is made here"
     if run.unanswered or any(point.dependence_free for each in run.requirements for point in each.points):
         return Given((), "it holds what a bundle does not make: bounds by linear program, or no answer")
-    found = []
-    for options in _options_of(run):
+    found, candidates = list[Study](), list[RunOptions]()
+    try:
+        candidates = list(_options_of(run))
+    except (VerifierError, ValueError) as error:
+        why = one_line(str(error))
+    for options in candidates:
         asked = replace(options, limits=limits.limits, engines=replace(limits.engines, exact=options.engines.exact))
         try:
             with unpacked_inputs(
@@ -152,7 +156,7 @@ def _options_of(run: RunResult) -> Iterator[RunOptions]:
         told.environments,
         None,
         {name: _value(text) for name, text in told.set_.items()},
-        {name: tuple(map(_number, dict.fromkeys(texts))) for name, texts in swept.items()},
+        {name: tuple(map(number_of, dict.fromkeys(texts))) for name, texts in swept.items()},
         tuple(dict.fromkeys(each.name for each in run.requirements)),
     )
     initials: list[Any] = [None]
@@ -210,11 +214,6 @@ def _plain(raw: bytes) -> bytes:
 
 def _value(text: str) -> int | Fraction | str:
     try:
-        return _number(text)
+        return number_of(text)
     except ValueError:
         return text
-
-
-def _number(text: str) -> int | Fraction:
-    value = Fraction(text)
-    return value.numerator if value.denominator == 1 else value

@@ -339,6 +339,7 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
 
 def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> str:
     note = f"{name_text(draft.path(document))}, SHA-256 {document.sha256}"
+    note += ", not verified here" if document.sha256 in draft.unverified else ""
     return draft.context(words, note, amlas, draft.url(document))
 
 
