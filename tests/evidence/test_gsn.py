@@ -222,7 +222,6 @@ def test_a_condition_stands_in_the_goal_and_as_an_assumption_beside_it():
         assert each.status is Status.CONDITIONAL
         assert each.text.endswith(", if items are independent")
         assert "satisfied, if items are independent" in each.note
-    assert "Only if items are independent" in case.top.note
     free = drawing(0.4)
     texts = [each.text + each.note for each in case_of(free).elements]
     assert not any("tems are independent" in text for text in texts)

@@ -153,3 +153,16 @@ def test_no_path_leads_from_what_nobody_showed_to_a_supported_claim():
 def test_no_path_in_a_thousand_cases():
     found = set().union(*map(look_at, range(1000)))
     assert {"top supported", "top conditional", "top undeveloped", "top defeated", "top inconclusive"} <= found
+
+
+def test_a_faulty_document_takes_what_another_one_shows():
+    points = [point(1.0, "satisfied", (0.92, 1.0), draws=["ped"])]
+    given = run([requirement("stops", points)], channel=channel(None), assume_memoryless=True)
+    good = Evidence(name="a", claims=("memory", "statistics", "odd"), title="a", sha256="0" * 64)
+    for fault, stands in (("", "supported"), ("the file is missing", "conditional")):
+        other = Evidence(name="b", claims=("memory", "odd"), title="b", sha256="1" * 64, fault=fault)
+        context = CaseContext(declared=Declarations({"a": good, "b": other}))
+        case = build_case([given], context, find_defeaters([given], context, {}), {})
+        assert case.by_id[case.goals[Claim(given.sha256, "stops", "p")]].status.value == stands
+        (odd,) = [each for each in case.elements if each.text.startswith("The system is used") and each.status]
+        assert odd.status.value == ("defeated" if fault else "supported")

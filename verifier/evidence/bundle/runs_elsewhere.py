@@ -36,6 +36,11 @@ from verifier.study.results import RunResult
 
 _APART = ("command", "gates", "versions", KEY)
 """What a run has beside what its inputs give."""
+_SAME = (
+    "where", "score_threshold", "canonical", "empty_columns", "false_positives", "endless", "verdict_from", "strict",
+    "assume_memoryless",
+)  # fmt: skip
+"""Options that a run records under their own names."""
 _INTERVALS: Mapping[str, Requested] = {"credible": "posterior", "bootstrap": "bootstrap"}
 _BOUNDS: Mapping[str, Bounds] = {
     "independent_drives": "drives",
@@ -147,10 +152,9 @@ def _options_of(run: RunResult) -> Iterator[RunOptions]:
     """Options that a run may have been made with, the likeliest first: a result says what came of some of them."""
     told = run.settings
     swept: dict[str, list[str]] = {}
-    for name, text in (
-        pair for each in run.requirements for point in each.points for pair in point.constants.items()
-    ):
-        swept.setdefault(name, []).append(text)
+    for point in (point for each in run.requirements for point in each.points):
+        for name, text in point.constants.items():
+            swept.setdefault(name, []).append(text)
     selection = Selection(
         tuple(told.planners),
         told.environments,
@@ -163,29 +167,13 @@ def _options_of(run: RunResult) -> Iterator[RunOptions]:
     if told.initial is not None:
         initials.append(parse_expression(told.initial, Source(told.initial, "--initial")))
     memories = (MEMORY_BY_DEFAULT, told.memory or "none")
+    same = {name: getattr(told, name) for name in _SAME}
+    if told.memory is not None:
+        same |= {name: getattr(told, name) for name in ("initial_context", "empty_contexts", "assume_contexts")}
+    same |= {"strategies": any(each.strategies or each.world for each in run.requirements)}
+    same |= {"decimals": told.round_transitions, "engines": EngineSettings(exact=told.exact)}
     for initial, memory, confidence in itertools.product(initials, memories, _confidences(told.confidence)):
-        more: dict[str, Any] = {} if told.memory is None else {"assume_contexts": told.assume_contexts}
-        for name in ("initial_context", "empty_contexts"):
-            if (value := getattr(told, name)) is not None:
-                more[name] = value
-        yield RunOptions(
-            replace(selection, initial=initial),
-            where=told.where,
-            score_threshold=told.score_threshold,
-            canonical=told.canonical,
-            empty_columns=told.empty_columns,
-            false_positives=told.false_positives,
-            memory=memory,
-            endless=told.endless,
-            decimals=told.round_transitions,
-            confidence=confidence,
-            verdict_from=told.verdict_from,
-            strict=told.strict,
-            assume_memoryless=told.assume_memoryless,
-            strategies=any(each.strategies or each.world for each in run.requirements),
-            engines=EngineSettings(exact=told.exact),
-            **more,
-        )
+        yield RunOptions(replace(selection, initial=initial), memory=memory, confidence=confidence, **same)
 
 
 def _confidences(told: ConfidenceRecord | None) -> Iterator[ConfidenceSettings | None]:

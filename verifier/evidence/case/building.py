@@ -7,7 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from verifier.base.errors import UsageError
-from verifier.base.words import counted, name_text, some_of
+from verifier.base.words import counted, name_text
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.case.requirements import Argued, rate_goal, requirement_goal, worst_text
@@ -83,7 +83,7 @@ def build_case(
             top,
             Kind.GOAL,
             f"{system} meets {_all_of(len(goals))} in its operational design domain",
-            _summary(draft, [*goals, *rates], left) + _conditions(runs),
+            _summary(draft, [*goals, *rates], left),
             tuple(strategies),
             contexts,
             **draft.over(strategies),
@@ -225,14 +225,6 @@ def _summary(draft: Draft, goals: Sequence[str], left: Sequence[str]) -> str:
         counts = [(each, found.count(each)) for each in Status]
         parts.append(f"{what}: {', '.join(f'{count} {each.value}' for each, count in counts if count) or 'none'}")
     return ". ".join(parts)
-
-
-def _conditions(runs: Sequence[Document]) -> str:
-    """The conditions that verdicts of the runs carry."""
-    texts = dict.fromkeys(
-        each.condition for run in runs for each in run.result.requirements if each.condition is not None
-    )
-    return f". Only {some_of([name_text(text, 300) for text in texts])}" if texts else ""
 
 
 def _all_of(count: int) -> str:
