@@ -58,20 +58,14 @@ else:
 
 # Expected output:
 # every requirement, what its status is and what speaks against it:
-#   stops_only_for_pedestrians  not shown
-#     D1 the model of the detector is not tested
-#     D2 false positives not modelled
-#     D3 the check says nothing about the system
-#     D6 the bounds straddle the target
-#     D7 too few items
-#     D8 another policy gives another verdict
-#   stops_for_pedestrians       not shown
-#     D1 the model of the detector is not tested
-#     D2 false positives not modelled
-#     D4 the check says nothing about the system
-#     D5 the check says nothing about the system
+#   stops_only_for_pedestrians  inconclusive
+#     D1 false positives not modelled
+#     D2 the bounds straddle the target
+#     D3 too few items
+#   stops_for_pedestrians       violated
+#     D1 false positives not modelled
 #   never_stalls_early          defeated
-#     D2 false positives not modelled
+#     D1 false positives not modelled
 #   all_three                   reported
 # the check finds 0 things wrong; exit code 0
 #   138 files read

@@ -127,22 +127,15 @@ with tempfile.TemporaryDirectory() as name:
     show(Path(name), sys.argv[1:4])
 
 # Expected output:
-# stops_only_for_pedestrians  not shown     P = 0.9983
-#   D1 the model of the detector is not tested
-#   D2 false positives not modelled
-#   D3 the check says nothing about the system
-#   D6 the bounds straddle the target
-#   D8 too few items
-#   D9 another policy gives another verdict
-# stops_for_pedestrians       not shown     P = 0.8556
-#   D1 the model of the detector is not tested
-#   D2 false positives not modelled
-#   D4 the check says nothing about the system
-#   D5 the check says nothing about the system
-#   D7 the bounds straddle the target
-#   D10 another policy gives another verdict
-# never_stalls_early          not evidenced not selected for this run
-# all_three                   not evidenced not selected for this run
+# stops_only_for_pedestrians  inconclusive  P = 0.9983
+#   D1 false positives not modelled
+#   D2 the bounds straddle the target
+#   D4 too few items
+# stops_for_pedestrians       violated      P = 0.8556
+#   D1 false positives not modelled
+#   D3 the bounds straddle the target
+# never_stalls_early          undeveloped   not selected for this run
+# all_three                   undeveloped   not selected for this run
 # 0 findings, exit code 0
 #    85 files read
 #    84 files compared with their SHA-256

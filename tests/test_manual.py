@@ -5,6 +5,7 @@ stands for any lines. A block of TOML without a title is a part of a model: put 
 init` writes, it must be accepted. A block of LTL without a title must parse.
 """
 
+import datetime
 import json
 import re
 import shlex
@@ -16,6 +17,7 @@ import yaml
 from printed_text import without_noise
 
 from verifier.cli import command_parser, main
+from verifier.evidence.context import read_context
 from verifier.language.specs import parse_spec
 from verifier.manual.gallery import FOLDER, GALLERY, SMALL_MODEL, files_of
 from verifier.manual.pages import PAGES, TOPICS, page
@@ -116,6 +118,22 @@ def test_the_context_of_the_manual_fits_its_bundle(monkeypatch, tmp_path, capsys
     monkeypatch.chdir(ROOT)
     assert main([*shlex.split(line)[1:], "--draws", "200"]) == 0
     assert "digest: " in capsys.readouterr().out
+
+
+def test_the_documents_and_answers_of_the_manual_are_read(tmp_path):
+    ((_, _, context),) = [block for block in blocks("evidence") if block[1] == "answers.toml"]
+    (tmp_path / "answers.toml").write_text(context)
+    (tmp_path / "docs").mkdir()
+    for name in ("training_sequences.txt", "track_tests.pdf"):
+        (tmp_path / "docs" / name).write_text("0001\n")
+    found = read_context(tmp_path / "answers.toml", datetime.date(2026, 6, 1))
+    assert [each.told for each in found.declared.shown("model")] == [
+        "Track tests against the model, docs/track_tests.pdf, revision B, N. N., 2026-05-04"
+    ]
+    assert list(found.declared.dispositions) == ["no_false_positives/stops_for_pedestrians"]
+    assert (found.detector.trained_on, found.documents) == (
+        ("0001",), ("docs/track_tests.pdf", "docs/training_sequences.txt"),
+    )  # fmt: skip
 
 
 def test_every_page_is_a_topic_and_stands_in_the_site():

@@ -12,9 +12,9 @@ from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
-from verifier.evidence.case.status import overall_text
 from verifier.evidence.findings import CheckReport
 from verifier.evidence.settings import BuildSettings, CheckSettings
+from verifier.evidence.status import overall_text
 from verifier.study.provenance import program_versions
 
 _RESULTS_BAR = partial(progress_bar, what="results")
@@ -71,7 +71,7 @@ def build_text(bundle: Bundle, target: str) -> str:
 def _status(row: Mapping[str, str]) -> str:
     """A row of the trace as a line."""
     said = row["reason"] if row["status"] != "defeated" else f"by {row['defeated_by']}"
-    said += f": {row['conditional_on']}" if row["conditional_on"] else ""
+    said += f": {row['conditional_on']}" if row["status"] == "conditional" else ""
     planner = f", planner {row['planner']}" if row["planner"] else ""
     return f"{row['requirement']}{planner}: {row['status']}{f' ({said})' if said else ''}"
 

@@ -15,6 +15,7 @@ description = "Urban roads with crosswalks, daylight, dry, up to 10 m/s"
 name = "YOLOv3"
 version = "1.2"
 trained_on = ["2011_09_26_drive_00*"]        # sequences; * and ? stand for other characters
+trained_list = "training.txt"                # a file beside this one, a sequence in a line
 
 [dataset]
 description = "KITTI tracking, 21 drives"
@@ -34,12 +35,17 @@ requirements = "Head of functional safety"
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path, PurePath
 
+from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
+from verifier.evidence.bundle.layout import fault_of
+from verifier.evidence.declarations import Declarations, read_declarations, today
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
 
@@ -65,11 +71,13 @@ class Detector:
         name, version: of it; empty where not stated.
         trained_on: names of the sequences it was trained on, `*` and `?` standing for other characters; None where
             that is not stated, () where it is said to have seen none of them.
+        trained_list: name and SHA-256 of a file that lists them, one in a line; None where there is none.
     """
 
     name: str = ""
     version: str = ""
     trained_on: tuple[str, ...] | None = None
+    trained_list: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,7 @@ class CaseContext:
         acceptances: requirement -> how often per hour it may fail.
         responsible: key of `DUTIES` -> who answers for it.
         file: name and SHA-256 of the file it was read from; None where it was not read from one.
+        declared: documents that are given as evidence, and answers to doubts.
 
     Raises:
         ValueError: a duty that is not known.
@@ -96,22 +105,36 @@ class CaseContext:
     acceptances: Mapping[str, Acceptance] = field(default_factory=dict)
     responsible: Mapping[str, str] = field(default_factory=dict)
     file: tuple[str, str] | None = None
+    declared: Declarations = field(default_factory=Declarations)
 
     def __post_init__(self) -> None:
         unknown = [key for key in self.responsible if key not in DUTIES]
         if unknown:
             raise ValueError(f"unknown duties {unknown}; known: {', '.join(DUTIES)}")
 
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """The files beside the context that it names and that are there, to be copied with it."""
+        found = [each.file for each in self.declared.evidence.values() if each.copied]
+        listed = self.detector.trained_list
+        return tuple(dict.fromkeys([*found, *([] if listed is None else [listed[0]])]))
+
     def exposures_for(self, environments: Collection[str]) -> dict[str, Exposure]:
         """Those to every encounter or one of these environments; a context may tell of more than a run is about."""
         return {name: each for name, each in self.exposures.items() if name == EVERY or name in environments}
 
 
-TABLES = ("system", "odd", "detector", "dataset", "exposure", "acceptance", "responsible")
+TABLES = (
+    "system", "odd", "detector", "dataset", "exposure", "acceptance", "responsible", "evidence", "disposition",
+)  # fmt: skip
 
 
-def read_context(path: str | Path) -> CaseContext:
+def read_context(path: str | Path, day: datetime.date | None = None) -> CaseContext:
     """Read a context.
+
+    Args:
+        path: of the file; documents that it names lie in its folder.
+        day: on which the validity of documents is judged; today if left out.
 
     Raises:
         InputError: the file cannot be read, is no TOML, or an element is not accepted; with file, line and key.
@@ -126,6 +149,7 @@ def read_context(path: str | Path) -> CaseContext:
         {name: _acceptance(each) for name, each in top.table_at("acceptance")},
         _responsible(top),
         (PurePath(path).name, top.sha256),
+        read_declarations(top, tuple(DUTIES), day or today()),
     )
 
 
@@ -140,11 +164,17 @@ def _words(top: Element, key: str, known: tuple[str, ...]) -> str:
 def _detector(top: Element) -> Detector:
     if not top.has("detector"):
         return Detector()
-    table = top.at("detector").table(("name", "version", "trained_on"))
+    table = top.at("detector").table(("name", "version", "trained_on", "trained_list"))
     name, version = (table.at(key).string() if table.has(key) else "" for key in ("name", "version"))
-    if not table.has("trained_on"):
-        return Detector(name, version)
-    return Detector(name, version, tuple(each.string() for each in table.at("trained_on").items()))
+    stated = tuple(each.string() for each in table.list_at("trained_on")) if table.has("trained_on") else None
+    if not table.has("trained_list"):
+        return Detector(name, version, stated)
+    file = table.at("trained_list").string()
+    if fault := fault_of(file):
+        raise table.at("trained_list").fail(f"expected a file beside this one or below: {fault}")
+    text, raw = read_text(Path(table.file).parent / file)
+    listed = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    return Detector(name, version, (*(stated or ()), *listed), (file, hashlib.sha256(raw).hexdigest()))
 
 
 def _exposure(table: Element) -> Exposure:

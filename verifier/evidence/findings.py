@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from verifier.base.documents import Count, Limits
 from verifier.base.errors import ExitCode
-from verifier.evidence.case.status import Standing
+from verifier.evidence.status import Standing
 
 
 class Kind(Enum):

@@ -25,9 +25,9 @@ from typing import Any
 
 from verifier.base.errors import one_line
 from verifier.checking.verdicts import verdict_text
-from verifier.evidence.case.status import Standing, Status
 from verifier.evidence.checked import checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
+from verifier.evidence.status import Standing, Status
 from verifier.study.results import RunResult
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"

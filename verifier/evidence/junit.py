@@ -30,9 +30,9 @@ from pathlib import PurePath
 from typing import get_args
 
 from verifier.base.errors import one_line
-from verifier.evidence.case.status import Standing, Status
 from verifier.evidence.checked import Checked, Gated, checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
+from verifier.evidence.status import Standing, Status
 from verifier.questions.settings import Inconclusive
 from verifier.study.results import RunResult, Unanswered
 

@@ -22,9 +22,9 @@ from urllib.parse import quote
 from verifier.base.documents import json_values
 from verifier.base.errors import one_line
 from verifier.checking.verdicts import condition_over, worst_verdict
-from verifier.evidence.case.status import Standing, Status
 from verifier.evidence.checked import Checked, Gated, checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
+from verifier.evidence.status import Standing, Status
 from verifier.language.specs import Specification
 from verifier.study.results import RunResult, Unanswered
 

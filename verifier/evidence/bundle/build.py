@@ -17,21 +17,29 @@ from typing import Annotated, ClassVar
 from verifier.base.budget import memory_limit
 from verifier.base.documents import Limits, Sha256
 from verifier.base.errors import InputError, LimitError, Place, UsageError
-from verifier.base.files import read_text
+from verifier.base.files import read_bytes, read_text
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import check_target, write_bundle
 from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived
-from verifier.evidence.bundle.layout import input_paths
+from verifier.evidence.bundle.layout import check_paths, input_paths
 from verifier.evidence.bundle.making import Progress, make_results, planned, read_omitted
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
 from verifier.evidence.bundle.parts import OMITTED_RATES, check_context, document_of, read_parts
-from verifier.evidence.bundle.request import REQUEST_FILE, Request, files_named, request_of, unpacked_inputs
+from verifier.evidence.bundle.request import (
+    REQUEST_FILE,
+    Request,
+    documents_of,
+    files_named,
+    request_of,
+    unpacked_inputs,
+)
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs, refuse_unfounded, wrong_given
-from verifier.evidence.case.status import Standing, overall_text
 from verifier.evidence.consistency import check_document
+from verifier.evidence.context import read_context
 from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.measured import refuse_misfits
+from verifier.evidence.status import Standing, overall_text
 from verifier.language.specs import read_spec
 from verifier.study.case import Study
 from verifier.study.options import RunOptions, clock_of
@@ -265,8 +273,20 @@ def _copied(
     context = paths[3] if sources.context is not None else None
     rest = paths[4 if context else 3 :]
     given, own = tuple(rest[: len(sources.given)]), tuple(rest[len(sources.given) :])
-    request = Request(paths[0], paths[1], paths[2], context, given, options, tuple(sources.command), own)
     files = {path: read_text(file)[1] for path, file in found.items()}
+    documents, day = dict[str, Path](), None
+    if sources.context is not None and context is not None:
+        declared = read_context(sources.context)
+        day = declared.declared.day
+        documents = {
+            path: Path(sources.context).parent / name
+            for path, name in zip(documents_of(context, declared), declared.documents, strict=True)
+        }
+        check_paths([*files, *documents], "an input")
+    request = Request(
+        paths[0], paths[1], paths[2], context, given, options, tuple(sources.command), own, tuple(documents), day
+    )
+    files |= {path: read_bytes(file) for path, file in documents.items()}
     if spec.sha256 != digest_of(files[request.spec]):
         raise InputError("changed while it was read", Place(str(sources.spec)))
     results = [document_of(files[path], str(found[path])) for path in given]
@@ -274,7 +294,7 @@ def _copied(
         check_document(each, str(found[path]))
         refuse_misfits(each, against_its_run(each, results))
     about = input_words(request)
-    return request, {REQUEST_FILE: request.json_text().encode(), **files}, about, found
+    return request, {REQUEST_FILE: request.json_text().encode(), **files}, about, {**found, **documents}
 
 
 def input_words(request: Request) -> dict[str, str]:
@@ -288,4 +308,5 @@ def input_words(request: Request) -> dict[str, str]:
     if request.context is not None:
         words[request.context] = "the declared context of the case"
     words |= dict.fromkeys(request.planners, "a planner of the model")
+    words |= dict.fromkeys(request.documents, "a document that is given as evidence")
     return words | dict.fromkeys(request.given, "a result that was made elsewhere")

@@ -42,12 +42,13 @@ from verifier.evidence.bundle.request import (
     without_folder,
 )
 from verifier.evidence.bundle.runs_elsewhere import refuse_unfounded, wrong_given
-from verifier.evidence.case.status import overall_text
 from verifier.evidence.consistency import check_document, check_sums
+from verifier.evidence.declarations import today
 from verifier.evidence.differences import findings_of
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.evidence.following.rates import against_its_run, alone
 from verifier.evidence.measured import refuse_misfits
+from verifier.evidence.status import overall_text
 from verifier.study.case import Study
 from verifier.study.options import RunOptions
 from verifier.systems.settings import Limits
@@ -264,6 +265,9 @@ def _given(parts: Parts, log: Log) -> None:
                 again += 1
     if again:
         log.checked.append((again, "given runs computed again from their inputs and compared"))
+    for each in parts.context.declared.evidence.values():
+        if not each.fault_on(parts.context.declared.day) and (since := each.fault_on(today())):
+            log.unchecked.append(f"evidence {each.name}, which {since}, after this bundle was built")
     for path in parts.request.given:
         if path in parts.documents and parts.documents[path].sha256 in parts.unverified:
             why = parts.unverified[parts.documents[path].sha256]

@@ -33,15 +33,16 @@ from verifier.evidence.bundle.trace import (
 )
 from verifier.evidence.case import Case, build_case, gsn_svg, gsn_yaml
 from verifier.evidence.case.building import standings
-from verifier.evidence.case.status import Standing
+from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
-from verifier.evidence.defeaters.values import Claim, Defeater
+from verifier.evidence.defeaters.values import Claim, Defeater, answers_to, open_doubts
 from verifier.evidence.documents import Document
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
 from verifier.evidence.rocrate import METADATA_FILE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
+from verifier.evidence.status import Standing
 from verifier.study.points import block_text
 from verifier.study.scenarios import Block, ends_of
 from verifier.telling.blocks import Page, facts
@@ -72,7 +73,7 @@ class Basis:
     def traced(self) -> Traced:
         """What the trace from requirements to evidence is made from."""
         against: dict[str, list[str]] = {}
-        for each in self.defeaters:
+        for each in open_doubts(self.defeaters, self.answers):
             for name in dict.fromkeys(claim.requirement for claim in each.claims):
                 against.setdefault(name, []).append(f"{each.id} {each.title}")
         rates = rate_paths(self.parts.result)
@@ -83,7 +84,8 @@ class Basis:
             if path in {**self.made, **gone}
         }
         hashes, omitted = self.parts.hashes, self.parts.omitted
-        return Traced(self.parts.rebuilt, self.parts.result, hashes, omitted, against, self.standings, told)
+        answers = {key: f"{key} {each.digest} {each.state}" for key, each in self.answers.items()}
+        return Traced(self.parts.rebuilt, self.parts.result, hashes, omitted, against, answers, self.standings, told)
 
     @cached_property
     def page(self) -> Page:
@@ -91,7 +93,14 @@ class Basis:
         page = report_page(self.cited, self.parts.title)
         trace = trace_section(trace_rows(self.traced))
         first, last = page.sections[0], page.sections[-1]
-        first = replace(first, blocks=(*status_blocks(self.standings), *first.blocks))
+        notes = [
+            f"Residual doubt, {key}: {each.told}" for key, each in self.answers.items() if each.state == "accepted"
+        ]
+        notes += [
+            f"Doubt reopened, {key}: {each.told}" for key, each in self.answers.items() if each.state == "stale"
+        ]
+        notes += [f"Evidence {fault}" for fault in self.parts.context.declared.faulty()]
+        first = replace(first, blocks=(*status_blocks(self.standings, notes), *first.blocks))
         if self.parts.request.command:
             typed = facts("This bundle", ("command", shlex.join(self.parts.request.command)))
             last = replace(last, blocks=(typed, *last.blocks))
@@ -108,22 +117,21 @@ class Basis:
 
     @cached_property
     def left_out(self) -> dict[str, str]:
-        """Requirement with a target -> why there is no result of it."""
+        """Requirement -> why there is no result of it."""
         run = {each.name for each in self.parts.result.requirements}
         inputs = self.parts.rebuilt.inputs
         asked = {each.name: {end.name for end in ends_of(each, inputs.model)} for each in inputs.spec.requirements}
         chosen = {each.name for each in self.parts.rebuilt.grid.requirements}
-        missing = {each.name: asked[each.name] for each in inputs.spec.requirements if each.target is not None}
         return {
             name: "the run does not have it" if names & chosen else NOT_RUN
-            for name, names in missing.items()
+            for name, names in asked.items()
             if not names & run
         }
 
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
         """How every requirement with a target stands over all runs; every document prints these."""
-        return standings(self.case, self.cited, self.defeaters, self.left_out)
+        return standings(self.case, self.cited, open_doubts(self.defeaters, self.answers), self.left_out)
 
     def _proven(self) -> Iterator[Claim]:
         """The scenarios of the run whose probability certificates prove."""
@@ -143,6 +151,11 @@ class Basis:
     def defeaters(self) -> tuple[Defeater, ...]:
         """What speaks against the verdicts."""
         return find_defeaters(self.cited, self.parts.context, self.parts.alternatives)
+
+    @cached_property
+    def answers(self) -> dict[str, Answer]:
+        """Key of a doubt -> what people say of it."""
+        return answers_to(self.defeaters, self.parts.context.declared)
 
     @cached_property
     def cited(self) -> list[Document]:

@@ -16,11 +16,13 @@ from verifier.evidence.bundle.manifest import Entry, digest_of
 from verifier.evidence.bundle.request import Request, Unpacked
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs
 from verifier.evidence.context import CaseContext
+from verifier.evidence.defeaters.values import KINDS
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.study.case import Study
 from verifier.study.results import RunResult
+from verifier.study.scenarios import ends_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +154,9 @@ def check_context(context: CaseContext, path: str | None, rebuilt: Study) -> Non
     _refuse_unknown("environment", "exposure", context.exposures, {*inputs.model.environments, EVERY}, path)
     names = [each.name for each in inputs.spec.requirements]
     _refuse_unknown("requirement", "acceptance", context.acceptances, names, path)
+    asked = [*names, *(end.name for each in inputs.spec.requirements for end in ends_of(each, inputs.model))]
+    doubts = [f"{kind}/{name}" for kind in KINDS for name in asked]
+    _refuse_unknown("doubt", "disposition", context.declared.dispositions, doubts, path)
     if EVERY in context.exposures and len(context.exposures) > 1:
         raise InputError(
             "an exposure to every encounter leaves no room for one to a single environment",

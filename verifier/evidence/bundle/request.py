@@ -8,6 +8,7 @@ The inputs of a bundle, read: spec, model, matrices, and what people declare.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import re
 import tempfile
@@ -43,6 +44,7 @@ _TRUTH = (
 )  # fmt: skip
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?")
 _FILES = ("spec", "model", "matrices", "context", "given")
+_MORE = ("planners", "documents")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Request:
         options: of the run.
         command: what was typed; empty where a program called.
         planners: paths of the files of planners that the model names.
+        documents: paths of the documents that the context names.
+        day: on which the validity of documents is judged; None where none expires.
     """
 
     spec: str
@@ -66,21 +70,23 @@ class Request:
     options: RunOptions
     command: tuple[str, ...] = ()
     planners: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    day: datetime.date | None = None
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The paths of all input files, this document excluded."""
         declared = [self.context] if self.context else []
-        return (self.spec, self.model, self.matrices, *declared, *self.given, *self.planners)
+        return (self.spec, self.model, self.matrices, *declared, *self.given, *self.planners, *self.documents)
 
     @property
-    def _planners(self) -> dict[str, list[str]]:
-        """The entry of the planners' files, where there are any."""
-        return {"planners": list(self.planners)} if self.planners else {}
+    def _more(self) -> dict[str, list[str]]:
+        """The entries of the planners' files and of documents, where there are any."""
+        return {name: list(paths) for name in _MORE if (paths := getattr(self, name))}
 
     def json_text(self) -> str:
         """The document as text."""
-        files = {name: getattr(self, name) for name in _FILES} | self._planners
+        files = {name: getattr(self, name) for name in _FILES} | self._more
         return (
             json.dumps(
                 {
@@ -89,6 +95,7 @@ class Request:
                     "files": {**files, "given": list(self.given)},
                     "options": _options_document(self.options),
                     "command": list(self.command),
+                    **({} if self.day is None else {"day": str(self.day)}),
                 },
                 indent=2,
                 allow_nan=False,
@@ -105,19 +112,21 @@ def request_of(content: Any) -> Request:
         UsageError: it asks for something that does not exist.
     """
     try:
-        document = _object(content, ("schema", "version", "files", "options", "command"))
+        dated = ("day",) if isinstance(content, dict) and "day" in content else ()
+        document = _object(content, ("schema", "version", "files", "options", "command", *dated))
         if (document["schema"], document["version"]) != (SCHEMA_NAME, SCHEMA_VERSION):
             raise ValueError("another schema or version")
         named = document["files"]
-        more = ("planners",) if isinstance(named, dict) and "planners" in named else ()
+        more = tuple(name for name in _MORE if isinstance(named, dict) and name in named)
         files = _object(named, (*_FILES, *more))
         given = tuple(_text(each) for each in files["given"])
         context = None if files["context"] is None else _text(files["context"])
         paths = [_text(files[name]) for name in ("spec", "model", "matrices")]
         command = tuple(map(_text, document["command"]))
-        planners = tuple(_text(each) for each in files.get("planners", ()))
+        planners, documents = (tuple(_text(each) for each in files.get(name, ())) for name in _MORE)
+        day = datetime.date.fromisoformat(_text(document["day"])) if dated else None
         options = _options_of(document["options"])
-        request = Request(paths[0], paths[1], paths[2], context, given, options, command, planners)
+        request = Request(paths[0], paths[1], paths[2], context, given, options, command, planners, documents, day)
         if not all(path.startswith(INPUTS + "/") for path in request.inputs):
             raise ValueError(f"an input that does not lie in {INPUTS}/")
         if len(set(request.inputs)) < len(request.inputs):
@@ -153,7 +162,7 @@ def _options_of(content: Any) -> RunOptions:
         environments=tuple(map(_text, chosen["environments"])),
         initial=None if initial is None else parse_expression(_text(initial), Source(initial, "--initial")),
         settings={name: _value_of(value) for name, value in chosen["settings"].items()},
-        sweeps={name: tuple(_number_of(value) for value in values) for name, values in chosen["sweeps"].items()},
+        sweeps={name: tuple(number_of(value) for value in values) for name, values in chosen["sweeps"].items()},
         requirements=tuple(map(_text, chosen["requirements"])),
     )
     confidence = None
@@ -189,8 +198,8 @@ def _confidence_of(given: Any) -> ConfidenceSettings:
     if type(known["assume_independent_items"]) is not bool:
         raise ValueError("assume_independent_items is no truth value")
     icc = known["icc_at_most"]
-    known["icc_at_most"] = None if icc is None else Fraction(_number_of(icc))
-    known["shift"] = Fraction(_number_of(known["shift"]))
+    known["icc_at_most"] = None if icc is None else Fraction(number_of(icc))
+    known["shift"] = Fraction(number_of(known["shift"]))
     return ConfidenceSettings(**known)
 
 
@@ -200,10 +209,11 @@ def _value_text(value: int | Fraction | str) -> str | dict[str, str]:
 
 
 def _value_of(given: Any) -> int | Fraction | str:
-    return _text(_object(given, ("word",))["word"]) if isinstance(given, dict) else _number_of(given)
+    return _text(_object(given, ("word",))["word"]) if isinstance(given, dict) else number_of(given)
 
 
-def _number_of(given: Any) -> int | Fraction:
+def number_of(given: Any) -> int | Fraction:
+    """The number of a text without exponent, whole where it is; ValueError or TypeError where it is none."""
     text = _text(given)
     if not _NUMBER.fullmatch(text):  # no exponents: 1e999999999 would take all memory
         raise ValueError(f"expected a number, got {shown(text)}")
@@ -244,7 +254,7 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
         folder = Path(name).resolve()
         declared = [] if request.context is None else [request.context]
-        for path in (request.spec, request.model, request.matrices, *declared, *request.planners):
+        for path in (request.spec, request.model, request.matrices, *declared, *request.planners, *request.documents):
             if path not in files:
                 raise InputError("the request names an input that is not there", Place(path))
             target = folder / path
@@ -262,8 +272,16 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
             ]
             if own != list(request.planners):
                 raise InputError(f"the model names {shown(own)} as files of planners", Place(REQUEST_FILE))
-            context = read_context(folder / declared[0]) if declared else CaseContext()
+            day = request.day or datetime.date.max  # what expires has expired on a day that nobody names
+            context = read_context(folder / declared[0], day) if declared else CaseContext()
+            if declared and list(request.documents) != documents_of(declared[0], context):
+                raise InputError("the request does not name the documents of the context", Place(REQUEST_FILE))
         yield Unpacked(inputs, context)
+
+
+def documents_of(path: str, context: CaseContext) -> list[str]:
+    """Where the documents that a context names lie, for its own path."""
+    return [f"{path.rpartition('/')[0]}/{each}" for each in context.documents]
 
 
 def without_folder(text: str) -> str:

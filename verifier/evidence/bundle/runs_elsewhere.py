@@ -22,7 +22,7 @@ from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.bundle.manifest import digest_of
-from verifier.evidence.bundle.request import Request, unpacked_inputs, without_folder
+from verifier.evidence.bundle.request import Request, number_of, unpacked_inputs, without_folder
 from verifier.evidence.differences import compared
 from verifier.evidence.documents import Document
 from verifier.evidence.findings import Finding, Log
@@ -36,6 +36,11 @@ from verifier.study.results import RunResult
 
 _APART = ("command", "gates", "versions", KEY)
 """What a run has beside what its inputs give."""
+_SAME = (
+    "where", "score_threshold", "canonical", "empty_columns", "false_positives", "endless", "verdict_from", "strict",
+    "assume_memoryless",
+)  # fmt: skip
+"""Options that a run records under their own names."""
 _INTERVALS: Mapping[str, Requested] = {"credible": "posterior", "bootstrap": "bootstrap"}
 _BOUNDS: Mapping[str, Bounds] = {
     "independent_drives": "drives",
@@ -89,11 +94,17 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
     matrices, why = places[wanted["confusion"].sha256], "its settings are not those of a run that is made here"
     if run.unanswered or any(point.dependence_free for each in run.requirements for point in each.points):
         return Given((), "it holds what a bundle does not make: bounds by linear program, or no answer")
-    found = []
-    for options in _options_of(run):
+    found, candidates = list[Study](), list[RunOptions]()
+    try:
+        candidates = list(_options_of(run))
+    except (VerifierError, ValueError) as error:
+        why = one_line(str(error))
+    for options in candidates:
         asked = replace(options, limits=limits.limits, engines=replace(limits.engines, exact=options.engines.exact))
         try:
-            with unpacked_inputs(files, replace(request, matrices=matrices, context=None, options=asked)) as read:
+            with unpacked_inputs(
+                files, replace(request, matrices=matrices, context=None, documents=(), options=asked)
+            ) as read:
                 study = Study.of(read.inputs, asked)
                 settings = run_settings(study, asked, study.data)
             if json_values(settings) == json_values(run.settings):
@@ -141,45 +152,28 @@ def _options_of(run: RunResult) -> Iterator[RunOptions]:
     """Options that a run may have been made with, the likeliest first: a result says what came of some of them."""
     told = run.settings
     swept: dict[str, list[str]] = {}
-    for name, text in (
-        pair for each in run.requirements for point in each.points for pair in point.constants.items()
-    ):
-        swept.setdefault(name, []).append(text)
+    for point in (point for each in run.requirements for point in each.points):
+        for name, text in point.constants.items():
+            swept.setdefault(name, []).append(text)
     selection = Selection(
         tuple(told.planners),
         told.environments,
         None,
         {name: _value(text) for name, text in told.set_.items()},
-        {name: tuple(map(_number, dict.fromkeys(texts))) for name, texts in swept.items()},
+        {name: tuple(map(number_of, dict.fromkeys(texts))) for name, texts in swept.items()},
         tuple(dict.fromkeys(each.name for each in run.requirements)),
     )
     initials: list[Any] = [None]
     if told.initial is not None:
         initials.append(parse_expression(told.initial, Source(told.initial, "--initial")))
     memories = (MEMORY_BY_DEFAULT, told.memory or "none")
+    same = {name: getattr(told, name) for name in _SAME}
+    if told.memory is not None:
+        same |= {name: getattr(told, name) for name in ("initial_context", "empty_contexts", "assume_contexts")}
+    same |= {"strategies": any(each.strategies or each.world for each in run.requirements)}
+    same |= {"decimals": told.round_transitions, "engines": EngineSettings(exact=told.exact)}
     for initial, memory, confidence in itertools.product(initials, memories, _confidences(told.confidence)):
-        more: dict[str, Any] = {} if told.memory is None else {"assume_contexts": told.assume_contexts}
-        for name in ("initial_context", "empty_contexts"):
-            if (value := getattr(told, name)) is not None:
-                more[name] = value
-        yield RunOptions(
-            replace(selection, initial=initial),
-            where=told.where,
-            score_threshold=told.score_threshold,
-            canonical=told.canonical,
-            empty_columns=told.empty_columns,
-            false_positives=told.false_positives,
-            memory=memory,
-            endless=told.endless,
-            decimals=told.round_transitions,
-            confidence=confidence,
-            verdict_from=told.verdict_from,
-            strict=told.strict,
-            assume_memoryless=told.assume_memoryless,
-            strategies=any(each.strategies or each.world for each in run.requirements),
-            engines=EngineSettings(exact=told.exact),
-            **more,
-        )
+        yield RunOptions(replace(selection, initial=initial), memory=memory, confidence=confidence, **same)
 
 
 def _confidences(told: ConfidenceRecord | None) -> Iterator[ConfidenceSettings | None]:
@@ -208,11 +202,6 @@ def _plain(raw: bytes) -> bytes:
 
 def _value(text: str) -> int | Fraction | str:
     try:
-        return _number(text)
+        return number_of(text)
     except ValueError:
         return text
-
-
-def _number(text: str) -> int | Fraction:
-    value = Fraction(text)
-    return value.numerator if value.denominator == 1 else value

@@ -20,7 +20,7 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     require_file,
 )
-from verifier.evidence.case.status import Standing, overall
+from verifier.evidence.status import Standing, overall
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
@@ -33,7 +33,7 @@ TRACE_COLUMNS = (
     "requirement", "line", "as_written", "target", "status", "reason", "grade", "conditional_on", "of_run", "planner",
     "verdict", "condition", "basis",
     "reason_of_verdict", "vacuity", "worst_scenario", "probability", "bounds_lower", "bounds_upper", "tier",
-    "defeated_by", "run", "explanation", "required_recall", "certificates", "rate",
+    "defeated_by", "doubts", "run", "explanation", "required_recall", "certificates", "rate",
 )  # fmt: skip
 NOT_RUN = "not selected for this run"
 NO_TARGET = {"reason": "P = ? asks for a number and has no target"}
@@ -51,6 +51,7 @@ class Traced:
         results: path -> SHA-256 of the results in the bundle.
         omitted: path -> why it is not there.
         defeaters: requirement -> the defeaters that speak against it, in words.
+        answers: key of a doubt -> the key, what it says in digits, and how it stands.
         standings: how every requirement stands over all runs.
         rates: number in the run's document, from 1 -> the file of its rate, or why there is none.
     """
@@ -60,6 +61,7 @@ class Traced:
     results: Mapping[str, str]
     omitted: Mapping[str, str]
     defeaters: Mapping[str, Sequence[str]]
+    answers: Mapping[str, str]
     standings: Sequence[Standing]
     rates: Mapping[int, str]
 
@@ -78,8 +80,7 @@ def trace_rows(traced: Traced) -> list[dict[str, str]]:
         names = [end.name for end in ends_of(each, traced.rebuilt.inputs.model)]
         found = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name in names]
         if not found:
-            rows.append({**about, "target": f"{each.asked} {compared}", "status": "not run", "reason": NOT_RUN})
-            rows[-1] |= _standing(traced, each.name, "")
+            rows.append({**about, "target": f"{each.asked} {compared}", **_standing(traced, each.name, "")})
         for k, one in found:
             place = selected.index(one.name)
             about |= {"requirement": one.name, "target": f"{one.asked} {compared}"}
@@ -124,8 +125,8 @@ def trace_section(rows: Sequence[Mapping[str, str]]) -> Section:
     return Section("From requirements to evidence", (Paragraph(said), table), (), "trace")
 
 
-def status_blocks(standings: Sequence[Standing]) -> tuple[Block, ...]:
-    """How every requirement stands, for the first page."""
+def status_blocks(standings: Sequence[Standing], notes: Sequence[str]) -> tuple[Block, ...]:
+    """How every requirement stands, for the first page, and what `notes` say of doubts and evidence."""
     rows = tuple(
         (
             name_text(each.requirement),
@@ -143,6 +144,7 @@ def status_blocks(standings: Sequence[Standing]) -> tuple[Block, ...]:
     return (
         Paragraph("Status over all runs:", "overall", worst.status.value),
         Table("Status of every requirement", header, rows),
+        *(Paragraph(each, "note") for each in notes),
     )
 
 
@@ -188,6 +190,7 @@ def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -
         "bounds_upper": bounds[1],
         "tier": traced.run.settings.tier,
         "defeated_by": "; ".join(against),
+        "doubts": "; ".join(told for key, told in traced.answers.items() if key.partition("/")[2] == one.name),
         "run": RUN_FILE,
         "explanation": _file(EXPLAIN_FILE, traced),
         "required_recall": "no target"

@@ -7,11 +7,10 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from verifier.base.errors import UsageError
-from verifier.base.words import counted, name_text, some_of
+from verifier.base.words import counted, name_text
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.case.requirements import Argued, rate_goal, requirement_goal, worst_text
-from verifier.evidence.case.status import Grade, Standing, Status, severity, weakest
 from verifier.evidence.case.surroundings import (
     NOT_STATED,
     argument_grounds,
@@ -24,6 +23,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.exposure import requirement_of, unwanted
 from verifier.evidence.rates.hazard import Acceptance
+from verifier.evidence.status import Grade, Standing, Status, severity, weakest
 from verifier.study.results import RequirementResult
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -64,7 +64,7 @@ def build_case(
     runs = [each for each in unique if each.kind == "run"]
     if not runs:
         raise UsageError("an assurance case needs the result of a verify run")
-    draft = Draft(files, defeaters, unverified, proven, sensitivities)
+    draft = Draft(files, defeaters, unverified, proven, sensitivities, context.declared)
     top, over, persons = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY), draft.name(Kind.STRATEGY)
     contexts = tuple(top_contexts(draft, runs, unique, context))
     grounds = tuple(argument_grounds(draft, runs))
@@ -83,7 +83,7 @@ def build_case(
             top,
             Kind.GOAL,
             f"{system} meets {_all_of(len(goals))} in its operational design domain",
-            _summary(draft, [*goals, *rates], left) + _conditions(runs),
+            _summary(draft, [*goals, *rates], left),
             tuple(strategies),
             contexts,
             **draft.over(strategies),
@@ -225,14 +225,6 @@ def _summary(draft: Draft, goals: Sequence[str], left: Sequence[str]) -> str:
         counts = [(each, found.count(each)) for each in Status]
         parts.append(f"{what}: {', '.join(f'{count} {each.value}' for each, count in counts if count) or 'none'}")
     return ". ".join(parts)
-
-
-def _conditions(runs: Sequence[Document]) -> str:
-    """The conditions that verdicts of the runs carry."""
-    texts = dict.fromkeys(
-        each.condition for run in runs for each in run.result.requirements if each.condition is not None
-    )
-    return f". Only {some_of([name_text(text, 300) for text in texts])}" if texts else ""
 
 
 def _all_of(count: int) -> str:

@@ -9,9 +9,10 @@ from urllib.parse import quote
 
 from verifier.base.words import name_text, some_of
 from verifier.evidence.case.elements import Case, Element, Kind
-from verifier.evidence.case.status import Grade, Ground, Status, status_over, weakest, worst_status
-from verifier.evidence.defeaters.values import Claim, Defeater, Doubt
+from verifier.evidence.declarations import Answer, Declarations, Evidence
+from verifier.evidence.defeaters.values import Claim, Defeater, Doubt, answers_to, key_of
 from verifier.evidence.documents import Document
+from verifier.evidence.status import Grade, Ground, Status, status_over, weakest, worst_status
 
 _MADE_BY: Mapping[str, str] = {
     "run": "Result of model checking (verify run)",
@@ -37,6 +38,7 @@ class Draft:
         unverified: SHA-256 of a result -> why its numbers are not made again here.
         proven: the claims about single scenarios whose probability certificates prove.
         sensitivities: where weaker choices give other verdicts.
+        declared: documents that are given as evidence, and answers to doubts.
     """
 
     def __init__(
@@ -46,7 +48,9 @@ class Draft:
         unverified: Mapping[str, str],
         proven: Set[Claim],
         sensitivities: Sequence[Doubt],
+        declared: Declarations,
     ) -> None:
+        self._declared, self._answers = declared, answers_to(defeaters, declared)
         self.unverified, self.proven, self.sensitivities = unverified, proven, sensitivities
         self._paths = {digest: path for path, digest in sorted(files.items(), reverse=True)}
         self._against: dict[Claim, list[Defeater]] = {}
@@ -101,16 +105,25 @@ class Draft:
         note: str,
         grade: Grade = Grade.UNTESTED,
         against: Sequence[Defeater] = (),
+        claim: str = "",
     ) -> Ground:
         """The assumption of a key, with its grade; the same one every time. One that is at best declared, or that
-        something speaks against, does not hold."""
+        something speaks against, does not hold. Documents that are given for `claim` show what is not tested."""
         if key not in self._grounds:
+            shown = () if self._declared.faulty(claim) else self._declared.shown(claim)
+            if grade in (Grade.DECLARED, Grade.UNTESTED) and shown:
+                grade, note = weakest(each.grade for each in shown), f"{note}. Shown by documents"
             identifier = self.name(Kind.ASSUMPTION)
             self.put(Element(identifier, Kind.ASSUMPTION, text, note, defeated=bool(against), grade=grade))
             self.challenge(identifier, against)
             holds = grade not in (Grade.DECLARED, Grade.UNTESTED) and not against
-            self._grounds[key] = Ground(identifier, holds, grade)
+            self._grounds[key] = Ground(identifier, holds, grade, tuple(each.name for each in shown))
         return self._grounds[key]
+
+    def documents(self, grounds: Iterable[Ground]) -> tuple[str, ...]:
+        """The solutions that show grounds, each once."""
+        names = dict.fromkeys(name for each in grounds for name in each.documents)
+        return tuple(self._document(self._declared.evidence[name]) for name in names)
 
     def verification(self, document: Document) -> tuple[Ground, ...]:
         """That a result is what its inputs give, where nobody made it again here."""
@@ -146,22 +159,114 @@ class Draft:
 
     def url(self, document: Document) -> str:
         """A relative reference to it; empty where it is not among the files."""
-        path = self._paths.get(document.sha256)
+        return self.url_of(document.sha256)
+
+    def url_of(self, sha256: str) -> str:
+        """As `url`, for a hash."""
+        path = self._paths.get(sha256)
         return "" if path is None else quote(path)
 
     def against(self, claim: Claim) -> list[Defeater]:
-        """The defeaters of exactly this claim."""
-        return self._against.get(claim, [])
+        """The defeaters of exactly this claim that nobody refuted or accepted."""
+        return [each for each in self._against.get(claim, []) if self._defeats(each, claim)]
+
+    def _defeats(self, defeater: Defeater, claim: Claim) -> bool:
+        return self._answers[key_of(defeater, claim)].state in ("open", "stale")
+
+    def _answered(self, claim: Claim, state: str) -> list[tuple[Defeater, Answer]]:
+        found = [(each, self._answers[key_of(each, claim)]) for each in self._against.get(claim, [])]
+        return [(each, answer) for each, answer in found if answer.state == state]
+
+    def residual(self, claim: Claim) -> list[Ground]:
+        """The doubts of exactly this claim that somebody accepted: it stands on condition of them."""
+        return [
+            self.ground(
+                ("residual", each.id, answer.digest),
+                f"Residual doubt {each.id}, {each.title}: {each.message}",
+                name_text(answer.told, 600),
+                Grade.DECLARED,
+            )
+            for each, answer in self._answered(claim, "accepted")
+        ]
+
+    def refuted(self, identifier: str, claim: Claim) -> None:
+        """Counter goals against an element that are defeated by evidence themselves."""
+        for each, answer in self._answered(claim, "refuted"):
+            counter = self.name(Kind.COUNTER_GOAL)
+            text = f"{identifier} is not shown: {each.title} ({each.id})"
+            doubt = (self._doubt(each),)
+            self.put(Element(counter, Kind.COUNTER_GOAL, text, "", doubt, challenges=identifier, defeated=True))
+            assert answer.proof is not None
+            kind, proof = Kind.COUNTER_SOLUTION, answer.proof
+            text, note = f"{counter} is refuted: {name_text(proof.told, 300)}", name_text(answer.told, 600)
+            note += f". SHA-256 {proof.sha256}"
+            self.put(Element(self.name(kind), kind, text, note, challenges=counter, url=self.url_of(proof.sha256)))
+
+    def grades(self, claim: Claim) -> list[Grade]:
+        """Of the evidence by which doubts of exactly this claim are refuted."""
+        return [answer.proof.grade for _, answer in self._answered(claim, "refuted") if answer.proof is not None]
+
+    def person_goal(self, text: str, note: str, duty: str, amlas: str, named: bool, more: Sequence[str] = ()) -> str:
+        """A goal that no computation shows: supported by documents, defeated by those that are not what they were,
+        else undeveloped, whoever is `named`.
+
+        Args:
+            more: solutions beside the documents, which support it as well.
+        """
+        faulty, shown = self._declared.faulty(duty), self._declared.shown(duty)
+        solutions = (*more, *map(self._document, shown))
+        grade = weakest([each.grade for each in shown] or [Grade.DOCUMENTED if more else Grade.UNTESTED])
+        if not solutions and (named or any(duty in each.claims for each in self._declared.evidence.values())):
+            grade = Grade.DECLARED
+        status = Status.DEFEATED if faulty else Status.SUPPORTED if solutions else Status.UNDEVELOPED
+        identifier = self.put(
+            Element(
+                self.name(Kind.GOAL),
+                Kind.GOAL,
+                text,
+                note,
+                solutions,
+                undeveloped=not solutions,
+                defeated=bool(faulty),
+                status=status,
+                grade=grade,
+                amlas=amlas,
+            )
+        )
+        for fault in faulty:
+            said = f"{identifier} is not shown: evidence {name_text(fault, 400)}"
+            self.put(Element(self.name(Kind.COUNTER_GOAL), Kind.COUNTER_GOAL, said, challenges=identifier))
+        return identifier
+
+    def _document(self, proof: Evidence) -> str:
+        key = (Kind.SOLUTION, f"evidence {proof.name}")
+        if key not in self._shared:
+            limits = f"; limits: {proof.limits}" if proof.limits else ""
+            note = f"SHA-256 {proof.sha256}{name_text(limits, 300)}; {proof.grade.value}"
+            url = self.url_of(proof.sha256)
+            self._shared[key] = self.put(
+                Element(self.name(Kind.SOLUTION), Kind.SOLUTION, name_text(proof.told, 400), note, url=url)
+            )
+        return self._shared[key]
+
+    def listed(self, name: str, sha256: str) -> str:
+        """The solution that points at a file that people wrote."""
+        identifier = self.name(Kind.SOLUTION)
+        note = f"SHA-256 {sha256}"
+        return self.put(Element(identifier, Kind.SOLUTION, name_text(name), note, url=self.url_of(sha256)))
 
     def of_kind(self, run: Document, kind: str) -> list[Defeater]:
         """The defeaters of a kind that speak against claims of a run."""
         found = [each for claim in self._against if claim.run == run.sha256 for each in self._against[claim]]
-        return [each for each in dict.fromkeys(found) if each.kind == kind]
+        return [each for each in dict.fromkeys(found) if each.kind == kind and self._open(each)]
+
+    def _open(self, defeater: Defeater) -> bool:
+        return any(self._defeats(defeater, claim) for claim in defeater.claims)
 
     def touching(self, claim: Claim) -> list[Defeater]:
         """The defeaters of a claim about all scenarios, and of those about single ones."""
         key = (claim.run, claim.requirement, claim.planner)
-        found = [each for one in self._against for each in self._against[one] if key == _about(one)]
+        found = [each for one in self._against for each in self.against(one) if key == _about(one)]
         return list(dict.fromkeys(found))
 
     def challenge(self, identifier: str, defeaters: Sequence[Defeater]) -> None:
@@ -198,10 +303,16 @@ class Draft:
                     self.name(Kind.COUNTER_SOLUTION),
                     Kind.COUNTER_SOLUTION,
                     f"{defeater.id}: {defeater.message}",
-                    f"Would be removed by {defeater.remedy}",
+                    f"Would be removed by {defeater.remedy}. To answer it: {self._keys(defeater)}",
                 )
             )
         return self._shared[key]
+
+    def _keys(self, defeater: Defeater) -> str:
+        keys = dict.fromkeys(key_of(defeater, claim) for claim in defeater.claims)
+        return some_of(
+            [f"{name_text(key)} (doubt {self._answers[key].digest}, {self._answers[key].told})" for key in keys]
+        )
 
     def case(self, title: str) -> Case:
         """The case, once every identifier has its element."""

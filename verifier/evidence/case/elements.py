@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from verifier.evidence.case.status import Grade, Status
 from verifier.evidence.defeaters.values import Claim
+from verifier.evidence.status import Grade, Status
 
 
 class Kind(Enum):
@@ -120,8 +120,11 @@ class Case:
         for each in self.elements:
             self._check_references(each, known)
         challenged = {each.challenges for each in self.elements} - {None}
-        if {each.id for each in self.elements if each.defeated} != challenged:
-            raise ValueError("exactly the elements that are challenged are defeated")
+        standing = {each.challenges for each in self.elements if not each.defeated} - {None}
+        if not standing <= {each.id for each in self.elements if each.defeated} <= challenged:
+            raise ValueError(
+                "what is challenged by an element that stands is defeated, and nothing that is not challenged"
+            )
         if not challenged <= set(known):
             raise ValueError("an unknown element is challenged")
         self._check_order(known)

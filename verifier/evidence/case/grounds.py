@@ -5,12 +5,14 @@ again; each with what is known of it. A claim stands no better than what it rest
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from verifier.analysis.channel_test import channel_test
 from verifier.base.words import counted
 from verifier.evidence.case.drafting import Draft
-from verifier.evidence.case.status import Grade, Ground
+from verifier.evidence.defeaters.values import Claim
 from verifier.evidence.documents import Document
+from verifier.evidence.status import Grade, Ground
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.grounds import FREE_ASSUMES, FREE_KNOWN, channel_lines
@@ -22,8 +24,8 @@ def grounds_at(draft: Draft, run: Document, each: RequirementResult, at: int) ->
     What holds whatever the detector predicts rests on nothing but the computation; what holds however reports depend
     on each other, on the data alone.
     """
-    point = each.points[at]
-    found = [*draft.verification(run)]
+    point, claim = each.points[at], Claim(run.sha256, each.name, each.planner)
+    found = [*draft.verification(run), *draft.residual(claim), *draft.residual(replace(claim, point=at))]
     if point.whatever_predicted is None:
         found += [*_memory(draft, run, point), *_statistics(draft, run, point)]
     return tuple(dict.fromkeys(found))
@@ -52,16 +54,16 @@ def _memory(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
     text = f"Detection errors depend on the past through {contexts} of the object only"
     if contexts is None:
         text = "Detection errors are independent between time steps and between objects (memoryless detector)"
-    told, against = "; ".join(channel_lines(result.channel)), []
+    told, against, shown = "; ".join(channel_lines(result.channel)), [], ""
     grade, status = Grade.TESTED, "Tested by permutation of frames: not contradicted"
     if tested.test == "untested":
-        grade, status = Grade.UNTESTED, "Not tested on these data"
+        grade, status, shown = Grade.UNTESTED, "Not tested on these data", "memory"
     elif tested.test == "contradicted":
         against = draft.of_kind(run, "dependent_frames")
         named = f" ({', '.join(doubt.id for doubt in against)})" if against else ""
         grade, status = Grade.UNTESTED, f"Contradicted by the data{named}"
     note = f"{status}{f': {told}' if told else ''}"
-    yield draft.ground(("memory", str(contexts), str(tested.test), told), text, note, grade, against)
+    yield draft.ground(("memory", str(contexts), str(tested.test), told), text, note, grade, against, shown)
 
 
 def _statistics(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
@@ -70,11 +72,14 @@ def _statistics(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
     basis, assumed = settings.bounds, settings.assumption("interval")
     unbounded = sure is not None and sure.confidence_bounds is None and settings.verdict_from == "bounds"
     if assumed is not None and (unbounded or settings.verdict_from == "interval"):
-        yield draft.ground(("interval", assumed), f"Statistical interval: {assumed}", "Not tested")
+        yield draft.ground(
+            ("interval", assumed), f"Statistical interval: {assumed}", "Not tested", claim="statistics"
+        )
     elif basis is not None:
         known = "Not tested"
         if basis.drives is not None and basis.effective_drives is not None:
             known += f"; {counted(basis.drives, 'drive')}, effectively {basis.effective_drives:.3g}"
         key = ("bounds", basis.name, basis.condition, known)
         against = draft.of_kind(run, "few_drives")
-        yield draft.ground(key, f"{basis.name}: {basis.condition}", known, Grade.UNTESTED, against)
+        text = f"{basis.name}: {basis.condition}"
+        yield draft.ground(key, text, known, Grade.UNTESTED, against, "statistics")

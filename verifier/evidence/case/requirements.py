@@ -19,12 +19,12 @@ from verifier.checking.verdicts import Verdict
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
 from verifier.evidence.case.grounds import grounds_at
-from verifier.evidence.case.status import Grade, Ground, Status, worst_status
 from verifier.evidence.defeaters.about_data import same_sources
 from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.hazard import EVERY
+from verifier.evidence.status import Grade, Ground, Status, worst_status
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult
 from verifier.telling.failing import cause_lines
@@ -103,6 +103,7 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
     )
     draft.goals[argued.claim] = identifier
     draft.challenge(identifier, defeaters)
+    draft.refuted(identifier, argued.claim)
     return identifier
 
 
@@ -141,7 +142,7 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
             f"{name_text(content.planner)} is at most {short_text(accepted.per_hour)} per hour "
             f"(worst scenario in every encounter){_on_condition(content)}",
             _note(f"{_rate_text(content)}: {_judged_text(content)}{_left_out_text(content)}", inherited, own),
-            (draft.solution(rate),) if supported else (),
+            (draft.solution(rate), *draft.documents(grounds)) if supported else (),
             tuple(ground.id for ground in rate_grounds(draft, rate)),
             undeveloped=not supported,
             defeated=status is Status.VIOLATED or bool(own),
@@ -163,11 +164,11 @@ def rate_grounds(draft: Draft, rate: Document) -> tuple[Ground, ...]:
         raise ValueError("a rate that is not compared with a criterion has no goal")
     source = f" ({name_text(accepted.source)})" if accepted.source else ""
     criterion = f"{short_text(accepted.per_hour)} per hour is acceptable{source}"
-    note = "Stated by people; nothing in this evidence shows it"
-    return (
-        draft.ground(("exposure", told), told, note, Grade.DECLARED),
-        draft.ground(("acceptance", criterion), criterion, note, Grade.DECLARED),
-    )
+    return tuple(_stated(draft, *each) for each in (("exposure", told), ("acceptance", criterion)))
+
+
+def _stated(draft: Draft, duty: str, text: str) -> Ground:
+    return draft.ground((duty, text), text, "Stated by people", Grade.DECLARED, claim=duty)
 
 
 def _speaks_against(defeater: Defeater, rate: RateResult) -> bool:
@@ -234,24 +235,26 @@ def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tu
     identifier = draft.name(Kind.GOAL)
     holds = verdict is Status.SUPPORTED
     grounds = grounds_at(draft, argued.run, argued.requirement, at) if holds else ()
-    grade = Grade.PROVEN if argued.claim_at(at) in draft.proven else Grade.RECOMPUTED
+    grades = [Grade.PROVEN if argued.claim_at(at) in draft.proven else Grade.RECOMPUTED]
+    grades += draft.grades(argued.claim) + draft.grades(argued.claim_at(at))
     draft.put(
         Element(
             identifier,
             Kind.GOAL,
             f"In {name_text(point.scenario)}, {argued.label} holds: {target}{_on_condition(point)}",
             _note(_judgement(argued, point), inherited, own),
-            (draft.solution(argued.run),) if holds else (),
+            (draft.solution(argued.run), *draft.documents(grounds)) if holds else (),
             tuple(each.id for each in grounds),
             undeveloped=not holds,
             defeated=bool(own) or verdict is Status.VIOLATED,
-            **draft.standing(status, grounds, grade),
+            **draft.standing(status, grounds, *grades),
         )
     )
     draft.goals[argued.claim_at(at)] = identifier
     if verdict is Status.VIOLATED:
         draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is {target}", argued.run)
     draft.challenge(identifier, own)
+    draft.refuted(identifier, argued.claim_at(at))
     return identifier
 
 
@@ -337,6 +340,7 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
 
 def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> str:
     note = f"{name_text(draft.path(document))}, SHA-256 {document.sha256}"
+    note += ", not verified here" if document.sha256 in draft.unverified else ""
     return draft.context(words, note, amlas, draft.url(document))
 
 

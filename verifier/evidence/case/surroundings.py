@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from verifier.base.words import counted, name_text, probability_text, some_of
-from verifier.evidence.case.drafting import Draft, undeveloped
+from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
 from verifier.evidence.case.grounds import grounds_of
-from verifier.evidence.case.status import Grade, Status
 from verifier.evidence.context import DUTIES, CaseContext
 from verifier.evidence.defeaters.about_data import matrices_behind, shared_sequences
 from verifier.evidence.defeaters.finding import UNCONFIRMED
 from verifier.evidence.defeaters.values import is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.hazard import EVERY
+from verifier.evidence.status import Grade, Status
 
 NOT_STATED = "not stated"
 
@@ -83,9 +83,8 @@ def left_to_persons(
 
 
 def _person_goal(draft: Draft, context: CaseContext, text: str, duty: str, amlas: str) -> str:
-    """A goal that no computation shows: undeveloped, whoever is named."""
-    grade = Grade.DECLARED if duty in context.responsible else Grade.UNTESTED
-    return undeveloped(draft, text, _left_to(context, duty), amlas, grade)
+    """A goal that no computation shows."""
+    return draft.person_goal(text, _left_to(context, duty), duty, amlas, duty in context.responsible)
 
 
 def _training_goal(
@@ -97,16 +96,20 @@ def _training_goal(
     trained = context.detector.trained_on
     matrices = [matrices_behind(run, documents) for run in runs]
     known = [each for each in matrices if each is not None and each.content.get("sequences")]
+    duty, named, listed = "training_data", trained is not None, context.detector.trained_list
     if trained is None or len(known) < len(runs):
         missing = (
             "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
         )
-        return undeveloped(draft, text, f"{missing}. {_left_to(context, 'training_data')}", amlas)
+        named = named or duty in context.responsible
+        return draft.person_goal(text, f"{missing}. {_left_to(context, duty)}", duty, amlas, named)
     shared = list(dict.fromkeys(name for each in known for name in shared_sequences(each, trained)))
     tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
-    note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as declared"
+    how = "declared" if listed is None else f"listed in {name_text(listed[0])}"
+    note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
     if not shared:
-        return undeveloped(draft, text, f"{note}: {_left_to(context, 'training_data')}", amlas, Grade.DECLARED)
+        lists = () if listed is None else (draft.listed(*listed), *dict.fromkeys(map(draft.solution, known)))
+        return draft.person_goal(text, f"{note}. {_left_to(context, duty)}", duty, amlas, named, lists)
     identifier = draft.name(Kind.GOAL)
     status = Status.VIOLATED
     draft.put(

@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.case.layout import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX, Drawing, Edge, Placed, laid_out
-from verifier.evidence.case.status import Status
+from verifier.evidence.status import Status
 
 HEAD_PX, FOOT_PX = 56.0, 96.0
 COLOURS = MappingProxyType(

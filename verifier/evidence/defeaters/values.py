@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 from verifier.checking.verdicts import Verdict, verdict_of
+from verifier.evidence.declarations import Answer, Declarations
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.study.points import Point
@@ -74,6 +75,29 @@ class Defeater:
     def title(self) -> str:
         """What kind of doubt it is, for people."""
         return KINDS[self.kind]
+
+
+def key_of(defeater: Defeater, claim: Claim) -> str:
+    """By what people answer a defeater of a claim, the same in every build: its kind, and the requirement."""
+    return f"{defeater.kind}/{claim.requirement}"
+
+
+def answers_to(defeaters: Iterable[Defeater], declared: Declarations) -> dict[str, Answer]:
+    """Key -> how the doubts of that kind about a requirement stand."""
+    messages: dict[str, list[str]] = {}
+    for each in defeaters:
+        for key in dict.fromkeys(key_of(each, claim) for claim in each.claims):
+            messages.setdefault(key, []).append(each.message)
+    return {key: declared.answer(key, texts) for key, texts in messages.items()}
+
+
+def open_doubts(defeaters: Iterable[Defeater], answers: Mapping[str, Answer]) -> tuple[Defeater, ...]:
+    """The defeaters with those claims that nobody refuted or accepted; without those that have none left."""
+    found = []
+    for each in defeaters:
+        left = tuple(claim for claim in each.claims if answers[key_of(each, claim)].state in ("open", "stale"))
+        found += [replace(each, claims=left)] if left else []
+    return tuple(found)
 
 
 KINDS: Mapping[str, str] = {

@@ -80,11 +80,13 @@ class Ground:
         id: of its element in the case.
         holds: whether it is tested and not contradicted, or documented; else what rests on it is conditional.
         grade: of its evidence.
+        documents: names of the evidence that shows it.
     """
 
     id: str
     holds: bool
     grade: Grade
+    documents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

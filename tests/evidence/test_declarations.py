@@ -1,0 +1,328 @@
+"""Documents behind what people answer for, and answers to doubts: what they change, and when they fall."""
+
+import csv
+import datetime
+import io
+
+import pytest
+import yaml
+from brake import FEW, HIT, PHANTOM, built, matrices, statuses, write
+from gsn_rules import complaints
+from run_documents import point, requirement, run
+
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.errors import InputError
+from verifier.evidence.bundle.check import check_files
+from verifier.evidence.case import build_case, gsn_svg, gsn_yaml
+from verifier.evidence.context import CaseContext, read_context
+from verifier.evidence.declarations import Declarations, Disposition, Evidence
+from verifier.evidence.defeaters.finding import find_defeaters
+from verifier.evidence.defeaters.values import answers_to
+from verifier.evidence.status import Grade
+from verifier.study.options import RunOptions
+
+PEOPLE = ("requirements", "model", "test_data", "odd", "independence")
+DAYS = tuple(f"day_{number:02}" for number in range(10))
+ITEMS = RunOptions(confidence=ConfidenceSettings(draws=100, bounds="items", assume_independent_items=True))
+
+
+def evidence(name, claim=None, **more):
+    """One entry, with what is required and more."""
+    told = {"claim": claim or name, "title": f"About {name}", "file": f"docs/{name}.txt", "author": "N. N."} | more
+    lines = [
+        f"{key} = {value if key in DATES else repr(value).lower() if isinstance(value, bool) else repr(value)}"
+        for key, value in told.items()
+        if value is not None
+    ]
+    return "\n".join([f"[evidence.{name}]", "date = 2026-05-04", *lines, ""])
+
+
+DATES = ("valid_until",)
+SAID = 'reason = "Kerb"\nby = "N. N."\ndate = 2026-05-06\n'
+
+
+def declared(folder, *entries, head=""):
+    """A context in a folder with the documents that the tests name."""
+    (folder / "docs").mkdir(exist_ok=True)
+    for name in (*PEOPLE, "numbers", "training_data"):
+        (folder / f"docs/{name}.txt").write_text(f"{name}\n")
+    (folder / "docs/training.txt").write_text("# trained on\ntrain_01\ntrain_02\n")
+    (folder / "case.toml").write_text("\n".join([head, *entries]))
+    return folder / "case.toml"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write(tmp_path, HIT + PHANTOM, day=matrices("day", DAYS))
+
+
+WHOLE = [evidence(name) for name in PEOPLE] + [evidence("numbers", ["memory", "statistics"])]
+LISTED = '[detector]\nname = "D"\ntrained_list = "docs/training.txt"\n'
+
+
+def case_of(bundle):
+    content = yaml.safe_load(bundle.files["case/gsn.yaml"].decode())
+    assert complaints(content) == []
+    return content
+
+
+def goal_about(content, text):
+    (found,) = [
+        each for name, each in content.items() if name[0] == "G" and text in each.get("text", "").split("\n")[0]
+    ]
+    return found["status"], found["grade"]
+
+
+TRAINED = "was not trained on the data it was tested on"
+
+
+@pytest.mark.parametrize(
+    ("head", "stands"),
+    [
+        ("trained_on = []", ("undeveloped", "declared")),
+        ('trained_on = ["dya_*"]', ("undeveloped", "declared")),
+        ('trained_on = ["day_0?"]', ("violated", "declared")),
+        ('trained_list = "docs/training.txt"', ("supported", "documented")),
+    ],
+)
+def test_what_is_said_of_training_is_a_declaration_and_a_list_documents_it(head, stands, tmp_path):
+    """As the case alone has it; whole bundles of lists are below."""
+    context = read_context(declared(tmp_path, head=f"[detector]\n{head}\n"))
+    names = [{"name": name, "frames": 1, "counts": [[0, 0, 0, 1]]} for name in DAYS[:3]]
+    from run_documents import made_with
+    from run_documents import matrices as table_of
+
+    table = table_of(((3, 0), (0, 0)), sequences=names)
+    given = made_with(table)
+    case = build_case([given, table], context, find_defeaters([given, table], context, {}), {})
+    (found,) = [each for each in case.elements if TRAINED in each.text and each.status is not None]
+    assert (found.status.value, found.grade.value) == stands
+    assert bool(found.supported_by) == (stands[0] == "supported")
+
+
+def test_with_documents_for_all_that_people_answer_for_the_top_goal_is_supported(folder):
+    bundle = built(folder, context=declared(folder, *WHOLE, head=LISTED), options=ITEMS)
+    content = case_of(bundle)
+    assert (content["G1"]["status"], content["G1"]["grade"]) == ("supported", "documented")
+    assert set(statuses(bundle.files)["trace.csv"].values()) == {"supported"}
+    assert goal_about(content, TRAINED) == ("supported", "documented")
+    assert check_files("b", bundle.files).sound
+    cited = {each.get("url") for each in content.values()}
+    documents = [path for path in bundle.files if path.startswith("inputs/context/docs/")]
+    assert sorted(documents) == sorted({*cited} & {*documents})
+    assert len(documents) == 7
+    # An altered document is found by its hash, and by what is derived from it.
+    altered = {**bundle.files, "inputs/context/docs/model.txt": b"other\n"}
+    assert "inputs/context/docs/model.txt" in {each.file for each in check_files("b", altered).findings}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"valid_until": "2026-01-01"}, "expired on 2026-01-01"),
+        ({"file": "docs/nobody.txt"}, "the file is missing"),
+        ({"sha256": "0" * 64}, "the file was altered: SHA-256 "),
+    ],
+)
+def test_a_document_that_is_not_what_it_was_is_named_and_its_claim_falls(change, said, folder, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1793000000")  # October 2026
+    entries = [each for each in WHOLE if "[evidence.model]" not in each]
+    bundle = built(
+        folder, context=declared(folder, *entries, evidence("model", **change), head=LISTED), options=ITEMS
+    )
+    content = case_of(bundle)
+    assert goal_about(content, "The system model represents") == ("defeated", "declared")
+    assert content["G1"]["status"] == "defeated"
+    (counter,) = [each["text"] for name, each in content.items() if name.startswith("CG")]
+    assert said in counter
+    first = bundle.files["report/report.md"].decode().replace("\\", "").partition("**All requirements**")[0]
+    assert "Evidence model (About model" in first
+    assert said in first
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # whoever checks later judges by the day of the build
+    assert check_files("b", bundle.files).sound
+
+
+def test_what_is_only_declared_supports_nothing(folder):
+    entries = [evidence(name, grade="declared", file=None) for name in PEOPLE]
+    people = "\n".join(["[responsible]", *(f'{name} = "N. N."' for name in PEOPLE)])
+    bundle = built(folder, context=declared(folder, *entries, head=people), options=ITEMS)
+    content = case_of(bundle)
+    for text in ("The requirements and", "The system model", "The test data", "is used within", "Verification is"):
+        assert goal_about(content, text) == ("undeveloped", "declared")
+    assert set(statuses(bundle.files)["trace.csv"].values()) == {"conditional"}
+
+
+# --- doubts
+
+
+def doubted(probability=0.97, day=None, **declarations):
+    """A satisfied requirement whose run has false positives left out, its case and the answers to its doubts."""
+    points = [point(1.0, "satisfied", (1.0, 1.0), whatever_predicted=1, basis="any_dependence")]
+    given = run([requirement("stops", points)], false_positives="ignore", round_transitions=3)
+    context = CaseContext(declared=Declarations(**declarations, day=day))
+    defeaters = find_defeaters([given], context, {})
+    case = build_case([given], context, defeaters, {})
+    (goal,) = [each for each in case.elements if each.text.startswith("stops: ")]
+    assert complaints(yaml.safe_load(gsn_yaml(case))) == []
+    assert "<svg" in gsn_svg(case)
+    return case, goal, answers_to(defeaters, context.declared)
+
+
+def answer(decision, doubt, **more):
+    told = {"reason": "Kerb", "by": "N. N.", "dated": datetime.date(2026, 5, 6), "review": "SA-17", **more}
+    return Disposition(decision=decision, doubt=doubt, **told)
+
+
+PROOF = Evidence(name="p", claims=("model",), title="Tests", file="t.txt", sha256="0" * 64, grade=Grade.TESTED)
+FALSE, ROUNDED = "no_false_positives/stops", "rounded/stops"
+
+
+def test_answers_to_doubts():
+    _, goal, found = doubted()
+    assert goal.status.value == "defeated"
+    digests = {key: each.digest for key, each in found.items()}
+    assert digests.keys() == {FALSE, ROUNDED}
+    refuted = answer("refuted", digests[FALSE], evidence="p")
+    given = {FALSE: refuted, ROUNDED: answer("refuted", digests[ROUNDED], evidence="p")}
+    case, goal, _ = doubted(dispositions=given, evidence={"p": PROOF})
+    assert (goal.told, goal.grade) == ("supported", Grade.TESTED)
+    for counter in case.challengers(goal.id):  # drawn, and defeated by its evidence
+        assert counter.defeated
+        (against,) = case.challengers(counter.id)
+        assert "refuted by N. N. on 2026-05-06, SA-17: Kerb" in against.note
+    given[ROUNDED] = answer("accepted", digests[ROUNDED])
+    case, goal, _ = doubted(dispositions=given, evidence={"p": PROOF})
+    assert goal.status.value == "conditional"
+    (residual,) = goal.rests_on
+    assert case.by_id[residual].text.startswith("Residual doubt D2, transition probabilities were rounded")
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        ({"doubt": "00000000"}, "stale"),
+        ({"doubt": ""}, "stale"),
+        ({"decision": "open"}, "open"),
+        ({"proof": {"fault": "the file is missing"}}, "open"),
+        ({"proof": {"valid_until": datetime.date(2026, 5, 5)}}, "open"),
+        ({"proof": {"grade": Grade.DECLARED}}, "open"),
+    ],
+)
+def test_an_answer_to_other_numbers_or_on_no_evidence_leaves_the_doubt_open(change, state):
+    from dataclasses import replace
+
+    _, _, found = doubted()
+    proof = replace(PROOF, **change.pop("proof", {}))
+    given = {key: answer("refuted", each.digest, evidence="p") for key, each in found.items()}
+    given[FALSE] = replace(given[FALSE], **change)
+    _, goal, answers = doubted(dispositions=given, evidence={"p": proof}, day=datetime.date(2026, 6, 1))
+    assert answers[FALSE].state == state
+    assert goal.status.value == "defeated"
+
+
+def test_no_answer_turns_what_is_violated_green():
+    points = [point(0.5, "violated", (0.4, 0.6))]
+    given = run([requirement("stops", points)], round_transitions=3)
+    digest = answers_to(find_defeaters([given], CaseContext(), {}), Declarations())[ROUNDED].digest
+    for decision in ("refuted", "accepted"):
+        kept = Declarations({"p": PROOF}, {ROUNDED: answer(decision, digest, evidence="p")})
+        context = CaseContext(declared=kept)
+        case = build_case([given], context, find_defeaters([given], context, {}), {})
+        assert case.status.value == "violated"
+
+
+def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
+    """The false positives that a first build ignores are accepted; with other numbers the doubt is open again."""
+    import dataclasses
+
+    options = dataclasses.replace(ITEMS, false_positives="ignore")
+    numbers = evidence("numbers", ["memory", "statistics"])
+    first = built(folder, context=declared(folder, numbers), options=options)
+    rows = list(csv.DictReader(io.StringIO(first.files["trace.csv"].decode())))
+    assert rows[0]["status"] == "defeated"
+    told = [each.split(" ") for each in rows[0]["doubts"].split("; ")]
+    entries = [
+        f'[disposition."{key}"]\ndecision = "accepted"\ndoubt = "{digest}"\n{SAID}'
+        for key, digest, state in told
+        if state == "open"
+    ]
+    accepted = built(folder, context=declared(folder, numbers, *entries), options=options)
+    row = next(csv.DictReader(io.StringIO(accepted.files["trace.csv"].decode())))
+    assert (row["status"], row["defeated_by"]) == ("conditional", "")
+    page = accepted.files["report/report.md"].decode().replace("\\", "")
+    assert "Residual doubt, no_false_positives/no_hit: accepted by N. N. on 2026-05-06: Kerb" in page
+    stale = [each.replace('doubt = "', 'doubt = "f') for each in entries]
+    again = built(folder, context=declared(folder, numbers, *stale), options=options)
+    row = next(csv.DictReader(io.StringIO(again.files["trace.csv"].decode())))
+    assert row["status"] == "defeated"
+    assert "Doubt reopened, no_false_positives/no_hit: stale: decided on f" in again.files[
+        "report/report.md"
+    ].decode().replace("\\", "")
+
+
+# --- errors
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "said"),
+    [
+        (evidence("a", "modell"), "evidence.a.claim", "'modell'"),
+        (evidence("a", "model", titel="x"), "evidence.a.titel", "unknown key 'titel'"),
+        (evidence("a", "model", author=None), "evidence.a", "missing key 'author'"),
+        (evidence("a", "model", file=None), "evidence.a", "missing key 'file'"),
+        (evidence("a", "model", file="../a.txt"), "evidence.a.file", "found '../a.txt'"),
+        (evidence("a", "model", file="/etc/passwd"), "evidence.a.file", "found '/etc/passwd'"),
+        (evidence("a", "model", grade="proven"), "evidence.a.grade", "'proven'"),
+        (evidence("a", "model", valid_until='"soon"'), "evidence.a.valid_until", "expected a date"),
+        (evidence("a", "model", copy=False), "evidence.a", "missing key 'sha256'"),
+        (
+            evidence("a", "model", file="docs/model.txt", copy=False, sha256="0" * 64),
+            "evidence.a.sha256",
+            "expected ",
+        ),
+        (evidence("a", "model", sha256="0"), "evidence.a.sha256", "64 hexadecimal digits"),
+        (
+            '[disposition.x]\ndecision = "done"\nreason = "r"\nby = "b"\ndate = 2026-05-04',
+            "disposition.x.decision",
+            "'done'",
+        ),
+        (
+            '[disposition.x]\ndecision = "refuted"\nreason = "r"\nby = "b"\ndate = 2026-05-04',
+            "disposition.x",
+            "'evidence'",
+        ),
+        ('[disposition.x]\ndecision = "open"\nreason = "r"\ndate = 2026-05-04', "disposition.x", "missing key 'by'"),
+        (
+            '[disposition.x]\ndecision = "accepted"\nevidence = "e"\nreason = "r"\nby = "b"\ndate = 2026-05-04',
+            "disposition.x.evidence",
+            "'e'",
+        ),
+        ('[detector]\ntrained_list = "docs/none.txt"', None, "no such file"),
+        ('[detector]\ntrained_list = "../training.txt"', "detector.trained_list", "beside this one or below"),
+    ],
+)
+def test_what_is_wrong_is_named(text, path, said, tmp_path):
+    with pytest.raises(InputError) as caught:
+        read_context(declared(tmp_path, text))
+    assert said in str(caught.value)
+    assert caught.value.place.path == path
+    if path is not None:
+        assert caught.value.place.file.endswith("case.toml")
+        assert caught.value.place.line is not None
+
+
+def test_an_answer_to_no_doubt_is_refused(folder):
+    text = '[disposition."rounding/no_hit"]\ndecision = "open"\nreason = "r"\nby = "b"\ndate = 2026-05-04\n'
+    with pytest.raises(InputError, match="rounded/no_hit"):
+        built(folder, context=declared(folder, text), options=FEW)
+
+
+def test_a_check_says_what_expired_after_the_build(folder, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1793000000")  # October 2026
+    entry = evidence("model", valid_until="2027-05-04")
+    bundle = built(folder, context=declared(folder, entry), options=FEW)
+    assert not [each for each in check_files("b", bundle.files).unchecked if "expired" in each]
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1893456000")  # 2030
+    report = check_files("b", bundle.files)
+    assert report.sound
+    assert "evidence model, which expired on 2027-05-04, after this bundle was built" in report.unchecked

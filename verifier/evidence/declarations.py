@@ -1,0 +1,237 @@
+"""What people put behind a claim, and answer to a doubt: documents with hash, person and date, and dispositions.
+
+[evidence.NAME]: claim, title, file, author, date; copy, sha256, revision, valid_until, grade, limits
+[disposition."KIND/REQUIREMENT"]: decision, doubt, reason, by, date; evidence, review
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from verifier.base.errors import shown
+from verifier.base.files import read_bytes
+from verifier.base.toml import Element
+from verifier.evidence.bundle.layout import fault_of
+from verifier.evidence.status import Grade
+
+_EVIDENCE = (
+    "claim", "title", "file", "copy", "sha256", "revision", "author", "date", "valid_until", "grade", "limits",
+)  # fmt: skip
+_DISPOSITION = ("decision", "doubt", "reason", "evidence", "by", "date", "review")
+GRADES = ("tested", "documented", "declared")
+DECISIONS = ("refuted", "accepted", "open")
+NUMBERS = ("memory", "statistics")
+"""What the numbers assume, which evidence may be given for beside the duties of people."""
+DIGITS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One document that is given for claims.
+
+    Attributes:
+        name: in the file.
+        claims: what it supports: duties, or names of `NUMBERS`.
+        title, file, revision, author, limits: as stated; empty where not.
+        sha256: of the file; empty where it is missing.
+        dated, valid_until: of the document.
+        grade: as stated.
+        copied: whether the file is there and belongs into a bundle.
+        fault: why it shows nothing, whenever it is: missing or altered; empty where nothing is wrong.
+    """
+
+    name: str
+    claims: tuple[str, ...]
+    title: str
+    file: str = ""
+    sha256: str = ""
+    revision: str = ""
+    author: str = ""
+    dated: datetime.date | None = None
+    valid_until: datetime.date | None = None
+    grade: Grade = Grade.DOCUMENTED
+    limits: str = ""
+    copied: bool = False
+    fault: str = ""
+
+    def fault_on(self, day: datetime.date | None) -> str:
+        """Why it shows nothing on a day; empty where it does."""
+        if self.fault or self.valid_until is None:
+            return self.fault
+        if day is None or day > self.valid_until:
+            return f"expired on {self.valid_until}"
+        return ""
+
+    @property
+    def told(self) -> str:
+        """For people: title, file, revision, author, date."""
+        about = [self.title, self.file, self.revision and f"revision {self.revision}", self.author]
+        return ", ".join([*filter(None, about), *([] if self.dated is None else [str(self.dated)])])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disposition:
+    """How people answer a doubt: what they decided, on which numbers, why, by whom and when."""
+
+    decision: str
+    reason: str
+    by: str
+    dated: datetime.date
+    doubt: str = ""
+    evidence: str = ""
+    review: str = ""
+
+    @property
+    def told(self) -> str:
+        """For people."""
+        return (
+            f"{self.decision} by {self.by} on {self.dated}{f', {self.review}' if self.review else ''}: {self.reason}"
+        )
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """Everything of a context that is evidence, or an answer.
+
+    Attributes:
+        evidence: by name.
+        dispositions: key of a doubt -> the answer.
+        day: on which validity is judged; None where no document expires.
+    """
+
+    evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    dispositions: Mapping[str, Disposition] = field(default_factory=dict)
+    day: datetime.date | None = None
+
+    def shown(self, claim: str) -> list[Evidence]:
+        """What shows a claim: of a grade above declared, and nothing wrong with it."""
+        mine = (each for each in self.evidence.values() if claim in each.claims and each.grade is not Grade.DECLARED)
+        return [each for each in mine if not each.fault_on(self.day)]
+
+    def faulty(self, claim: str | None = None) -> list[str]:
+        """In words, documents given for a claim, or for any, that are missing, altered or expired."""
+        mine = (each for each in self.evidence.values() if claim is None or claim in each.claims)
+        return [f"{each.name} ({each.told}): {fault}" for each in mine if (fault := each.fault_on(self.day))]
+
+    def answer(self, key: str, messages: Sequence[str]) -> Answer:
+        """How the doubts of a key stand, from what they say."""
+        digest = hashlib.sha256("\n".join(sorted(messages)).encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+        found = self.dispositions.get(key)
+        if found is None or found.decision == "open":
+            return Answer(digest, "open", found)
+        if found.doubt != digest:
+            return Answer(digest, "stale", found)
+        if found.decision == "accepted":
+            return Answer(digest, "accepted", found)
+        proof = self.evidence.get(found.evidence)
+        sound = proof is not None and proof.grade is not Grade.DECLARED and not proof.fault_on(self.day)
+        return Answer(digest, "refuted" if sound else "open", found, proof if sound else None)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a doubt of a requirement stands.
+
+    Attributes:
+        digest: of its messages: which numbers a disposition is about.
+        state: "refuted", "accepted", "open", or "stale" where it was decided on other numbers; the last two defeat.
+        disposition: what people say; None where they say nothing.
+        proof: what refutes it.
+    """
+
+    digest: str
+    state: str
+    disposition: Disposition | None = None
+    proof: Evidence | None = None
+
+    @property
+    def told(self) -> str:
+        """For people: the state, and why."""
+        if self.disposition is None or self.state == "open":
+            return self.state
+        if self.state == "stale":
+            return f"stale: decided on {self.disposition.doubt or 'no numbers'}, now {self.digest}"
+        return self.disposition.told
+
+
+def read_declarations(top: Element, duties: Sequence[str], day: datetime.date | None) -> Declarations:
+    """Evidence and dispositions of a context; InputError with file, line and key."""
+    evidence = {name: _evidence(name, each, (*duties, *NUMBERS)) for name, each in top.table_at("evidence")}
+    given = {key: _disposition(key, each, evidence) for key, each in top.table_at("disposition")}
+    expires = any(each.valid_until is not None for each in evidence.values())
+    return Declarations(evidence, given, day if expires else None)
+
+
+def _evidence(name: str, table: Element, claims: tuple[str, ...]) -> Evidence:
+    table.table(_EVIDENCE, ("claim", "title"))
+    grade = Grade(table.given("grade", Element.one_of, "documented", GRADES))
+    for key in ("file", "author", "date") if grade is not Grade.DECLARED else ():
+        if not table.has(key):
+            raise table.fail(f"missing key '{key}'", 'only grade = "declared" needs none')
+    claim = table.at("claim")
+    given = tuple(
+        each.one_of(claims) for each in (claim.items(least=1) if isinstance(claim.value, list) else [claim])
+    )
+    told: dict[str, Any] = {
+        key: table.given(key, Element.string, "") for key in ("title", "revision", "author", "limits")
+    }
+    told |= {"dated": table.given("date", _day, None), "valid_until": table.given("valid_until", _day, None)}
+    return Evidence(name=name, claims=given, grade=grade, **told, **_file(table))
+
+
+def _file(table: Element) -> dict[str, Any]:
+    """The file of evidence beside the context: its name, hash, and what is wrong with it."""
+    if not table.has("file"):
+        return {}
+    name, copied = table.at("file").string(), table.given("copy", _truth, True)
+    if fault := fault_of(name):
+        raise table.at("file").fail(f"expected a file beside this one or below, found {shown(name)}: {fault}")
+    stated = table.given("sha256", Element.string, "")
+    if stated and not re.fullmatch("[0-9a-f]{64}", stated):
+        raise table.at("sha256").fail(f"expected 64 hexadecimal digits, found {shown(stated)}")
+    if not copied and not stated:
+        raise table.fail("missing key 'sha256'", "a document that is not copied is known by its hash alone")
+    path = Path(table.file).parent / PurePosixPath(name)
+    found = hashlib.sha256(read_bytes(path)).hexdigest() if path.is_file() else ""
+    if not copied and found not in ("", stated):
+        raise table.at("sha256").fail(f"expected {found}, the SHA-256 of {name}, found {stated}")
+    fault = "" if found or not copied else "the file is missing"
+    if copied and found and stated not in ("", found):
+        fault = f"the file was altered: SHA-256 {found}, not {stated}"
+    return {"file": name, "sha256": found or stated, "copied": copied and bool(found), "fault": fault}
+
+
+def _disposition(key: str, table: Element, evidence: Mapping[str, Evidence]) -> Disposition:
+    table.table(_DISPOSITION, ("decision", "reason", "by", "date"))
+    decision = table.at("decision").one_of(DECISIONS)
+    if decision == "refuted" and not table.has("evidence"):
+        raise table.fail("missing key 'evidence'", "a doubt is refuted by evidence; without, it can be accepted")
+    texts = {name: table.given(name, Element.string, "") for name in ("reason", "by", "doubt", "review")}
+    named = table.given("evidence", Element.one_of, "", tuple(evidence))
+    return Disposition(decision=decision, evidence=named, dated=_day(table.at("date")), **texts)
+
+
+def _day(element: Element) -> datetime.date:
+    if type(element.value) is not datetime.date:
+        raise element.fail(f"expected a date such as 2026-05-04, found {shown(element.value)}")
+    return element.value
+
+
+def _truth(element: Element) -> bool:
+    if type(element.value) is not bool:
+        raise element.fail(f"expected true or false, found {shown(element.value)}")
+    return element.value
+
+
+def today() -> datetime.date:
+    """The day of SOURCE_DATE_EPOCH, in UTC; of the clock where that is not set."""
+    text = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.datetime.now(datetime.UTC)
+    return (now if text is None else datetime.datetime.fromtimestamp(int(text), datetime.UTC)).date()
