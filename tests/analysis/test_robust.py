@@ -723,6 +723,22 @@ def test_both_sides_share_components():
     assert upper.nodes.component[start]
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "allowed", "supports"),
+    [
+        ([1, 0, 0], [UNIT, 5, UNIT], [0, 1, 2], [(0,), (0, 1), (0, 2), (0, 1, 2)]),
+        ([1, 0, 0], [UNIT - 6, 5, 1], [0, 1, 2], [(0, 1, 2)]),
+        ([1, 0, 0], [UNIT - 6, 5, 1], [0, 1], []),
+        ([1, 0, 0], [UNIT] * 3, [1, 2], []),  # the first one has some mass
+        ([0, 0, 0], [UNIT - 1, 1, 0], [0, 1, 2], [(0, 1)]),
+        ([0, 0, 0], [0, UNIT, UNIT], [0, 1, 2], [(1,), (2,), (1, 2)]),
+        ([UNIT - 1, 1, 0], [UNIT] * 3, [0, 1, 2], [(0, 1)]),  # nothing is left for the third
+    ],
+)
+def test_groups_that_can_have_all_the_mass(lower, upper, allowed, supports):
+    assert list(robust_graph._supports(lower, upper, allowed)) == supports
+
+
 def test_where_all_choices_are_worth_the_same_nature_chooses_to_move_on():
     # Reporting nothing stays in state 0 and a leads to state 1, from where the goal is reached with 9/10: so it is
     # from 0, whatever a's rate, unless that is 0. She makes it as great as it may be, 4/5.
