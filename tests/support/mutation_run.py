@@ -111,6 +111,7 @@ _REFINED = "verifier/checking/refinement.py"
 _OVER = "elif least - Fraction(float(later[k])) * Fraction(1 + off) > rest:"
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
+_REGION = "verifier/analysis/robust/region.py"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
@@ -152,6 +153,7 @@ EQUIVALENT = {
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
+    (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
     (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
     (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
     (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",
