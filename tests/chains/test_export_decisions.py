@@ -1,5 +1,6 @@
 """Decision processes as UMB, DRN, PRISM and JANI, read back by Storm: the same choices, labels and optima."""
 
+import json
 from fractions import Fraction as Fr
 
 import numpy as np
@@ -74,6 +75,14 @@ def test_a_chain_as_jani_is_that_chain(tmp_path):
     model = read(tmp_path / "m.jani")
     assert model.model_type == stormpy.models.ModelType.DTMC
     assert optimum(model, 'P=? [F "goal"]') == pytest.approx([8 / 11], abs=1e-11)
+
+
+def test_jani_says_its_version_and_which_names_it_changed(tmp_path):
+    write_model(process_of(valuations=True), tmp_path / "m.jani")
+    found = json.loads((tmp_path / "m.jani").read_text())
+    assert (found["jani-version"], found["type"]) == (1, "mdp")
+    assert found["metadata"]["description"] == "true_2 is 'true'; a_b is 'a b'"
+    assert {each["name"] for each in found["variables"]} == {"x", "true_2", "goal", "a_b", "never"}
 
 
 def test_fractions_that_are_too_long_for_jani_are_refused(tmp_path):
