@@ -12,6 +12,7 @@ from world_specs import matrices_of, spec_of
 from verifier.base.errors import LimitError
 from verifier.chains import EXPORT_FORMATS, write_model
 from verifier.chains.chain import DecisionProcess, MarkovChain
+from verifier.chains.umb import _bytes_of_half
 from verifier.study.case import Study
 from verifier.study.exporting import model_of
 from verifier.study.inputs import read_inputs
@@ -83,6 +84,21 @@ def test_jani_says_its_version_and_which_names_it_changed(tmp_path):
     assert (found["jani-version"], found["type"]) == (1, "mdp")
     assert found["metadata"]["description"] == "true_2 is 'true'; a_b is 'a b'"
     assert {each["name"] for each in found["variables"]} == {"x", "true_2", "goal", "a_b", "never"}
+
+
+@pytest.mark.parametrize(
+    ("fraction", "words"),
+    [
+        (Fr(1, 2), 1),
+        (Fr(2**63 - 1, 2**63), 1),  # 63 bits and a sign
+        (Fr(2**63 + 1, 2**64 - 1), 2),  # 64 bits and a sign
+        (Fr(1, 2**64 - 1), 1),
+        (Fr(1, 2**64), 2),
+        (Fr(1, 2**128), 3),
+    ],
+)
+def test_rational_numbers_take_as_many_words_as_the_longest_needs(fraction, words):
+    assert _bytes_of_half([Fr(1), fraction, Fr(0)]) == 8 * words
 
 
 def test_fractions_that_are_too_long_for_jani_are_refused(tmp_path):

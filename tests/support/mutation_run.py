@@ -154,6 +154,7 @@ EQUIVALENT = {
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
+    ("verifier/analysis/step_counts.py", "_LOOK = 64", "64"): "how often it is looked, not at what",
     (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
     (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
     (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",
