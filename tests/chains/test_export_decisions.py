@@ -91,7 +91,7 @@ def test_jani_says_its_version_and_which_names_it_changed(tmp_path):
     [
         (Fr(1, 2), 1),
         (Fr(2**63 - 1, 2**63), 1),  # 63 bits and a sign
-        (Fr(2**63 + 1, 2**64 - 1), 2),  # 64 bits and a sign
+        (Fr(2**64 - 3, 2**64 - 1), 2),  # 64 bits and a sign
         (Fr(1, 2**64 - 1), 1),
         (Fr(1, 2**64), 2),
         (Fr(1, 2**128), 3),
