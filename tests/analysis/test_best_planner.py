@@ -121,6 +121,33 @@ def test_only_what_can_come_and_is_open_is_followed():
     assert best_planner._onward(game, np.array([1]), np.array([[1.0]]), last=True)[0].place.max() == -1
 
 
+def ending_at_once():
+    """A game of one environment whose only node leads to its end."""
+    over, payoff = np.array([False, True]), np.array([[0.0], [1.0]])
+    return Game(np.array([[[1]], [[1]]]), np.ones((2, 1)), over, payoff, np.ones((1, 2, 1)), np.array([0]))
+
+
+def test_a_finer_grid_only_narrows_the_bracket(monkeypatch):
+    ways = [(0.2, 0.6), (0.1, 0.5), (0.3, 0.9)]
+    given = [(spacing, lambda start, weights, at=at: (np.array(at[:1]), at[1])) for spacing, at in enumerate(ways)]
+    monkeypatch.setattr(best_planner, "_ways", lambda game, most_steps: given)
+    (bracket,) = means(ending_at_once(), [1.0], 1)
+    assert (bracket.lower, bracket.upper) == pytest.approx((0.3, 0.5), abs=1e-9)
+    assert not bracket.exact
+
+
+def test_a_search_ends_where_nothing_is_between():
+    asked = []
+
+    def best(weights):
+        asked.append(weights.tolist())
+        return np.array([0.75]), 0.75
+
+    search = best_planner._Search.of(1)
+    search.go_on(best, exact=True)
+    assert (len(asked), search.lower, search.upper) == (1, pytest.approx(0.75), 0.75)
+
+
 def likelihoods(looks):
     """Number of reports -> how likely it is where somebody is, and where nobody is."""
     return [

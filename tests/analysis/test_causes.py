@@ -17,6 +17,7 @@ from verifier.analysis.counterexamples.moves import DetectionError
 from verifier.analysis.counterexamples.runs import RunGraph, prospects, violation_probability
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.analysis.sensitivity.priorities import corrected_probabilities
+from verifier.checking.enclosure import AGREEMENT
 
 NOTHING, A, B = 0, 1, 2
 
@@ -126,6 +127,19 @@ def test_runs_that_differ_only_in_when_it_happened_are_one_pattern():
     members = graph.runs(0, 9, False, losses.symbol, pattern.symbols)
     assert [run.probability for run in members] == pytest.approx([1 / 4, 3 / 16, 9 / 64], rel=1e-14)
     assert [run.counted for run in members] == [1, 2, 3]
+
+
+def test_patterns_that_are_all_add_up_to_what_is_lost():
+    losses, _, _, _ = losses_of(one_look([{"b"}, {"a", "b"}]), MISSES)
+    for off, scaled in ((0, True), (AGREEMENT / 2, True), (-AGREEMENT / 2, True), (2 * AGREEMENT, False)):
+        total = (1 + off) / 3
+        (pattern,) = losses.patterns(0, 5, total).patterns
+        assert pattern.probability == pytest.approx(total if scaled else 1 / 3, rel=1e-15)
+    for violation, count in ((0, 0), (1, 1)):  # nothing is open: lost, or not, from the first
+        objective = objective_of(TWO, [[0] * 4], [0], {"bad": {0} if violation else set()}, "G !bad", ended=(0,))
+        losses, _, _, _ = losses_of(objective, MISSES)
+        found = losses.patterns(0, 5, float(violation))
+        assert (len(found.patterns), found.complete, found.ranked) == (count, True, True)
 
 
 @pytest.mark.parametrize("most", [1, 2])

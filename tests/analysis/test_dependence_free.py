@@ -197,6 +197,7 @@ def test_steps_in_which_nothing_is_reported():
     measured = Measured(counts, rates(counts), np.zeros((1, 2), dtype=bool))
     known = Rates.of_counts(counts, groups_of(channel))
     bounds = dependence_free(objective, ends_of(objective, measured), known, 0, None, MOST)
+    assert known.shared
     assert (bounds.flows, bounds.horizon) == (3, 2)
     assert bounds.lower <= Fraction(7, 10) <= bounds.upper <= bounds.lower + Fraction(1, 10**6)
 

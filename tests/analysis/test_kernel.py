@@ -283,6 +283,102 @@ def test_the_steps_of_a_system_are_those_of_the_definition(seed):
     assert system.exceeds(1, value)  # without a way on nothing is shown
 
 
+def small_system(columns, owner=(0, 1, 2), **changes):
+    """State 0 draws one of three reports, which lead to states 1, 1 and 2; these stay, and so do further ways."""
+    ahead = {0: [1, 1, 2], 1: [1] * 3, 2: [2] * 3}
+    return kernel.System(
+        {
+            "observations": [[], ["a"], ["b"]],
+            "propositions": [],
+            "letters": [0] * 3,
+            "starts": [0],
+            "owner": list(owner),
+            "following": [ahead[0], *([owner[way] or 2] * 3 for way in range(1, len(owner)))],
+            "row": [0] + [-1] * (len(owner) - 1),
+            "bins": [[4]],
+            "columns": [[1]],
+            "kinds": [[0]],
+            "told": [[[1, 0, 1, 2]]],
+            "then": [[0, 1, 2]] * 3,
+            **changes,
+        },
+        columns,
+    )
+
+
+class TestSystemsByHand:
+    def test_a_column_that_the_region_does_not_have_is_any(self):
+        system = small_system({})
+        assert [system.exceeds(0, [value, 5, 9]) for value in (0, 5, 8, 9)] == [True, True, True, False]
+        assert [system.exceeds(0, [value, 9, 5]) for value in (8, 9)] == [True, False]
+        assert system.moves(0, lambda state, after: True) == {1, 2}
+        assert system.moves(0, lambda state, after: after == 2) == {2}
+        assert system.moves(0, lambda state, after: after == 0) == set()
+
+    def test_of_a_column_that_it_has_all_mass_counts(self):
+        # In tenths: at least 1, 2 and 3, at most 4, 5 and 6; so at most 6 of the third, and 7 of the others.
+        system = small_system({(4, 1): ([1, 2, 3], [4, 5, 6], 10)})
+        assert [system.exceeds(0, [value, 0, 10]) for value in (5, 6)] == [True, False]
+        assert [system.exceeds(0, [value, 10, 0]) for value in (6, 7)] == [True, False]
+        assert system.moves(0, lambda state, after: after == 2) == set()
+
+    def test_the_greatest_of_all_ways_counts(self):
+        system = small_system({(4, 1): ([10, 0, 0], [10, 0, 0], 10)}, owner=(0, 0, 1, 2))
+        assert [system.exceeds(0, [value, 5, 9]) for value in (8, 9)] == [True, False]
+        assert [system.exceeds(0, [value, 9, 5]) for value in (8, 9)] == [True, False]
+        assert system.moves(0, lambda state, after: True) == {1, 2}
+        assert system.moves(0, lambda state, after: after == 1) == {1}
+
+    def test_a_state_without_a_way_is_worth_anything(self):
+        system = small_system({}, owner=(0, 2))
+        assert system.exceeds(1, [9, 9, 9])
+        assert system.moves(1, lambda state, after: True) == set()
+
+
+@pytest.mark.parametrize(
+    ("values", "start_is_true", "message"),
+    [
+        ([6, 0, 10], False, None),
+        ([6, 0, 11], False, "its value is less than what its best choice gives"),
+        ([5, 0, 10], False, "its value is less than what its best choice gives"),
+        ([7, 0, 11], False, None),
+        ([6, 0, 9], False, "what it has to meet does not follow from what state 2 has to meet"),
+        ([10, 0, 10], False, None),
+        ([10, 0, 10], True, None),
+        ([9, 0, 10], True, "the formula does not follow from what it has to meet"),
+    ],
+)
+def test_what_is_worth_1_has_to_meet_nothing(values, start_is_true, message):
+    # F q, which holds in state 1. State 2 never meets it, and has at most 6/10; it says it had nothing to meet, as
+    # state 1 does, which may be said of what is worth 1.
+    system = small_system({(4, 1): ([1, 2, 3], [4, 5, 6], 10)}, propositions=["q"], letters=[0, 1, 0])
+    formula = [["&", [], 0, None], ["holds", [], 0, None], ["U", [0, 1], 0, None]]
+    known = kernel.Obligations(
+        {"subject": {"formula": formula, "propositions": ["q"]}, "side": "lower", "obligations": [[[]]]}
+    )
+    staying = [{"states": [state], "obligations": [0], "without": []} for state in (1, 2)]
+    box = {"value": values, "unit": 10, "order": [1, 0, 0], "components": staying}
+    proof = kernel.Proof(system, known, [0 if start_is_true else 1, 0, 0])
+    if message is None:
+        assert proof.values(box, "/box") == [Fraction(value, 10) for value in values]
+    else:
+        with pytest.raises(kernel.Rejected, match=message):
+            proof.values(box, "/box")
+
+
+def test_a_report_that_never_came_has_a_count_of_0():
+    column = {"bin": 0, "true": 1, "unit": kernel.BILLION, "lower": [0, 0], "upper": [kernel.BILLION] * 2}
+    evidence = {"events": 1, "alpha": "1/20", "icc": None, "shift": 0}
+    for counts, most in (([[3, 0], [0, 2]], 3), ([[3, 0], [0, 2]], None), ([[0, 0]], None), ([], None)):
+        columns = [{**column, "counts": counts, "largest": most}]
+        found = kernel.read_region({"groups": 2, "evidence": evidence, "columns": columns})
+        assert found == {(0, 1): ([0, 0], [kernel.BILLION] * 2, kernel.BILLION)}
+    for counts, most in (([[3, -1]], None), ([[3, 0]], 2), ([[1]], None)):
+        columns = [{**column, "counts": counts, "largest": most}]
+        with pytest.raises(kernel.Rejected):
+            kernel.read_region({"groups": 2, "evidence": evidence, "columns": columns})
+
+
 class TestFormulas:
     """What a certificate states is the formula that was asked."""
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import fields
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,9 +19,11 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective, by_observation
 from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.optimal_gains import OptimalGain
+from verifier.analysis.robust.optimum import Optimum
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.world_strategy import kept_strategy, world_strategy
 from verifier.checking.batch import check
+from verifier.checking.linear import Solution
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.language.ltl import parse_formula, to_storm
@@ -58,6 +61,23 @@ def against_storm(rng, storm, formula):
         assert np.array_equal(batch[0], batch[2])
         open_ += int(((told.value > 1e-9) & (told.value < 1 - 1e-9)).sum())
     return open_
+
+
+@pytest.mark.parametrize("greatest", [True, False])
+def test_what_is_told_of_a_solution_by_hand(greatest):
+    # Of failing where the least is asked. An error of more than 1 says nothing more; values are cut to [0, 1].
+    value, error = np.array([[9.0, 0.25, 1 + 2.0**-52, 0.875]]), np.array([[9.0, 0.125, 2.0**-40, 7.0]])
+    found = Solution(value, error, 2 * error, 3 * error, 4 * error)
+    asked = SimpleNamespace(product=SimpleNamespace(start=np.array([1, 3, 2])), greatest=greatest)
+    told = Optimum._told(asked, found)
+    probability = [0.25, 0.875, 1] if greatest else [0.75, 0.125, 0]
+    assert told.probability.tolist() == [probability]
+    assert told.error_bound.tolist() == [[0.125, 1, 2.0**-40]]
+    assert told.lower.tolist() == [[0.125, 0, 1 - 2.0**-40] if greatest else [0.625, 0, 0]]
+    assert told.upper.tolist() == [[0.375, 1, 1] if greatest else [0.875, 1, 2.0**-40]]
+    assert told.representation_bound.tolist() == [[0.25, 1, 2.0**-39]]
+    assert told.expected_jumps.tolist() == [[0.375, 21, 3 * 2.0**-40]]
+    assert told.expected_steps.tolist() == [[0.5, 28, 2.0**-38]]
 
 
 def test_optima_are_those_of_storm(storm):

@@ -29,7 +29,8 @@ from verifier.analysis.robust.common_choices import common_choices
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.region import Region, confidence_region, events_of, groups_of
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
-from verifier.analysis.robust.step import greatest_masses, inner_masses, uncertain_step
+from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses, uncertain_step
+from verifier.analysis.robust.told import Told
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.base.errors import EngineError
 from verifier.chains.chain import DecisionProcess, MarkovChain
@@ -721,6 +722,43 @@ def test_both_sides_share_components():
     assert lower.target[start]
     assert not upper.target[start]
     assert upper.nodes.component[start]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "allowed", "supports"),
+    [
+        ([1, 0, 0], [UNIT, 5, UNIT], [0, 1, 2], [(0,), (0, 1), (0, 2), (0, 1, 2)]),
+        ([1, 0, 0], [UNIT - 6, 5, 1], [0, 1, 2], [(0, 1, 2)]),
+        ([1, 0, 0], [UNIT - 6, 5, 1], [0, 1], []),
+        ([1, 0, 0], [UNIT] * 3, [1, 2], []),  # the first one has some mass
+        ([0, 0, 0], [UNIT - 1, 1, 0], [0, 1, 2], [(0, 1)]),
+        ([0, 0, 0], [0, UNIT, UNIT], [0, 1, 2], [(1,), (2,), (1, 2)]),
+        ([UNIT - 1, 1, 0], [UNIT] * 3, [0, 1, 2], [(0, 1)]),  # nothing is left for the third
+    ],
+)
+def test_groups_that_can_have_all_the_mass(lower, upper, allowed, supports):
+    assert list(robust_graph._supports(lower, upper, allowed)) == supports
+
+
+def test_moves_that_nature_can_make_by_hand():
+    # Group 0 is told as report 1 in the first row, as 0 or 1 in the second, group 1 as report 2 in both.
+    told = Told(
+        np.array([0, 1]),
+        np.array([[0], [1]]),
+        np.array([[[1, 2], [0, 0]], [[0, 2], [1, 2]]]),
+        np.array([[1, 0], [1, 2]]),
+        np.array([[0, 1, 2]] * 3),
+    )
+    lower, upper = np.array([[0, 1]]), np.array([[UNIT - 1, UNIT]])
+    rows, ones = np.zeros((2, 1), dtype=np.int64), np.ones((2, 1))
+    step = UncertainStep(np.zeros((2, 3), int), ones, rows, lower, upper, told, told.kind, ((0,),), np.arange(2))
+    for inside, moves in (
+        ([True, True, True], [[False, True, True], [True, True, True]]),
+        ([False, True, True], [[False, True, True], [False, False, True]]),  # nothing of group 0 in the second row
+        ([True, True, False], [[False] * 3] * 2),  # some of group 1 there must be
+        ([True, False, True], [[False, False, True]] * 2),
+    ):
+        assert step.usable(np.array([inside] * 2)).tolist() == moves
 
 
 def test_where_all_choices_are_worth_the_same_nature_chooses_to_move_on():

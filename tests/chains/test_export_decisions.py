@@ -1,5 +1,6 @@
 """Decision processes as UMB, DRN, PRISM and JANI, read back by Storm: the same choices, labels and optima."""
 
+import json
 from fractions import Fraction as Fr
 
 import numpy as np
@@ -11,6 +12,7 @@ from world_specs import matrices_of, spec_of
 from verifier.base.errors import LimitError
 from verifier.chains import EXPORT_FORMATS, write_model
 from verifier.chains.chain import DecisionProcess, MarkovChain
+from verifier.chains.umb import _bytes_of_half
 from verifier.study.case import Study
 from verifier.study.exporting import model_of
 from verifier.study.inputs import read_inputs
@@ -74,6 +76,29 @@ def test_a_chain_as_jani_is_that_chain(tmp_path):
     model = read(tmp_path / "m.jani")
     assert model.model_type == stormpy.models.ModelType.DTMC
     assert optimum(model, 'P=? [F "goal"]') == pytest.approx([8 / 11], abs=1e-11)
+
+
+def test_jani_says_its_version_and_which_names_it_changed(tmp_path):
+    write_model(process_of(valuations=True), tmp_path / "m.jani")
+    found = json.loads((tmp_path / "m.jani").read_text())
+    assert (found["jani-version"], found["type"]) == (1, "mdp")
+    assert found["metadata"]["description"] == "true_2 is 'true'; a_b is 'a b'"
+    assert {each["name"] for each in found["variables"]} == {"x", "true_2", "goal", "a_b", "never"}
+
+
+@pytest.mark.parametrize(
+    ("fraction", "words"),
+    [
+        (Fr(1, 2), 1),
+        (Fr(2**63 - 1, 2**63), 1),  # 63 bits and a sign
+        (Fr(2**64 - 3, 2**64 - 1), 2),  # 64 bits and a sign
+        (Fr(1, 2**64 - 1), 1),
+        (Fr(1, 2**64), 2),
+        (Fr(1, 2**128), 3),
+    ],
+)
+def test_rational_numbers_take_as_many_words_as_the_longest_needs(fraction, words):
+    assert _bytes_of_half([Fr(1), fraction, Fr(0)]) == 8 * words
 
 
 def test_fractions_that_are_too_long_for_jani_are_refused(tmp_path):

@@ -43,6 +43,24 @@ def test_rounded_rows_may_miss_1_by_half_a_unit_for_each_observation():
     assert chain((1, 1, 1), decimals=2, exact=True).fractions[:2] == (Fraction(33, 100), Fraction(67, 100))
 
 
+def test_rounding_that_leaves_any_state_without_transitions_is_refused():
+    # Two looks of which one, in the first or the last state, tells 21 equally likely labels apart: 1/21 is 0.0 with
+    # one decimal.
+    labels = tuple(frozenset(each) for each in ("", *"abcdefghijklmnopqrst"))
+    apart, certain = np.arange(1, 22) % 22, np.full(21, 1)
+    for first, last in ((apart, certain), (certain, apart)):
+        following = np.array([first, *(np.full(21, state) for state in range(1, 22)), last])
+        following[1] = 22
+        row = [0 if first is apart else -1, *[-1] * 21, 0 if last is apart else -1]
+        skeleton = objective_of(
+            channel_of(labels, [[0]], [[0]], labels), following, row, {"g": {2}}, "F g", ended=range(2, 22)
+        ).skeleton
+        counts = np.ones((1, 21, 21), dtype=np.int64)
+        assert markov_chain(skeleton, counts, {}, decimals=2).state_count == 23
+        with pytest.raises(UsageError, match="rounded to 1 decimals, every transition of some state is 0"):
+            markov_chain(skeleton, counts, {}, decimals=1)
+
+
 def test_one_to_fifteen_decimals_are_kept():
     assert row_of(chain((1, 1, 1), decimals=15)) == {1: 0.333333333333333, 2: 0.666666666666667}
     assert row_of(chain((1, 1, 1), decimals=1)) == {1: 0.3, 2: 0.7}

@@ -74,6 +74,17 @@ def test_rounding_by_hand():
     assert 40.5 <= slack[0, 0] / (small * 2.0**-53) <= 40.5 * (1 + 1e-9)
 
 
+def test_a_residual_begins_with_what_is_gained():
+    # A state that gains 3 and leaves with 1/4 + 1/4 to the slots of 0: 3 - 1/2 x, nothing left at 6.
+    equations = Equations(np.array([0, 2]), np.array([1, 2]), np.full((2, 1), 0.25), np.array([[3.0]]))
+    for value, left in ((6.0, 0.0), (4.0, 1.0), (10.0, -2.0)):
+        result, slack = equations.residual(np.array([[value], [0], [0]]), np.zeros((3, 1)), equations.gains)
+        assert (result.tolist(), float(slack[0, 0]) < 1e-15) == ([[left]], True)
+    found = refined(equations, np.array([[4.0], [0], [0]]), lambda right: 1.9 * right)
+    assert abs(Fraction(found.value[0, 0]) - 6) <= Fraction(found.error[0, 0])
+    assert 0 < found.error[0, 0] < 1e-14
+
+
 def test_only_what_more_than_halves_the_largest_residual_is_taken():
     # Two states that are decided in one step, each way with 1/2: the residual is the distance from 1/2.
     equations = Equations(np.array([0, 2, 4]), np.array([2, 3, 2, 3]), np.full((4, 1), 0.5))

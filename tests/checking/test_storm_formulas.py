@@ -1,8 +1,12 @@
 """What may reach Storm's parser, and what never may."""
 
-import pytest
+from pathlib import Path
 
-from verifier.checking.storm import formula_labels
+import pytest
+from small_chains import chain_of
+
+from verifier.checking.process import _expected_bytes
+from verifier.checking.storm import _address_space, formula_labels
 
 
 @pytest.mark.parametrize(
@@ -103,3 +107,15 @@ def test_text_whose_meaning_depends_on_precedence_is_refused(text):
 def test_deep_nesting_needs_no_recursion():
     depth = 200_000
     assert formula_labels("(" * depth + '"a"' + ")" * depth) == {"a"}
+
+
+def test_the_archive_of_a_model_is_expected_to_have_a_size():
+    # 5 transitions of 16 bytes, of 9 words with fractions; 3 states of 32 bytes and one for each of 4 labels.
+    model = chain_of([{0: 0.5, 1: 0.5}, {1: 0.5, 2: 0.5}, {2: 1}])
+    assert _expected_bytes(model, 4, False) == 5 * 16 + 3 * 36 + 2**20
+    assert _expected_bytes(model, 4, True) == 5 * 72 + 3 * 36 + 2**20
+
+
+def test_the_address_space_is_what_the_system_says():
+    size = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmSize:"))
+    assert _address_space() == pytest.approx(int(size.split()[1]) * 1024, rel=0.05)

@@ -107,6 +107,11 @@ _CHANGES = "changes = value[step.following[used]] - value[own, None] + favour * 
 _DEEP = "if len(state.value_stack) > _DEEPEST_STACK:"
 _LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
 _DRAWN = "valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}"
+_REFINED = "verifier/checking/refinement.py"
+_OVER = "elif least - Fraction(float(later[k])) * Fraction(1 + off) > rest:"
+_AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
+_AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
+_REGION = "verifier/analysis/robust/region.py"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
@@ -136,6 +141,20 @@ EQUIVALENT = {
     ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
+    ("verifier/checking/linear.py", "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))", "2"): "a row not read",
+    (
+        _REFINED,
+        "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)",
+        "<=",
+    ): "when it ends, not what is proven",
+    (_REFINED, "if np.all(np.abs(result) <= 2 * slack):", "<="): "when it ends, not what is proven",
+    ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
+    ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
+    ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
+    ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
+    ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
+    (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
+    ("verifier/analysis/step_counts.py", "_LOOK = 64", "64"): "how often it is looked, not at what",
     (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
     (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
     (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",

@@ -104,11 +104,11 @@ def drawn_document(labels, contexts, labelling, bins, seed):
     return found, columns
 
 
-def ends(folder, environment, written, options, **more):
+def ends(folder, environment, written, options, top=""):
     """History -> probability at the end, exactly, by walking the chain."""
     from verifier.chains.filled import filled_counts, markov_chain
 
-    (folder / "m.toml").write_text(HISTORY + f"here = [{environment}]\n")
+    (folder / "m.toml").write_text(top + HISTORY + f"here = [{environment}]\n")
     counts = DocumentReader("c.json").counts(written)
     matrices = divided_matrices(counts.matrices(), counts.by_context, "error")
     system = read_model(folder / "m.toml").instantiate()
@@ -287,6 +287,14 @@ def test_too_much_memory_is_refused_with_its_size(tmp_path):
     many = ", ".join(f'{{ class = "ped", distance_m = {k} }}' for k in range(1, 9))
     with pytest.raises(LimitError, match="more than 4096 branches"):
         ends(tmp_path, many, written, {})
+
+
+@pytest.mark.parametrize("frames", [2, 3])
+def test_memory_is_followed_from_step_to_step_only(frames, tmp_path):
+    written, _ = drawn_document([PED, OBS, NOTHING], KINDS[0], "class", 2, 6)
+    steps = f"step_s = {frames}\nframe_s = 1\n"
+    with pytest.raises(UsageError, match=f"the model has {frames} frames in each step, and what"):
+        ends(tmp_path, '{ class = "ped", distance_m = 5 }', written, {}, steps)
 
 
 def without(case, at, column, context):

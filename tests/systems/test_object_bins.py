@@ -95,6 +95,7 @@ def test_bounds_and_improvements_are_by_these_bins(tmp_path):
 REFUSED = [
     ('{ occlusion = 0 }', (0, 1), None),
     ('{ occlusion = 3 }', (0,), "in state x = 0, y = 0 no bin of 'occlusion' holds 3, where 'child' is"),
+    ('{ occlusion = "ite(y = 0, 2, 3)" }', (0,), "in state x = 1, y = 1 no bin of 'occlusion' holds 3"),
     ('{ occluson = 0 }', (0,), "the matrices have no variable 'occluson'\n  hint: did you mean 'occlusion'?"),
     ('{ occlusion = 0 }', (), "the matrices have no variable 'occlusion'"),
     ('{ light = { day = "x < 1", night = "x = 0" } }', (1,), "'child' is in day and night; exactly one"),

@@ -14,7 +14,7 @@ from verifier.chains.filled import filled_counts, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, rates
 from verifier.systems.reader import read_model
-from verifier.systems.scene import SkeletonOptions
+from verifier.systems.scene import SkeletonOptions, predicted_bytes
 from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton
 
@@ -162,6 +162,15 @@ def test_explosion_is_refused(hallway):
         chain_of(hallway, settings={"last": 10**9}, limits=Limits(states=100))
     with pytest.raises(LimitError, match=r"needs about [\d.]+ KiB; the limit is 0\.9766 KiB"):
         chain_of(hallway, limits=Limits(memory_bytes=1000))
+
+
+def test_predicted_memory_by_hand(hallway):
+    # 4 states of 120 bytes and 20 for x. The walker chooses nothing; a transition for each of 5 observations takes 80
+    # bytes, in each of 3 runs.
+    system = hallway.instantiate({})
+    walker = system.planners["walker"]
+    assert predicted_bytes(system, walker, 5) == 4 * (140 + 80 * 5)
+    assert predicted_bytes(system, walker, 5, 3) == 4 * 3 * (140 + 80 * 5)
 
 
 def test_rounding_that_leaves_a_state_without_transitions_is_refused(tmp_path):

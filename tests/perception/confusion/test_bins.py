@@ -35,6 +35,12 @@ def test_edges_that_make_no_bins_are_refused(text):
         parse_edges(text)
 
 
+@pytest.mark.parametrize("text", ["0..10:0", "0..10:inf", "0..10:-1", "5..5:1", "10..0:1", "0..inf:1", "-inf..0:1"])
+def test_steps_lead_from_a_lower_to_a_higher_number(text):
+    with pytest.raises(UsageError, match=r"expected LOW\.\.HIGH:STEP with LOW < HIGH and STEP > 0"):
+        parse_edges(text)
+
+
 def test_variables_from_text():
     assert parse_variable("occluded=0,1,2").groups == (("0", ("0",)), ("1", ("1",)), ("2", ("2",)))
     assert parse_variable("occluded = low:0|1, high:2").groups == (("low", ("0", "1")), ("high", ("2",)))
@@ -55,6 +61,8 @@ def test_variables_that_make_no_bins_are_refused(text):
 def test_values_fall_into_their_bins():
     speed = Variable("speed", edges=(0.0, 2.0, math.inf))
     assert speed.bins_of(np.array([0.0, 1.9, 2.0, 1e9, -0.1, np.nan])).tolist() == [0, 0, 1, 1, -1, -1]
+    near = Variable("speed", edges=(0.0, 2.0, 5.0))
+    assert near.bins_of(np.array([4.9, 5.0, 1e9, np.inf, -np.inf, np.nan])).tolist() == [1, -1, -1, -1, -1, -1]
     occluded = Variable("occluded", groups=(("low", ("0", "1")), ("high", ("2",))))
     assert occluded.bins_of(np.array([0, 2, 1, 3])).tolist() == [0, 1, 0, -1]
     assert occluded.bins_of(np.array([0.0, 2.0, np.nan])).tolist() == [0, 1, -1]
