@@ -384,3 +384,11 @@ def test_a_folder_that_is_being_made_is_not_taken_for_an_abandoned_one(tmp_path,
         sweep([tmp_path])
         assert Path(name).is_dir()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_goes_while_it_is_looked_at_is_not_swept(tmp_path):
+    """Whoever made it may remove it after it was listed."""
+    (tmp_path / f"{process_module.PREFIX}gone").mkdir()
+    (entry,) = os.scandir(tmp_path)
+    (tmp_path / entry.name).rmdir()
+    assert not process_module._is_abandoned(entry)

@@ -360,13 +360,15 @@ def sweep(places: Iterable[Path]) -> None:
 
 
 def _is_abandoned(entry: os.DirEntry[str]) -> bool:
+    made = math.inf  # whoever made it may have removed it by now
     try:
         status = entry.stat(follow_symlinks=False)
         if status.st_uid != os.getuid():
             return False
+        made = status.st_mtime
         lock = os.open(Path(entry.path) / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return time.time() - status.st_mtime > _MAKING_S
+        return time.time() - made > _MAKING_S
     except OSError:
         return False
     try:

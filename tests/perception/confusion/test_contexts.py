@@ -176,8 +176,12 @@ def test_parts_merged_are_the_whole_and_order_does_not_matter(scene, leftover, r
         if not any(each.track >= 0 for each in part[1]):
             return
         parts.append(count(part, rule, memory))
-    merged = merge(parts, [f"{k}.json" for k in range(len(parts))])
+    names = [f"{k}.json" for k in range(len(parts))]
+    merged = merge(parts, names)
     assert cells(merged) == cells(whole)
+    coarse = [replace(part, by_context=part.by_context.coarsened(Contexts("run", 1))) for part in parts]
+    coarser = replace(merged, by_context=merged.by_context.coarsened(Contexts("run", 1)))
+    assert cells(merge(coarse, names)) == cells(coarser)
 
 
 def tied(reports):
@@ -438,6 +442,27 @@ def test_replay_on_kitti(shared, tmp_path):
         assert (found.windows, found.not_confirmed) == (row["tracks"], row["not_confirmed"])
         assert {each.contexts: each.expected for each in found.predictions} == pytest.approx(
             row["expected"], rel=1e-9
+        )
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_windows_without_a_report_on_kitti(detector, shared, tmp_path):
+    """All windows of n successive frames that a pedestrian is in [10, 20) m, overlapping ones too."""
+    told = tracked_reports(shared, tmp_path, detector, "ped")
+    expected = json.loads((shared / "oracles/memory/latch.json").read_text())["detectors"][detector]["real_windows"]
+    for text, known in expected.items():
+        length, found, silent = int(text), [], []
+        for track in np.unique(told.track):
+            rows = np.flatnonzero(told.track == track)
+            rows = rows[np.argsort(told.frame[rows])]
+            for at in range(len(rows) - length + 1):
+                own = rows[at : at + length]
+                if told.frame[own[-1]] - told.frame[own[0]] == length - 1 and (told.bin[own] == 1).all():
+                    found.append((int(track), int(told.sequence[own[0]])))
+                    silent += [] if told.right[own].any() else [int(track)]
+        tracks, drives = ({pair[k] for pair in found} for k in (0, 1))
+        assert (len(found), len(silent), len(tracks), len(drives), len(set(silent))) == tuple(
+            known[name] for name in ("windows", "without_report", "tracks", "drives", "tracks_silent")
         )
 
 
