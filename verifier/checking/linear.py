@@ -79,7 +79,7 @@ from verifier.base.arrays import ROUNDOFF, Floats, Ints
 from verifier.base.errors import EngineError
 from verifier.checking.component_solving import DENSE_LIMIT, BlockSolver, Equation, add_up
 from verifier.checking.level_solving import LevelEquation
-from verifier.checking.plan import Plan
+from verifier.checking.plan import LARGEST_KEPT, Plan
 from verifier.checking.refinement import Equations, refined
 
 REFINED_FROM = 2.0**-33
@@ -140,10 +140,7 @@ def solve(
     Raises:
         EngineError: a value exceeds the range of doubles, or a state of rounded probabilities has no way out.
     """
-    system = plan.systems.kept(
-        (id(entry), stochastic, len(values), roughly),
-        lambda: _System(plan, entry, stochastic, len(values), roughly=roughly),
-    )
+    system = _system_of(plan, entry, stochastic, len(values), roughly)
     solution = _in_chunks(system, values, gains, value_error, memory_bytes)
     if stochastic and any(block.size > DENSE_LIMIT for block in plan.blocks):
         coarse = np.flatnonzero(_coarse(solution.value, solution.error, roughly).any(axis=1))
@@ -159,6 +156,16 @@ def solve(
                 old = getattr(solution, name)
                 old[coarse] = np.minimum(old[coarse], getattr(again, name))
     return solution
+
+
+def _system_of(plan: Plan, entry: Ints, stochastic: bool, matrices: int, roughly: bool) -> _System:
+    def made() -> _System:
+        return _System(plan, entry, stochastic, matrices, roughly=roughly)
+
+    # Plan and system know each other, so that a large one would stay in memory until cycles are looked for.
+    return (
+        plan.systems.kept((id(entry), stochastic, matrices, roughly), made) if plan.size <= LARGEST_KEPT else made()
+    )
 
 
 def _in_chunks(
@@ -356,7 +363,8 @@ class _System:
         with np.errstate(
             over="ignore", invalid="ignore"
         ):  # t may exceed the range of doubles; then nothing is certain
-            products = share[:, None, :] * x[self._plan.target]
+            products = x[self._plan.target]
+            products *= share[:, None, :]
             sums = add_up(self._solver.row_sum, products)
             if gains is not None:
                 sums[:, 0] += gains / equation.leave

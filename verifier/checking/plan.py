@@ -285,18 +285,33 @@ def _condense(component: Ints, sources: Ints, targets: Ints, matrices: int) -> t
     if u == 0:
         return zeros, zeros, zeros
     inner = targets < u
-    sources, targets = sources[inner], targets[inner]
     there = np.bincount(component) > 0
     component = (np.cumsum(there) - 1)[component]  # without gaps, in the same order
     size = np.bincount(component)
-    crossing = component[sources] != component[targets]
+    above, below = component[sources[inner]], component[targets[inner]]
     per_state = _SECONDS_PER_TRIANGULAR_STATE if len(size) == u else _SECONDS_PER_SPARSE_STATE
     max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)
-    level = levels(len(size), component[sources[crossing]], component[targets[crossing]], max_levels)
+    level = None
+    if len(size) < u or not _has_long_path(above, below, max_levels):
+        crossing = above != below
+        level = levels(len(size), above[crossing], below[crossing], max_levels)
     if level is None:
         # Components are numbered along the edges: in that order the factorisation has the least to fill in.
         return component, zeros, zeros + u
     return component, level[component], size[component]
+
+
+def _has_long_path(above: Ints, below: Ints, most: int) -> bool:
+    """Whether a path of more than `most` edges between the states of a graph without cycles, each of which leads to a
+    smaller number, is found at once: from the greatest one on, always to the greatest number."""
+    following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.int64)
+    np.maximum.at(following, above, below)
+    at = len(following) - 1
+    for _ in range(most):
+        at = int(following[at]) if 0 <= at < len(following) else -1
+        if at < 0:
+            return False
+    return True
 
 
 def _blocks(level: Ints, size: Ints, row_start: Ints) -> tuple[Block, ...]:
