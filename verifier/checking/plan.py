@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Ints, Mask, distinct
 from verifier.base.cache import Cache
 from verifier.checking.graphs import components, coreachable, levels, ranges, reachable
 from verifier.checking.product import Product
@@ -159,11 +159,12 @@ class Decided:
         g = self.graph
         recurrent = g.accepting | g.rejecting
         transient = g.reached & ~recurrent
-        if len(np.unique(g.component[transient])) < np.count_nonzero(transient):
+        if len(distinct(g.component[transient])) < np.count_nonzero(transient):
             return np.zeros(len(positive), dtype=bool)
-        fixed = np.unique(entry[g.edge[recurrent[g.sources]]])
+        fixed = distinct(entry[g.edge[recurrent[g.sources]]])
         moving = transient[g.sources] & (g.sources != g.targets)
-        _, row = np.unique(g.sources[moving], return_inverse=True)
+        sources = g.sources[moving]
+        row = np.searchsorted(distinct(sources), sources)
         rows = csr_array(
             (np.ones(len(row)), (row, entry[g.edge[moving]])), shape=(row.max(initial=-1) + 1, positive.shape[1])
         )

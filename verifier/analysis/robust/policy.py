@@ -21,7 +21,7 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import SuperLU, splu
 
 from verifier.analysis.robust.step import UncertainStep
-from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.arrays import Floats, Ints, Mask, distinct
 from verifier.base.errors import EngineError
 from verifier.checking.graphs import components
 
@@ -96,7 +96,7 @@ class PolicySearch:
         self.iterations = 0
         self._behind = nodes.of[step.following[self._rows]]
         self._jumps = self._behind != nodes.of[self.open][:, None]
-        self._owners = np.unique(nodes.of[unknown])
+        self._owners = distinct(nodes.of[unknown])
         self._owners = self._owners[np.argsort(nodes.order[self._owners], kind="stable")]
         self._place = np.full(step.state_count, -1, dtype=np.int64)
         self._place[self._owners] = np.arange(len(self._owners))
