@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import resource
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +18,8 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 
-from cases import Measured, corridor, peak_mib  # noqa: E402
-from outside import descendants  # noqa: E402
+from cases import CONFUSION, Measured, corridor, peak_mib  # noqa: E402
+from outside import descendants, verify_command, watched  # noqa: E402
 
 from verifier.chains.chain import MarkovChain  # noqa: E402
 from verifier.chains.filled import filled_counts, markov_chain  # noqa: E402
@@ -26,6 +28,7 @@ from verifier.checking.process import StormProcess  # noqa: E402
 from verifier.language.expressions.syntax import Name, Temporal  # noqa: E402
 
 ROUNDS = 5
+DRAWS = 301
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -71,7 +74,32 @@ def one_check() -> Measured:
     return Measured(ours_s, peer_s, peak, detail)
 
 
-CASES = {"one_check": one_check}
+SPEC = """model "{model}"
+in_time: P >= 0.5 [ F (x = 90900 & v = 1) ]
+"""
+
+
+def whole_run() -> Measured:
+    """`verify run` with intervals from 301 draws and bounds, memory of all its processes; and what one check of the
+    same chain by a running Storm would take 301 times, once for each draw."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "corridor.ltl").write_text(SPEC.format(model=HERE / "corridor.toml"))
+        options = ("--planner", "rules", "--draws", DRAWS, "--timeout", 3600)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run = watched(verify_command("run", "corridor.ltl", "--cm", CONFUSION, *options), folder, 3600)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if run.code != 1 or "credible interval" not in run.out:
+        raise ValueError(f"verify run ended with {run.code}: {run.out} {run.err}")
+    ours_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    chain = long_chain()
+    with StormProcess() as storm:
+        storm.check(chain, ['F ("goal")'])
+        peer_s = statistics.median(spent(lambda: storm.check(chain, ['F ("goal")'])) for _ in range(ROUNDS))
+    return Measured(ours_s, DRAWS * peer_s, run.peak_bytes / 2**20, f"{chain.state_count} states, {DRAWS} draws")
+
+
+CASES = {"one_check": one_check, "whole_run": whole_run}
 
 if __name__ == "__main__":
     print(json.dumps(dataclasses.asdict(CASES[sys.argv[1]]())))

@@ -90,6 +90,8 @@ _REFINED_SHARE = 2.0**-20
 _NOTHING = 2.0**-900
 """Values below this need no digits."""
 _CHUNK = 512
+_FEW_AT_ONCE = 16
+_NUMBERS_OF_LEVEL = 1 << 17
 _SMALLEST = 2.0**-1074
 
 
@@ -171,7 +173,8 @@ def _system_of(plan: Plan, entry: Ints, stochastic: bool, matrices: int, roughly
 def _in_chunks(
     system: _System, values: Floats, gains: Floats | None, value_error: float, memory_bytes: int
 ) -> Solution:
-    chunk = int(np.clip(memory_bytes // system.bytes_per_matrix(values.shape[1], gains is not None), 1, _CHUNK))
+    most = memory_bytes // system.bytes_per_matrix(values.shape[1], gains is not None)
+    chunk = int(np.clip(min(most, system.most_at_once), 1, _CHUNK))
     at_once = max(1, memory_bytes // system.bytes_to_refine(values.shape[1]))
     chunk = -(-len(values) // -(-len(values) // chunk)) if len(values) else 1  # of equal sizes
     parts = []
@@ -224,6 +227,10 @@ class _System:
         self._numbers_per_matrix = 5 * self._columns * len(plan.edge) + 5 * plan.size
         self._numbers_per_matrix += 3 * self._solver.numbers_per_matrix(self._columns)
         self._numbers_by_levels = plan.size + 4 * widest
+        self.most_at_once = _CHUNK
+        if self._by_levels:  # more would only leave the processor's cache
+            self.most_at_once = max(_FEW_AT_ONCE, _NUMBERS_OF_LEVEL * len(plan.blocks) // max(len(plan.edge), 1))
+        self._values: Floats | None = None  # of one chunk, whose memory serves the next
 
     def bytes_per_matrix(self, probabilities: int, gains: bool) -> int:
         """Working memory for one matrix of a chunk, given by so many probabilities."""
@@ -269,7 +276,13 @@ class _System:
     def _solved(self, equation: Equation | LevelEquation, gains: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
         """x of the probabilities (or gains) and, beside them, the jumps; and (matrices,) whether all are numbers."""
         shape = (self._plan.size + 2, self._columns, len(equation.least_leave))
-        x = np.zeros(shape)
+        if not isinstance(equation, LevelEquation):
+            x = np.zeros(shape)
+        elif self._values is None or self._values.shape != shape:
+            x = np.zeros(shape)
+            self._values = x if self._plan.size > LARGEST_KEPT else None
+        else:
+            x = self._values
         x[self._plan.size, 0] = gains is None
         if isinstance(equation, LevelEquation):
             equation.solve(x, None if gains is None else gains[:, None])
