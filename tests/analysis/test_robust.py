@@ -560,6 +560,25 @@ class TestStep:
         best = max(sum(v * m for v, m in zip(values, point, strict=True)) for point in vertices(low, high))
         assert (chosen * values).sum() == best
 
+    @pytest.mark.parametrize("labels", [2, 3, 4])
+    def test_the_order_of_the_groups_gives_the_masses_of_many_rows(self, labels):
+        # Values are whole numbers, so that many are equal; the optimum is then the same, and so are the masses.
+        rng = np.random.default_rng(labels)
+        names = [f"{number}" for number in range(labels)]
+        model = Model(
+            ((), *((name,) for name in names[1:])),
+            [list(range(labels)), *([k] * labels for k in range(1, labels))],
+            {"g": {1}},
+            {0: [(f(f"0.0{low}"), f(f"0.{low + 5}")) for low in range(labels)]},
+        )
+        objective = model.objective("F g")
+        step = uncertain_step(objective, model.region(objective))
+        assert step.lower.shape[1] == labels
+        column = rng.integers(0, len(step.lower), 70_000)
+        values = rng.integers(-2, 3, (len(column), labels)).astype(float)
+        expected = greatest_masses(values, step.lower[column], step.upper[column])
+        assert np.array_equal(step.best_masses(values, column), expected)
+
     def test_the_bound_rounded_up_is_above_the_exact_optimum(self):
         rng = np.random.default_rng(5)
         model = Model(

@@ -358,16 +358,6 @@ def _storm_in_process(folder: Path, text: str) -> Callable[[MarkovChain], NDArra
     return check
 
 
-def long_corridor() -> Measured:
-    """One chain of 10^6 states, F of a state 90,000 steps away: the batch engine against Storm's check."""
-    build, matrices = corridor("rules")
-    skeleton = build()
-    x, v = skeleton.valuations["x"], skeleton.valuations["v"]
-    labels = {"goal": (x == 90_900) & (v == 1)}
-    chain = markov_chain(skeleton, filled_counts(skeleton, matrices, "error"), labels)
-    return _one_large_chain(chain)
-
-
 def random_walk(side: int = 40) -> Measured:
     """A random walk on a square grid, one component of 1,600 states: the batch engine against Storm's check."""
     n = side * side
@@ -546,7 +536,6 @@ CASES: dict[str, Callable[[], Measured]] = {
     "handed_over": handed_over,
     "many_matrices": many_matrices,
     "many_matrices_feedback": lambda: many_matrices("feedback"),
-    "long_corridor": long_corridor,
     "random_walk": random_walk,
     "texts": texts,
     "remembered": remembered,

@@ -18,3 +18,10 @@ ROUNDOFF = 2.0**-53
 def rows_of(indptr: NDArray[np.signedinteger]) -> Ints:
     """(nnz,) the row of each entry of compressed sparse rows, from their (n + 1,) starts."""
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+
+
+def distinct(numbers: Ints) -> Ints:
+    """The different ones of some numbers that are at least 0 and not much larger than they are many, increasing."""
+    there = np.zeros(int(numbers.max(initial=-1)) + 1, dtype=bool)
+    there[numbers] = True
+    return np.flatnonzero(there)

@@ -12,6 +12,7 @@ Elsewhere than on Linux memory is predicted only.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import os
 import signal
@@ -29,6 +30,7 @@ except ImportError:  # not on every system
 from verifier.base.errors import NoAnswerError, memory_text
 
 _STATUS = Path("/proc/self/status")
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _REPEAT_S = 2.0  # for a signal whose exception was lost: a callback of the garbage collector may swallow it
 _EARLY_S = 0.01
 """A timer may ring so much before its time by another clock."""
@@ -157,12 +159,23 @@ def memory_limit(limit_bytes: int) -> Iterator[None]:
     Raises:
         NoAnswerError: the block asked for more.
     """
+    _keep_freed_memory()
     _fill_buffers()
     with _refused_beyond(limit_bytes):
         try:
             yield
         except MemoryError:
             raise out_of_memory(limit_bytes) from None
+
+
+@functools.cache
+def _keep_freed_memory() -> None:
+    """Let the C library keep what large arrays leave behind for the next ones: to give it back and to be given it anew,
+    page by page, takes as long as to compute with it. Elsewhere than with the GNU C library nothing happens."""
+    with contextlib.suppress(OSError, AttributeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_MMAP_THRESHOLD, 1 << 28)
+        mallopt(_TRIM_THRESHOLD, 1 << 29)
 
 
 @functools.cache

@@ -101,7 +101,7 @@ class BlockSolver:
         found = [np.zeros(0, dtype=np.int64)]
         for block, method in zip(self.plan.blocks, self.methods, strict=True):
             if method == "elimination":
-                found.append(np.flatnonzero(self._leads_out_of(block)) + block.first_edge)
+                found.append(np.flatnonzero(self.leads_out_of(block)) + block.first_edge)
         return np.concatenate(found)
 
     def exponents(self) -> tuple[Floats, Floats]:
@@ -129,14 +129,14 @@ class BlockSolver:
         changed = k * (k - 1) / 2 if band is None else k * widest
         return 2 * k * (d + 2) + 2 * changed * (math.ceil(math.log2(widest + 1)) + 6) + k * (widest + 3)
 
-    def _leads_out_of(self, block: Block) -> NDArray[np.bool_]:
+    def leads_out_of(self, block: Block) -> NDArray[np.bool_]:
         """Which of the block's edges leave their component; components of one level do not lead to each other."""
         target = self.plan.target[block.first_edge : block.last_edge]
         return (target < block.first) | (target >= block.last)
 
     def inner(self, block: Block) -> tuple[NDArray[np.bool_], Ints, Ints]:
         """Which of the block's edges stay inside, and their ends, counted from the block's first state."""
-        inner = ~self._leads_out_of(block)
+        inner = ~self.leads_out_of(block)
         edges = slice(block.first_edge, block.last_edge)
         return inner, self.row_of_edge[edges][inner] - block.first, self.plan.target[edges][inner] - block.first
 
@@ -192,9 +192,16 @@ class Equation:
         solver = self._solver
         for number, (block, method) in enumerate(zip(solver.plan.blocks, solver.methods, strict=True)):
             rows, edges = slice(block.first, block.last), slice(block.first_edge, block.last_edge)
-            # The block's own states are still 0 in x, so only values outside the block contribute.
-            outside = solver.added(number, weight[edges][:, None, :] * x[solver.plan.target[edges]])
-            outside += right[rows]
+            if method in ("substitution", "factorisation"):
+                # So many edges stay inside, where x is still 0, that the others are taken by themselves.
+                leading = block.first_edge + np.flatnonzero(solver.leads_out_of(block))
+                terms = weight[leading][:, None, :] * x[solver.plan.target[leading]]
+                outside = right[rows] + added_by(
+                    solver.row_of_edge[leading] - block.first, terms, block.last - block.first
+                )
+            else:
+                outside = solver.added(number, weight[edges][:, None, :] * x[solver.plan.target[edges]])
+                outside += right[rows]
             if method == "single":
                 np.divide(outside, leave[rows][:, None], out=x[rows])
                 continue
@@ -233,6 +240,12 @@ def add_up(rows_of_ones: csr_array[Any, Any], terms: Floats) -> Floats:
     """(rows, ...): the (edges, ...) terms added up over the edges of each row."""
     flat = np.asarray(rows_of_ones @ terms.reshape(len(terms), math.prod(terms.shape[1:])))
     return flat.reshape(rows_of_ones.shape[0], *terms.shape[1:])
+
+
+def added_by(rows: Ints, terms: Floats, count: int) -> Floats:
+    """(count, ...): the (edges, ...) terms added up over the edges of each row, given in increasing order."""
+    starts = np.searchsorted(rows, np.arange(count + 1))
+    return add_up(csr_array((np.ones(len(rows)), np.arange(len(rows)), starts), shape=(count, len(rows))), terms)
 
 
 def _eliminate_block(block: Block, entries: tuple[Ints, Ints, Floats], beside: Floats, band: Band | None) -> Floats:

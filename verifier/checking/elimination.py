@@ -286,33 +286,47 @@ class Factorised:
 
     Args:
         size: the number of states, k.
-        sources, targets, weights: (e,), the entries of the k by k matrix W; equal places add up.
+        sources, targets, weights: (e,), the entries of the k by k matrix W, by source; equal places add up.
 
     How good the solutions are is for the caller to judge. Where I - W is singular in doubles they are NaN.
     """
 
     def __init__(self, size: int, sources: Ints, targets: Ints, weights: NDArray[np.float64]) -> None:
+        self._lu: Any = None
+        self._lower = bool(np.all(targets < sources))
+        # Where every edge leads to an earlier state, or every one to a later state, nothing has to be factorised.
+        self._triangular: csr_array[Any, Any] | None = None
+        if self._lower or np.all(targets > sources):
+            self._triangular = _one_minus(size, sources, targets, weights)
+            return
         matrix = csc_array(
             eye_array(size, format="csc") - csc_array((weights, (sources, targets)), shape=(size, size))
         )
-        self._lu: Any = None
-        # Where every edge leads to an earlier state, or every one to a later state, nothing has to be factorised.
-        self._triangular = matrix if np.all(targets < sources) or np.all(targets > sources) else None
-        self._lower = bool(np.all(targets < sources))
-        if self._triangular is None:
-            # Pivots are taken from the diagonal, which is safe: the matrix has row sums >= 0.
-            with contextlib.suppress(RuntimeError):
-                self._lu = splu(
-                    matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-                )
+        # Pivots are taken from the diagonal, which is safe: the matrix has row sums >= 0.
+        with contextlib.suppress(RuntimeError):
+            self._lu = splu(
+                matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+            )
 
     def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
         """(k, c) solutions for (k, c) right-hand sides."""
         result: NDArray[np.float64]
         if self._triangular is not None:
-            result = spsolve_triangular(self._triangular, right, lower=self._lower, unit_diagonal=True)
+            matrix = self._triangular
+            result = spsolve_triangular(matrix, right, lower=self._lower, unit_diagonal=True, overwrite_A=True)
         elif self._lu is None:
             result = np.full_like(right, np.nan)
         else:
             result = self._lu.solve(np.ascontiguousarray(right))
         return result
+
+
+def _one_minus(size: int, sources: Ints, targets: Ints, weights: NDArray[np.float64]) -> csr_array[Any, Any]:
+    """I - W in rows, of edges in the order of their sources; the entry of the diagonal is the last of its row."""
+    indptr = np.zeros(size + 1, dtype=np.int32)
+    np.cumsum(np.bincount(sources, minlength=size) + 1, out=indptr[1:])
+    indices, data = np.empty(indptr[-1], dtype=np.int32), np.ones(indptr[-1])
+    beside = np.ones(indptr[-1], dtype=bool)
+    beside[indptr[1:] - 1] = False
+    indices[~beside], indices[beside], data[beside] = np.arange(size), targets, -weights
+    return csr_array((data, indices, indptr), shape=(size, size))

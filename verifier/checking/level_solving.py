@@ -37,7 +37,7 @@ class LevelEquation:
         """Fill in the unknown states of `x`.
 
         Args:
-            x: (u + 2, 1, m), 0 in all unknown states.
+            x: (u + 2, 1, m), whatever the unknown states have.
             right: (u, 1, m) right-hand sides; None for 0.
             matrices: (m,) which of the matrices the last axis stands for; None for all.
         """

@@ -79,7 +79,7 @@ from verifier.base.arrays import ROUNDOFF, Floats, Ints
 from verifier.base.errors import EngineError
 from verifier.checking.component_solving import DENSE_LIMIT, BlockSolver, Equation, add_up
 from verifier.checking.level_solving import LevelEquation
-from verifier.checking.plan import Plan
+from verifier.checking.plan import LARGEST_KEPT, Plan
 from verifier.checking.refinement import Equations, refined
 
 REFINED_FROM = 2.0**-33
@@ -90,6 +90,8 @@ _REFINED_SHARE = 2.0**-20
 _NOTHING = 2.0**-900
 """Values below this need no digits."""
 _CHUNK = 512
+_FEW_AT_ONCE = 16
+_NUMBERS_OF_LEVEL = 1 << 17
 _SMALLEST = 2.0**-1074
 
 
@@ -140,10 +142,7 @@ def solve(
     Raises:
         EngineError: a value exceeds the range of doubles, or a state of rounded probabilities has no way out.
     """
-    system = plan.systems.kept(
-        (id(entry), stochastic, len(values), roughly),
-        lambda: _System(plan, entry, stochastic, len(values), roughly=roughly),
-    )
+    system = _system_of(plan, entry, stochastic, len(values), roughly)
     solution = _in_chunks(system, values, gains, value_error, memory_bytes)
     if stochastic and any(block.size > DENSE_LIMIT for block in plan.blocks):
         coarse = np.flatnonzero(_coarse(solution.value, solution.error, roughly).any(axis=1))
@@ -161,10 +160,21 @@ def solve(
     return solution
 
 
+def _system_of(plan: Plan, entry: Ints, stochastic: bool, matrices: int, roughly: bool) -> _System:
+    def made() -> _System:
+        return _System(plan, entry, stochastic, matrices, roughly=roughly)
+
+    # Plan and system know each other, so that a large one would stay in memory until cycles are looked for.
+    return (
+        plan.systems.kept((id(entry), stochastic, matrices, roughly), made) if plan.size <= LARGEST_KEPT else made()
+    )
+
+
 def _in_chunks(
     system: _System, values: Floats, gains: Floats | None, value_error: float, memory_bytes: int
 ) -> Solution:
-    chunk = int(np.clip(memory_bytes // system.bytes_per_matrix(values.shape[1], gains is not None), 1, _CHUNK))
+    most = memory_bytes // system.bytes_per_matrix(values.shape[1], gains is not None)
+    chunk = int(np.clip(min(most, system.most_at_once), 1, _CHUNK))
     at_once = max(1, memory_bytes // system.bytes_to_refine(values.shape[1]))
     chunk = -(-len(values) // -(-len(values) // chunk)) if len(values) else 1  # of equal sizes
     parts = []
@@ -217,6 +227,10 @@ class _System:
         self._numbers_per_matrix = 5 * self._columns * len(plan.edge) + 5 * plan.size
         self._numbers_per_matrix += 3 * self._solver.numbers_per_matrix(self._columns)
         self._numbers_by_levels = plan.size + 4 * widest
+        self.most_at_once = _CHUNK
+        if self._by_levels:  # more would only leave the processor's cache
+            self.most_at_once = max(_FEW_AT_ONCE, _NUMBERS_OF_LEVEL * len(plan.blocks) // max(len(plan.edge), 1))
+        self._values: Floats | None = None  # of one chunk, whose memory serves the next
 
     def bytes_per_matrix(self, probabilities: int, gains: bool) -> int:
         """Working memory for one matrix of a chunk, given by so many probabilities."""
@@ -262,7 +276,13 @@ class _System:
     def _solved(self, equation: Equation | LevelEquation, gains: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
         """x of the probabilities (or gains) and, beside them, the jumps; and (matrices,) whether all are numbers."""
         shape = (self._plan.size + 2, self._columns, len(equation.least_leave))
-        x = np.zeros(shape)
+        if not isinstance(equation, LevelEquation):
+            x = np.zeros(shape)
+        elif self._values is None or self._values.shape != shape:
+            x = np.zeros(shape)
+            self._values = x if self._plan.size > LARGEST_KEPT else None
+        else:
+            x = self._values
         x[self._plan.size, 0] = gains is None
         if isinstance(equation, LevelEquation):
             equation.solve(x, None if gains is None else gains[:, None])
@@ -356,7 +376,8 @@ class _System:
         with np.errstate(
             over="ignore", invalid="ignore"
         ):  # t may exceed the range of doubles; then nothing is certain
-            products = share[:, None, :] * x[self._plan.target]
+            products = x[self._plan.target]
+            products *= share[:, None, :]
             sums = add_up(self._solver.row_sum, products)
             if gains is not None:
                 sums[:, 0] += gains / equation.leave

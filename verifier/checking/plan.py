@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Ints, Mask, distinct
 from verifier.base.cache import Cache
 from verifier.checking.graphs import components, coreachable, levels, ranges, reachable
 from verifier.checking.product import Product
@@ -159,11 +159,12 @@ class Decided:
         g = self.graph
         recurrent = g.accepting | g.rejecting
         transient = g.reached & ~recurrent
-        if len(np.unique(g.component[transient])) < np.count_nonzero(transient):
+        if len(distinct(g.component[transient])) < np.count_nonzero(transient):
             return np.zeros(len(positive), dtype=bool)
-        fixed = np.unique(entry[g.edge[recurrent[g.sources]]])
+        fixed = distinct(entry[g.edge[recurrent[g.sources]]])
         moving = transient[g.sources] & (g.sources != g.targets)
-        _, row = np.unique(g.sources[moving], return_inverse=True)
+        sources = g.sources[moving]
+        row = np.searchsorted(distinct(sources), sources)
         rows = csr_array(
             (np.ones(len(row)), (row, entry[g.edge[moving]])), shape=(row.max(initial=-1) + 1, positive.shape[1])
         )
@@ -285,18 +286,33 @@ def _condense(component: Ints, sources: Ints, targets: Ints, matrices: int) -> t
     if u == 0:
         return zeros, zeros, zeros
     inner = targets < u
-    sources, targets = sources[inner], targets[inner]
     there = np.bincount(component) > 0
     component = (np.cumsum(there) - 1)[component]  # without gaps, in the same order
     size = np.bincount(component)
-    crossing = component[sources] != component[targets]
+    above, below = component[sources[inner]], component[targets[inner]]
     per_state = _SECONDS_PER_TRIANGULAR_STATE if len(size) == u else _SECONDS_PER_SPARSE_STATE
     max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)
-    level = levels(len(size), component[sources[crossing]], component[targets[crossing]], max_levels)
+    level = None
+    if len(size) < u or not _has_long_path(above, below, max_levels):
+        crossing = above != below
+        level = levels(len(size), above[crossing], below[crossing], max_levels)
     if level is None:
         # Components are numbered along the edges: in that order the factorisation has the least to fill in.
         return component, zeros, zeros + u
     return component, level[component], size[component]
+
+
+def _has_long_path(above: Ints, below: Ints, most: int) -> bool:
+    """Whether a path of more than `most` edges between the states of a graph without cycles, each of which leads to a
+    smaller number, is found at once: from the greatest one on, always to the greatest number."""
+    following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.int64)
+    np.maximum.at(following, above, below)
+    at = len(following) - 1
+    for _ in range(most):
+        at = int(following[at]) if 0 <= at < len(following) else -1
+        if at < 0:
+            return False
+    return True
 
 
 def _blocks(level: Ints, size: Ints, row_start: Ints) -> tuple[Block, ...]:

@@ -40,7 +40,7 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.recurrent import component_meeting, recurrences
 from verifier.analysis.robust.step import UncertainStep
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Ints, Mask, distinct
 from verifier.checking.graphs import components, ranges
 from verifier.checking.product import Product
 from verifier.checking.recurrence import component_values
@@ -98,10 +98,10 @@ def decided_components(
     inner = np.flatnonzero(of >= 0)
     inner = inner[inner > max(ACCEPT, REJECT)]
     rest = _by_kind_of_formula(objective, of, inner, can_fail, can_hold)
-    several = np.unique(of[rest])
+    several = distinct(of[rest])
     for number in several[np.bincount(of[rest], minlength=count)[several] > 1].tolist():
         inside = np.flatnonzero(of == number)
-        obligations = np.unique(objective.product.obligation[inside])
+        obligations = distinct(objective.product.obligation[inside])
         found = recurrences(objective, int(obligations[0])) if len(obligations) == 1 else None
         if found is None:
             continue
@@ -121,7 +121,7 @@ def decided_components(
         own, following = step.owner[rows], step.following[rows]
         row, seen = np.nonzero(step.usable(of[following] == of[own, None], rows))
         full = _values_under(objective, rest, own[row], following[row, seen], of[rest])
-        members = np.unique(of[rest])
+        members = distinct(of[rest])
         can_hold[members], can_fail[members] = full, ~full
         tried, most = 0, MOST_COMBINATIONS if most_combinations is None else most_combinations
         for number in members[np.bincount(of[rest], minlength=count)[members] > 1].tolist():
@@ -186,8 +186,11 @@ def _within(step: UncertainStep, of: Ints, at: Ints) -> tuple[Ints, Ints]:
 def _by_kind_of_formula(objective: Objective, of: Ints, inner: Ints, can_fail: Mask, can_hold: Mask) -> Ints:
     """Rule 2: fill in what the obligations decide; the states of components of more than one state that are left,
     and those of single states, which rule 1 decides like rule 3."""
-    numbers, place = np.unique(objective.product.obligation[inner], return_inverse=True)
-    endless = np.array([_unbounded(objective, each) for each in numbers.tolist()], dtype=bool).reshape(-1, 2)[place]
+    obligation = objective.product.obligation[inner]
+    kinds = np.zeros((int(obligation.max(initial=0)) + 1, 2), dtype=bool)
+    for number in distinct(obligation).tolist():
+        kinds[number] = _unbounded(objective, number)
+    endless = kinds[obligation]
     size = len(can_fail)
     asked = np.bincount(of[inner], minlength=size) > 0
     safe = asked & (np.bincount(of[inner], endless[:, 0], size) == 0)

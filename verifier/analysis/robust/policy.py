@@ -4,10 +4,11 @@
 
     x = W x + w,    W(N, M) = weight from node N to node M / weight of leaving N,
 
-so that rows are scaled by the chance of leaving, without the cancellation in 1 - p. They are solved by a sparse LU
-factorisation. When only few nodes have been switched since, corrections x + B^-1 (w - (I - W) x) with the matrix B of
-the earlier policy lead to the solution in a few steps; they are used while they shrink the residual fast. Otherwise
-the present policy is factorised. Nothing rests on the accuracy of the values: they are judged later.
+so that rows are scaled by the chance of leaving, without the cancellation in 1 - p. Where no run comes back to a node
+they are solved by substitution, else by a sparse LU factorisation. When only few nodes have been switched since,
+corrections x + B^-1 (w - (I - W) x) with the matrix B of the earlier policy lead to the solution in a few steps; they
+are used while they shrink the residual fast. Otherwise the present policy is factorised. Nothing rests on the
+accuracy of the values: they are judged later.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.linalg import SuperLU, splu
+from scipy.sparse.linalg import SuperLU, splu, spsolve_triangular
 
 from verifier.analysis.robust.step import UncertainStep
-from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.arrays import Floats, Ints, Mask, distinct
 from verifier.base.errors import EngineError
 from verifier.checking.graphs import components
 
@@ -91,22 +92,28 @@ class PolicySearch:
     """
 
     def __init__(self, step: UncertainStep, nodes: Nodes, unknown: Ints, guide: Floats | None = None) -> None:
-        self._step, self._nodes, self._rows = step, nodes, step.rows_of(unknown)
-        self.open = step.owner[self._rows]
+        self._step, self._nodes = step, nodes
         self.iterations = 0
-        self._behind = nodes.of[step.following[self._rows]]
-        self._jumps = self._behind != nodes.of[self.open][:, None]
-        self._owners = np.unique(nodes.of[unknown])
+        self._owners = distinct(nodes.of[unknown])
         self._owners = self._owners[np.argsort(nodes.order[self._owners], kind="stable")]
         self._place = np.full(step.state_count, -1, dtype=np.int64)
         self._place[self._owners] = np.arange(len(self._owners))
+        rows = step.rows_of(unknown)
+        self._rows = rows[np.argsort(self._place[nodes.of[step.owner[rows]]], kind="stable")]
+        self.open = step.owner[self._rows]
         self._row = self._place[nodes.of[self.open]]
+        self._behind = nodes.of[step.following[self._rows]]
+        self._jumps = self._behind != nodes.of[self.open][:, None]
         self._weights = np.where(self._jumps, step.inner_weights(self._rows), 0)
+        column = np.where(self._jumps, self._place[self._behind], -1)
+        known = column < 0
+        self._lower = bool(np.all(known | (column < self._row[:, None])))
+        self._acyclic = self._lower or bool(np.all(known | (column > self._row[:, None])))
         self._leaving = np.ones(len(self.open), dtype=bool)
         if guide is not None:
             self._follow(guide)
         self._capped = np.zeros(len(self._owners), dtype=bool)
-        self._equations: tuple[csc_array[Any], Floats] | None = None  # of the present policy, once they are made
+        self._equations: tuple[Any, Floats] | None = None  # of the present policy, once they are made
         self._solver: SuperLU | None = None
         self._switched = len(self.open)
 
@@ -175,6 +182,8 @@ class PolicySearch:
             return 0.0
         matrix, _ = self._matrix()
         right = np.where(self._capped, np.maximum(1 - value[self._owners], 0), cost[self._owners])
+        if self._acyclic:
+            return float(np.max(self._substituted(matrix, right)))
         added = self._corrected(matrix, right, np.zeros_like(right), _ROUGH)
         return float(np.max(self._factorised(matrix).solve(right) if added is None else added))
 
@@ -189,29 +198,54 @@ class PolicySearch:
         if np.any(right):
             self._cap(np.zeros_like(self._capped))
             matrix, out = self._matrix()
-            near = self._solver is not None and self._switched <= _FEW * len(right)
-            solver = self._solver if near and self._solver is not None else self._factorised(matrix)
-            jumps = np.maximum(solver.solve(right, "T"), 0)  # type: ignore[call-overload]
+            if self._acyclic:
+                found = self._substituted(matrix.T, right, turned=True)
+            else:
+                near = self._solver is not None and self._switched <= _FEW * len(right)
+                solver = self._solver if near and self._solver is not None else self._factorised(matrix)
+                found = solver.solve(right, "T")  # type: ignore[call-overload]
+            jumps = np.maximum(found, 0)
             result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)
         return result
 
-    def _matrix(self) -> tuple[csc_array[Any], Floats]:
+    def _matrix(self) -> tuple[Any, Floats]:
         """I - W, and the weight of leaving each node."""
         if self._equations is None:
             self._equations = self._equations_of_policy()
         return self._equations
 
-    def _equations_of_policy(self) -> tuple[csc_array[Any], Floats]:
+    def _equations_of_policy(self) -> tuple[Any, Floats]:
         used = self._leaving
         share, row, column = self._weights[used], self._row[used], self._place[self._behind[used]]
         out: Floats = np.bincount(row, share.sum(axis=1), len(self._owners)).astype(np.float64)
         inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]
+        if self._acyclic:
+            return self._triangle(share / -out[row][:, None], row, column, inner), out
         source = np.broadcast_to(row[:, None], column.shape)[inner]
         shape = (len(self._owners), len(self._owners))
         moves = csr_array((share[inner] / out[source], (source, column[inner])), shape=shape)
         return csc_array(eye_array(len(self._owners), format="csc") - moves.tocsc()), out
 
-    def _factorised(self, matrix: csc_array[Any]) -> SuperLU:
+    def _triangle(self, shares: Floats, row: Ints, column: Ints, inner: Mask) -> csr_array[Any]:
+        """I - W of (k, moves) negative shares in increasing rows, where they are `inner`; a row ends with its 1."""
+        size = len(self._owners)
+        last = np.flatnonzero(np.diff(row, append=size))
+        ones, own = np.zeros((len(row), 1)), np.zeros((len(row), 1), dtype=bool)
+        ones[last], own[last] = 1, True
+        kept = np.concatenate([inner, own], axis=1)
+        lengths = np.bincount(row, kept.sum(axis=1), size)
+        data = np.concatenate([shares, ones], axis=1)[kept]
+        places = np.concatenate([column, row[:, None]], axis=1)[kept]
+        return csr_array(
+            (data, places, np.concatenate([[0], np.cumsum(lengths).astype(np.int64)])), shape=(size, size)
+        )
+
+    def _substituted(self, matrix: Any, right: Floats, turned: bool = False) -> Floats:
+        """The solution where no run comes back, of the equations or of those `turned` round."""
+        found: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)
+        return found
+
+    def _factorised(self, matrix: Any) -> SuperLU:
         if self._solver is None or self._switched > 0:
             entries = matrix.tocoo()
             triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))
@@ -232,7 +266,11 @@ class PolicySearch:
         told = np.where(self._place[behind] >= 0, 0, self._weights[used] * value[behind]).sum(axis=1)
         right = np.bincount(self._row[used], told, len(self._owners)) / out + cost[self._owners]
         right[self._capped] = 1
-        solved = self._corrected(matrix, right, value[self._owners], residual)
+        solved = (
+            self._substituted(matrix, right)
+            if self._acyclic
+            else self._corrected(matrix, right, value[self._owners], residual)
+        )
         if solved is None:
             solver = self._factorised(matrix)
             solved = solver.solve(right)
@@ -242,7 +280,7 @@ class PolicySearch:
         self.iterations += 1
         value[self.open] = np.maximum(solved, 0)[self._row]
 
-    def _corrected(self, matrix: csc_array[Any], right: Floats, value: Floats, residual: float) -> Floats | None:
+    def _corrected(self, matrix: Any, right: Floats, value: Floats, residual: float) -> Floats | None:
         """The solution by means of an earlier factorisation, if that is as good as a new one and soon there."""
         solver = self._solver
         if solver is None or not 0 < self._switched <= _FEW * len(right):

@@ -32,6 +32,7 @@ used with positive probability at once. Decided in whole numbers.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,13 +45,14 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.told import Told, told_of
-from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
+from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, distinct
 from verifier.checking.graphs import ranges
 
 Masses: TypeAlias = "dict[tuple[int, int], NDArray[Any]]"
 """(draw, observation before it) -> (k, groups) billionths."""
 
 _UNDERFLOW = 2.0**-1000
+_FEW_GROUPS = 4
 _EVERY = slice(None)
 
 
@@ -101,7 +103,7 @@ class UncertainStep:
     def _alone(self) -> tuple[int | None, ...]:
         """The kind in which a draw is told in all rows, if it has a single way."""
         kinds = (
-            np.unique(kind[column >= 0]).tolist() for kind, column in zip(self.kind.T, self.columns.T, strict=True)
+            distinct(kind[column >= 0]).tolist() for kind, column in zip(self.kind.T, self.columns.T, strict=True)
         )
         single = np.count_nonzero(self.told.often, axis=1) == 1
         return tuple(each[0] if len(each) == 1 and single[each[0]] else None for each in kinds)
@@ -167,12 +169,36 @@ class UncertainStep:
             extended = values.copy()
             for seen in self.before[draw]:
                 behind = self.behind(values, draw, seen, at)
-                chosen = greatest_masses(behind, self.lower[column], self.upper[column])
+                chosen = self.best_masses(behind, column)
                 masses[draw, seen] = chosen
                 mean = (chosen * behind).sum(axis=1) / UNIT
                 extended[:, seen] = np.where(column >= 0, mean, values[:, seen])
             values = extended
         return values[:, 0], masses
+
+    def best_masses(self, values: Floats, column: Ints) -> Ints:
+        """`greatest_masses` of (k, groups) values in k columns: of few groups, looked up by their order."""
+        groups = values.shape[1]
+        if groups > _FEW_GROUPS or len(values) < 1 << groups**2:
+            return greatest_masses(values, self.lower[column], self.upper[column])
+        code = np.zeros(len(values), dtype=np.int64)
+        for bit, (one, other) in enumerate(itertools.combinations(range(groups), 2)):
+            code |= (values[:, other] > values[:, one]).astype(np.int64) << bit
+        return np.take(self._masses_by_order, code * len(self.lower) + column, axis=0)
+
+    @cached_property
+    def _masses_by_order(self) -> Ints:
+        """(orders * columns, groups) `greatest_masses` of each order: a bit of its number says for each two groups
+        whether the second is worth more."""
+        columns, groups = self.lower.shape
+        pairs = list(itertools.combinations(range(groups), 2))
+        wins = np.zeros((1 << len(pairs), groups))
+        for bit, (one, other) in enumerate(pairs):
+            later = np.arange(len(wins)) >> bit & 1
+            wins[:, one] += 1 - later
+            wins[:, other] += later
+        ends = (np.tile(each, (len(wins), 1)) for each in (self.lower, self.upper))
+        return greatest_masses(np.repeat(wins, columns, axis=0), *ends)
 
     def mean(self, values: Floats, at: Ints | slice = _EVERY) -> Floats:
         """(k, observations) mean over what the world draws of (k, observations * outcomes) values."""
@@ -200,7 +226,7 @@ class UncertainStep:
             extended = values.copy()
             for seen in self.before[draw]:
                 behind = self._at_most_behind(values, draw, seen, at)
-                chosen = greatest_masses(behind, self.lower[column], self.upper[column])
+                chosen = self.best_masses(behind, column)
                 weighted = chosen * behind
                 size = np.abs(weighted).sum(axis=1)
                 bound = weighted.sum(axis=1) / UNIT + slack * (size / UNIT) + np.where(size > 0, _UNDERFLOW, 0)
@@ -302,7 +328,7 @@ def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
     before, possible = [], {0}
     for draw in range(columns.shape[1]):
         before.append(tuple(sorted(possible)))
-        kinds = np.unique(kind[columns[:, draw] >= 0, draw])
+        kinds = distinct(kind[columns[:, draw] >= 0, draw])
         after = told.after[sorted(possible)][:, kinds]
         possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})
     return UncertainStep(
