@@ -309,6 +309,7 @@ def test_a_dataset_of_yolo_is_read_by_its_description(root, tmp_path, monkeypatc
         assert data.annotations.attributes["id"].tolist() == [1, 2]
     monkeypatch.chdir(labels)
     assert read_detections("yolo", ".", tmp_path / "d/detections").frame_name == ("a", "b", "c")
+    (labels / "classes.txt").write_text("person\ncar\n")  # as some tools write beside labels
     # Without images their size has to be given, and images without labels are not known.
     shutil.rmtree(tmp_path / "d/annotations/images")
     data = read_detections("yolo", labels, tmp_path / "d/detections", image_size="10x20")

@@ -155,6 +155,20 @@ def test_calibrations_of_nuscenes(tmp_path):
     assert np.allclose(found.detections.distance_m, 15 + 1.7)
 
 
+@pytest.mark.parametrize(
+    "matrix",
+    ["[[1, 2, 3]]", "[[1, 2], [3]]", f"[[1{'0' * 350}, 2, 3], [4, 5, 6], [7, 8, 9]]", '[["a"]]', "null", '"x"', "[]"],
+)
+def test_tables_of_nuscenes_with_another_matrix_are_refused(tmp_path, matrix):
+    folder = nuscenes_tables(tmp_path / "v1.0")
+    path = folder / "calibrated_sensor.json"
+    cameras = json.loads(path.read_text())
+    cameras[1]["camera_intrinsic"] = json.loads(matrix)
+    path.write_text(json.dumps(cameras))
+    with pytest.raises(InputError, match="/1/camera_intrinsic: expected 3 rows of 3 numbers"):
+        read_cameras(folder, rectangles((1, 1, 2, 2), frames=("s0",)))
+
+
 BROKEN = [
     ("c.csv", "fx,fy,cx,cy\n1,1,1,1\n", "c.csv:1: no column 'height_m'"),
     ("c.csv", f"{HEAD}\n0,1000,500,300,1.5\n",

@@ -53,6 +53,7 @@ def with_ground(data: DetectionSet, calibration: str | Path, measure: str) -> De
     return data.change(**placed, origin={**data.origin, "projected": record})
 
 
+@np.errstate(all="ignore")
 def ground_distances(boxes: Boxes, cameras: Cameras, measure: str) -> Floats:
     """(n,) metres, at most `FARTHEST_M`; NaN where there is no rectangle. `cameras` are those of the frames."""
     box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d
@@ -65,6 +66,7 @@ def ground_distances(boxes: Boxes, cameras: Cameras, measure: str) -> Floats:
     return np.where(no_ground, FARTHEST_M, np.maximum(away, 0))
 
 
+@np.errstate(all="ignore")
 def foot_centres(box: Floats, cameras: Cameras) -> Floats:
     """(n, 3) centres in the ego frame of what stands on the ground in the rectangles (n, 4); NaN where none does.
 
@@ -79,8 +81,7 @@ def foot_centres(box: Floats, cameras: Cameras) -> Floats:
     )
     ray = np.einsum("nij,nj->ni", cameras.pose.rotation, low)
     above = cameras.pose.translation[:, 2] - cameras.ground_m
-    with np.errstate(divide="ignore", invalid="ignore"):
-        depth = np.where(ray[:, 2] < 0, above / -ray[:, 2], np.nan)
+    depth = np.where(ray[:, 2] < 0, above / -ray[:, 2], np.nan)
     foot: Floats = cameras.pose.translation + depth[:, None] * ray
     foot[:, 2] += depth * np.linalg.norm(high - low, axis=1) / 2
     return foot

@@ -6,7 +6,8 @@
 
 Frames are the images, named by their files without suffix: those in the folder of images beside the labels
 (`labels` -> `images` in the path), and those that have a label file. An image without a label file has no object, and
-one without detections needs no file. Sizes are those of the images, or `image_size` says them.
+one without detections needs no file. Sizes are those of the images, or `image_size` says them. A file `classes.txt`,
+as some tools write beside labels, is left alone.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def yolo(
     described, folders = _described(Path(annotations))
     names = _names(described)
     sources = [read_source(folder, "annotations") for folder in folders]
-    members = tuple(each for source in sources for each in source.members if each.name != str(described))
+    members = tuple(each for source in sources for each in source.members if each.stem != "classes")
     images = _images(folders)
     frames = image_frames(members, ((name, path.parent.name) for name, path in images.items()))
     index = {name: at for at, name in enumerate(frames.names)}
