@@ -38,8 +38,8 @@ class Cameras:
     """n cameras.
 
     Attributes:
-        direction: (n, 3, 3) takes a pixel (u, v, 1) to a direction in the camera frame (right, down, forward), which
-            is 1 long forward.
+        direction: (n, 3, 3) takes a pixel (u, v, 1) to a direction in the camera frame (right, down, forward), of
+            any length.
         pose: n motions ego_from_camera.
         ground_m: (n,) height of the ground in the ego frame.
     """
@@ -94,8 +94,7 @@ def _checked(intrinsics: Floats, pose: Motion, ground_m: Floats, place: Place) -
     if not fine.all():
         message = "a camera needs a focal length in pixels and a height above the ground in metres"
         raise InputError(f"camera {int(np.argmin(fine)) + 1}: {message}", place)
-    inverse = np.linalg.inv(intrinsics)
-    return Cameras(inverse / inverse[:, 2:, 2:], pose, ground_m)
+    return Cameras(np.linalg.inv(intrinsics), pose, ground_m)
 
 
 def _of_kitti(path: str | Path) -> tuple[Cameras, dict[str, int]]:

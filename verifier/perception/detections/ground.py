@@ -55,7 +55,8 @@ def with_ground(data: DetectionSet, calibration: str | Path, measure: str) -> De
 
 @np.errstate(all="ignore")
 def ground_distances(boxes: Boxes, cameras: Cameras, measure: str) -> Floats:
-    """(n,) metres, at most `FARTHEST_M`; NaN where there is no rectangle. `cameras` are those of the frames."""
+    """(n,) metres, at most `FARTHEST_M`; NaN where there is no rectangle, and for what is behind the ego
+    by the measure `forward`. `cameras` are those of the frames."""
     box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d
     centre = foot_centres(box, cameras.take(boxes.frame))
     if measure == "forward":
@@ -63,7 +64,7 @@ def ground_distances(boxes: Boxes, cameras: Cameras, measure: str) -> Floats:
     else:
         away = np.linalg.norm(centre[:, : 3 if measure == "euclidean_3d" else 2], axis=1)
     no_ground = ~np.isnan(box[:, 0]) & ~(away < FARTHEST_M)
-    return np.where(no_ground, FARTHEST_M, np.maximum(away, 0))
+    return np.where(no_ground, FARTHEST_M, np.where(away >= 0, away, np.nan))
 
 
 @np.errstate(all="ignore")
