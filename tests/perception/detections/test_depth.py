@@ -351,3 +351,35 @@ def test_the_command(tmp_path, maps, capsys):
     assert command(tmp_path, "--distance-field", "d") == ExitCode.USAGE
     assert "--depth-folder gives every distance" in capsys.readouterr().err
     assert command(tmp_path, "--stream") == ExitCode.USAGE
+
+
+def test_heights_of_boxes_in_space_tell_the_unit(tmp_path, maps):
+    """KITTI: five vans 3.4 m high, 85 pixels tall at 16 m, in an image of 600: 400 pixels, 2/3 of it. Detections
+    that have columns for boxes in space, but no box, get their depth."""
+    lines = [f"Van 0 0 0 {100 * k} 50 {100 * k + 40} 135 3.4 2 5 0 1.6 16 0" for k in range(5)]
+    space = "-1 -1 -1 -1000 -1000 -1000 -10"
+    for name, text in (("label", "\n".join(lines)), ("found", f"Van -1 -1 -10 0 50 40 135 {space} 0.9")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text(text + "\n")
+    data = kitti_object(tmp_path / "label", tmp_path / "found")
+    write_png(maps / "a.png", np.full((200, 600), 16.0))
+    found = with_depth(data, maps)
+    assert found.origin["distances"]["focal_length_in_widths"] == 0.6667
+    assert found.detections.distance_m.tolist() == [16]
+    with pytest.raises(InputError, match="the depths do not fit the heights of 5 objects"):
+        with_depth(data, maps, scale=1000)
+
+
+def test_false_alarms_lie_where_the_map_says(tmp_path, maps, monkeypatch, capfd):
+    """A detection where nothing is annotated, on 40 m: column "empty" of that bin has it."""
+    monkeypatch.chdir(tmp_path)
+    write_png(maps / "a.png", METRES)
+    data_of(tmp_path, [HAND[0][0], (3, 0, 4, 4)])
+    truth = json.loads((tmp_path / "truth.json").read_text())
+    truth["annotations"].pop()
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    command = ["confusion", "--format", "coco", "--annotations", "truth.json", "--detections", "found.json", "--bins",
+               "0,20,50", "--depth-folder", "maps", "--unmatched", "own_bin", "-o", "c.json"]  # fmt: skip
+    assert main(command) == 0
+    counts = json.loads((tmp_path / "c.json").read_text())["bins"]
+    assert [each["counts"] for each in counts] == [[[1, 0], [0, 0]], [[0, 1], [0, 0]]]

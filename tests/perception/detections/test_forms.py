@@ -305,10 +305,12 @@ def test_a_dataset_of_yolo_is_read_by_its_description(root, tmp_path, monkeypatc
     for path in ("d/annotations/data.yaml", "d/annotations", "d/annotations/labels/val"):
         data = read_detections("yolo", tmp_path / path, tmp_path / "d/detections")
         assert data.frame_name == ("a", "b", "c")  # b has an empty label file, c none
+        assert data.sequences == ("(no sequence)",)
         assert np.allclose(data.annotations.box_2d, [[40, 15, 60, 35], [5, 5, 15, 15]])
         assert data.annotations.attributes["id"].tolist() == [1, 2]
     monkeypatch.chdir(labels)
     assert read_detections("yolo", ".", tmp_path / "d/detections").frame_name == ("a", "b", "c")
+    (labels / "classes.txt").write_text("person\ncar\n")  # as some tools write beside labels
     # Without images their size has to be given, and images without labels are not known.
     shutil.rmtree(tmp_path / "d/annotations/images")
     data = read_detections("yolo", labels, tmp_path / "d/detections", image_size="10x20")
@@ -374,5 +376,10 @@ def test_folders_are_sequences_where_there_are_several(tmp_path):
     (tmp_path / "predict/a.txt").write_text("")
     data = read_detections("yolo", tmp_path / "d/labels", tmp_path / "predict")
     assert (data.sequences, data.frame_sequence.tolist()) == (("one", "two"), [0, 0, 1])
-    alone = read_detections("yolo", tmp_path / "d/labels/one", tmp_path / "predict")
-    assert alone.sequences == ("(no sequence)",)
+    Image.new("L", (8, 4)).save(tmp_path / "d/images/two/z.png")  # without labels
+    data = read_detections("yolo", tmp_path / "d/labels", tmp_path / "predict")
+    assert (data.sequences, data.frame_sequence.tolist()) == (("one", "two"), [0, 0, 1, 1])
+    shutil.rmtree(tmp_path / "d/labels/two")
+    shutil.rmtree(tmp_path / "d/images/two")
+    for folder in ("d/labels", "d/labels/one"):  # a single folder says nothing of how images were taken
+        assert read_detections("yolo", tmp_path / folder, tmp_path / "predict").sequences == ("(no sequence)",)

@@ -124,11 +124,16 @@ def nuscenes_tables(folder):
     matrix = [[1000, 0, 500], [0, 1000, 300], [0, 0, 1]]
     ahead = [0.5, -0.5, 0.5, -0.5]  # right, down, forward -> forward, left, up
     tables = {
-        "sensor": [{"token": "e0", "channel": "LIDAR_TOP"}, {"token": "e1", "channel": "CAM_FRONT"}],
+        "sensor": [{"token": "e0", "channel": "LIDAR_TOP"}, {"token": "e1", "channel": "CAM_FRONT"},
+                   {"token": "e2", "channel": "CAM_BACK"}],
         "calibrated_sensor": [
             {"token": "k0", "sensor_token": "e0", "translation": [1, 0, 2], "rotation": [1, 0, 0, 0],
              "camera_intrinsic": []},
             {"token": "k1", "sensor_token": "e1", "translation": [1.7, 0, 1.5], "rotation": ahead,
+             "camera_intrinsic": matrix},
+            {"token": "k2", "sensor_token": "e2", "translation": [0.5, 0, 1.5], "rotation": [0.5, -0.5, -0.5, 0.5],
+             "camera_intrinsic": matrix},
+            {"token": "k3", "sensor_token": "e1", "translation": [9, 0, 9], "rotation": ahead,
              "camera_intrinsic": matrix},
         ],
         "sample_data": [
@@ -136,6 +141,10 @@ def nuscenes_tables(folder):
              "filename": "samples/LIDAR_TOP/x.bin"},
             {"token": "d1", "sample_token": "s0", "calibrated_sensor_token": "k1", "is_key_frame": True,
              "filename": "samples/CAM_FRONT/x.jpg"},
+            {"token": "d2", "sample_token": "s0", "calibrated_sensor_token": "k2", "is_key_frame": True,
+             "filename": "samples/CAM_BACK/x.jpg"},
+            {"token": "d3", "sample_token": "s0", "calibrated_sensor_token": "k3", "is_key_frame": False,
+             "filename": "sweeps/CAM_FRONT/y.jpg"},
         ],
     }  # fmt: skip
     for name, rows in tables.items():
@@ -151,8 +160,26 @@ def test_calibrations_of_nuscenes(tmp_path):
     for frame in ("s0", "samples/CAM_FRONT/x.jpg"):
         found = with_ground(rectangles((580, 300, 620, 400), frames=(frame,)), folder, "forward")
         assert np.allclose(found.detections.distance_m, 15 + 1.7)
+    # The camera that looks back from 0.5 m sees what is 15 m behind it, 14.5 m from the ego's origin.
+    back = rectangles((480, 300, 520, 400), frames=("samples/CAM_BACK/x.jpg",))
+    assert np.allclose(with_ground(back, folder, "ground_plane").detections.distance_m, 14.5)
+    assert np.isnan(with_ground(back, folder, "forward").detections.distance_m).all()
     found = with_ground(rectangles((580, 300, 620, 400), frames=("s0",)), folder / "gt.json", "forward")
     assert np.allclose(found.detections.distance_m, 15 + 1.7)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    ["[[1, 2, 3]]", "[[1, 2], [3]]", f"[[1{'0' * 350}, 2, 3], [4, 5, 6], [7, 8, 9]]", '[["a"]]', "null", '"x"', "[]"],
+)
+def test_tables_of_nuscenes_with_another_matrix_are_refused(tmp_path, matrix):
+    folder = nuscenes_tables(tmp_path / "v1.0")
+    path = folder / "calibrated_sensor.json"
+    cameras = json.loads(path.read_text())
+    cameras[1]["camera_intrinsic"] = json.loads(matrix)
+    path.write_text(json.dumps(cameras))
+    with pytest.raises(InputError, match="/1/camera_intrinsic: expected 3 rows of 3 numbers"):
+        read_cameras(folder, rectangles((1, 1, 2, 2), frames=("s0",)))
 
 
 BROKEN = [
@@ -248,6 +275,35 @@ def test_errors_of_distances_are_counted_by_bin(tmp_path, monkeypatch, capfd):
         "the annotations have no distance of their own: theirs is that of their foot on the ground, too",
         "40 of 80 matched objects are reported in no distance bin; localisation leaves them out",
     ]
+
+
+def test_objects_outside_all_bins_are_no_errors_of_distance(tmp_path, monkeypatch, capfd):
+    """Bins end at 20 m, and 30 m and 50 m are left out; so are detections beyond a range, by their own distance."""
+    monkeypatch.chdir(tmp_path)
+    command = street(tmp_path)
+    bins = ["--bins", "0,10,20", "--outside", "drop", "--localisation", "--unmatched", "own_bin", "-o", "c.json"]
+    assert main([*command, *bins]) == 0
+    found = read_counts("c.json")
+    assert found.metadata["localisation"]["counts"] == [[20, 0], [0, 20]]
+    assert found.metadata["totals"]["detections"] == 90
+    # From 10 m on: the vehicles at 5 m and the false alarms at 8 m are gone.
+    assert main([*command, *bins, "--range", "10..40"]) == 0
+    found = read_counts("c.json")
+    assert found.metadata["totals"]["detections"] == 40
+    assert found.counts[0, :, 0, 1].tolist() == [0, 0]
+
+
+def test_distances_that_annotations_have_are_kept(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    command = street(tmp_path)
+    truth = json.loads((tmp_path / "truth.json").read_text())
+    for each in truth["annotations"]:
+        each["z"] = 55
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    assert main([*command, "--distance-field", "z", "--localisation", "-o", "c.json"]) == 0
+    found = read_counts("c.json")
+    assert np.array(found.metadata["localisation"]["counts"])[:, 3].tolist() == [20, 20, 20, 20]
+    assert "remarks" not in found.metadata or "projected-annotations" not in str(found.metadata["remarks"])
 
 
 def test_a_field_of_the_results_gives_distances(tmp_path, monkeypatch, capfd):

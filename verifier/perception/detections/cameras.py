@@ -38,8 +38,8 @@ class Cameras:
     """n cameras.
 
     Attributes:
-        direction: (n, 3, 3) takes a pixel (u, v, 1) to a direction in the camera frame (right, down, forward), which
-            is 1 long forward.
+        direction: (n, 3, 3) takes a pixel (u, v, 1) to a direction in the camera frame (right, down, forward), of
+            any length.
         pose: n motions ego_from_camera.
         ground_m: (n,) height of the ground in the ego frame.
     """
@@ -53,6 +53,7 @@ class Cameras:
         return Cameras(self.direction[rows], self.pose.take(rows), self.ground_m[rows])
 
 
+@np.errstate(all="ignore")  # what is no number is refused
 def read_cameras(path: str | Path, data: DetectionSet) -> Cameras:
     """The camera of each frame of `data`, from a source of the table above.
 
@@ -87,15 +88,13 @@ def _of_frames(names: Mapping[str, int], data: DetectionSet, file: str) -> Ints:
 
 def _checked(intrinsics: Floats, pose: Motion, ground_m: Floats, place: Place) -> Cameras:
     """Cameras from their 3 x 3 matrices (n, 3, 3), if each can be inverted and stands above the ground."""
-    with np.errstate(all="ignore"):
-        fine = np.isfinite(intrinsics).all(axis=(1, 2)) & (np.abs(np.linalg.det(intrinsics)) > 0)
-        above = pose.translation[:, 2] - ground_m
-        fine &= np.isfinite(pose.rotation).all(axis=(1, 2)) & (above > 0) & (above < np.inf)
+    fine = np.isfinite(intrinsics).all(axis=(1, 2)) & (np.abs(np.linalg.det(intrinsics)) > 0)
+    above = pose.translation[:, 2] - ground_m
+    fine &= np.isfinite(pose.rotation).all(axis=(1, 2)) & (above > 0) & (above < np.inf)
     if not fine.all():
         message = "a camera needs a focal length in pixels and a height above the ground in metres"
         raise InputError(f"camera {int(np.argmin(fine)) + 1}: {message}", place)
-    inverse = np.linalg.inv(intrinsics)
-    return Cameras(inverse / inverse[:, 2:, 2:], pose, ground_m)
+    return Cameras(np.linalg.inv(intrinsics), pose, ground_m)
 
 
 def _of_kitti(path: str | Path) -> tuple[Cameras, dict[str, int]]:
@@ -134,7 +133,7 @@ def _matrices(items: Elements, key: str) -> Floats:
     found: list[Any] = items.values(key)
     try:
         return np.array(found, dtype=np.float64).reshape(len(items), 3, 3)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{key}: expected 3 rows of 3 numbers in each", Place(items.file)) from None
 
 

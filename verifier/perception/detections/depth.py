@@ -91,7 +91,7 @@ def with_depth(
     found, digests = data.detections, []
     away, reported = np.full(len(boxes), np.nan), np.full(len(found), np.nan)
     width = np.full(len(boxes), np.nan)
-    placed = found.box_2d is not None and found.box_3d is None and found.distance_m is None
+    placed = found.box_2d is not None and found.distance_m is None
     for name, path, rows, seen in _maps(data, Path(folder), placed):
         raw = read_bytes(path)
         digests.append(f"{hashlib.sha256(raw).hexdigest()}  {path.relative_to(folder).as_posix()}\n")

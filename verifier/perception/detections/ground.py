@@ -53,8 +53,10 @@ def with_ground(data: DetectionSet, calibration: str | Path, measure: str) -> De
     return data.change(**placed, origin={**data.origin, "projected": record})
 
 
+@np.errstate(all="ignore")
 def ground_distances(boxes: Boxes, cameras: Cameras, measure: str) -> Floats:
-    """(n,) metres, at most `FARTHEST_M`; NaN where there is no rectangle. `cameras` are those of the frames."""
+    """(n,) metres, at most `FARTHEST_M`; NaN where there is no rectangle, and for what is behind the ego
+    by the measure `forward`. `cameras` are those of the frames."""
     box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d
     centre = foot_centres(box, cameras.take(boxes.frame))
     if measure == "forward":
@@ -62,9 +64,10 @@ def ground_distances(boxes: Boxes, cameras: Cameras, measure: str) -> Floats:
     else:
         away = np.linalg.norm(centre[:, : 3 if measure == "euclidean_3d" else 2], axis=1)
     no_ground = ~np.isnan(box[:, 0]) & ~(away < FARTHEST_M)
-    return np.where(no_ground, FARTHEST_M, np.maximum(away, 0))
+    return np.where(no_ground, FARTHEST_M, np.where(away >= 0, away, np.nan))
 
 
+@np.errstate(all="ignore")
 def foot_centres(box: Floats, cameras: Cameras) -> Floats:
     """(n, 3) centres in the ego frame of what stands on the ground in the rectangles (n, 4); NaN where none does.
 
@@ -79,8 +82,7 @@ def foot_centres(box: Floats, cameras: Cameras) -> Floats:
     )
     ray = np.einsum("nij,nj->ni", cameras.pose.rotation, low)
     above = cameras.pose.translation[:, 2] - cameras.ground_m
-    with np.errstate(divide="ignore", invalid="ignore"):
-        depth = np.where(ray[:, 2] < 0, above / -ray[:, 2], np.nan)
+    depth = np.where(ray[:, 2] < 0, above / -ray[:, 2], np.nan)
     foot: Floats = cameras.pose.translation + depth[:, None] * ray
     foot[:, 2] += depth * np.linalg.norm(high - low, axis=1) / 2
     return foot

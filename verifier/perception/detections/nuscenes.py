@@ -270,17 +270,19 @@ def camera_tables(folder: str | Path) -> tuple[Floats, Motion, dict[str, int]]:
     ]
     every = tables.table("sample_data")
     own = _look_up(every, "calibrated_sensor_token", calibrated_index, "calibrated_sensor")
-    matrices = [np.array(each or np.eye(3)) for each in calibrated.values("camera_intrinsic", [])]
+    matrices = calibrated.values("camera_intrinsic", [])
     seen = [row for row, flag in enumerate(every.values("is_key_frame")) if flag and "CAM" in channel[own[row]]]
-    for row in seen:
-        if matrices[own[row]].shape != (3, 3):
-            raise calibrated.fail(int(own[row]), "camera_intrinsic", "expected 3 rows of 3 numbers")
+    found = np.empty((len(seen), 3, 3))
+    for at, row in enumerate(seen):
+        try:
+            found[at] = np.array(matrices[own[row]], dtype=np.float64).reshape(3, 3)
+        except (TypeError, ValueError, OverflowError):
+            raise calibrated.fail(int(own[row]), "camera_intrinsic", "expected 3 rows of 3 numbers") from None
     files, samples = every.texts("filename", ""), every.texts("sample_token")
     names = {files[row]: at for at, row in enumerate(seen) if files[row]}
     names |= {samples[row]: at for at, row in enumerate(seen) if channel[own[row]] == "CAM_FRONT"}
-    rows = own[seen]
-    pose = motion(calibrated.vectors("translation", 3), calibrated.vectors("rotation", 4)).take(rows)
-    return np.array([matrices[row] for row in rows], dtype=np.float64).reshape(-1, 3, 3), pose, names
+    pose = motion(calibrated.vectors("translation", 3), calibrated.vectors("rotation", 4)).take(own[seen])
+    return found, pose, names
 
 
 def _annotations(tables: _Tables, index: Mapping[str, int], ego_from_global: Motion) -> Rows:

@@ -251,7 +251,8 @@ def tables(
     all_keys = keys
     if frames is not None:
         wanted = {name: own for name, own in columns.items() if name in ("frame", "sequence")}
-        all_keys = _each_once(read(frames, "frames", wanted, ("frame",)))
+        needed = ("frame", "sequence") if truth.has("sequence") else ("frame",)
+        all_keys = _each_once(read(frames, "frames", wanted, needed))
     index = {key: number for number, key in enumerate(all_keys)}
     found_codes, found_keys = frame_keys(found)
     material = Material(

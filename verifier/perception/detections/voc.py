@@ -96,7 +96,7 @@ class _Objects:
 
         def end(_: str) -> None:
             name = "/".join(self.path).removeprefix(f"{OBJECT}/")
-            if name in KNOWN and len(self.path) > 2:
+            if name in KNOWN:
                 if name in self.found[-1]:
                     raise InputError(f"a second '{name}' in one object", Place(self.file, parser.CurrentLineNumber))
                 self.found[-1][name] = (self.text.strip(), parser.CurrentLineNumber)

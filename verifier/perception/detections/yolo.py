@@ -6,7 +6,8 @@
 
 Frames are the images, named by their files without suffix: those in the folder of images beside the labels
 (`labels` -> `images` in the path), and those that have a label file. An image without a label file has no object, and
-one without detections needs no file. Sizes are those of the images, or `image_size` says them.
+one without detections needs no file. Sizes are those of the images, or `image_size` says them. A file `classes.txt`,
+as some tools write beside labels, is left alone.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ def yolo(
     described, folders = _described(Path(annotations))
     names = _names(described)
     sources = [read_source(folder, "annotations") for folder in folders]
-    members = tuple(each for source in sources for each in source.members if each.name != str(described))
-    images = _images(folders)
-    frames = image_frames(members, ((name, path.parent.name) for name, path in images.items()))
+    members = tuple(each for source in sources for each in source.members if each.stem != "classes")
+    images, image_folders = _images(folders)
+    frames = image_frames(members, image_folders.items())
     index = {name: at for at, name in enumerate(frames.names)}
     size = _sizes(frames.names, images, image_size, str(annotations))
     truth = _rows(members, index, names, size, LABEL, 0)
@@ -169,10 +170,11 @@ def _names(path: Path) -> dict[int, str]:
     return known
 
 
-def _images(folders: list[Path]) -> dict[str, Path]:
-    """The images beside the labels, by their names without suffix."""
+def _images(label_folders: list[Path]) -> tuple[dict[str, Path], dict[str, str]]:
+    """The images beside the labels and the folders they stand in, by their names without suffix."""
     found: dict[str, Path] = {}
-    for labels in folders:
+    folders: dict[str, str] = {}
+    for labels in label_folders:
         folder = _beside(labels, "labels", "images") or _beside(labels.absolute(), "labels", "images")
         for path in sorted(folder.rglob("*")) if folder is not None and folder.is_dir() else ():
             if path.suffix.lower() in IMAGE_SUFFIXES:
@@ -181,7 +183,8 @@ def _images(folders: list[Path]) -> dict[str, Path]:
                         f"a second image is called {shown(path.stem)}: {found[path.stem]}", Place(str(path))
                     )
                 found[path.stem] = path
-    return found
+                folders[path.stem] = path.parent.name if path.parent != folder else ""
+    return found, folders
 
 
 def _sizes(names: tuple[str, ...], images: Mapping[str, Path], given: str | None, file: str) -> Floats:
