@@ -2,6 +2,8 @@
 
 import json
 import random
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from brake import FEW, HIT, ORDER, PHANTOM, VACUOUS, built, statuses, write, write_run
@@ -9,6 +11,7 @@ from cyclic_bundles import write_cyclic
 from document_edits import summed
 from forged_bundles import forged
 
+from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError
 from verifier.checking.process import StormProcess
 from verifier.cli.evidence import build_text, check_text
@@ -18,7 +21,9 @@ from verifier.evidence.bundle.parts import document_of
 from verifier.evidence.bundle.request import request_of
 from verifier.evidence.bundle.runs_elsewhere import given_run, refuse_unfounded, wrong_given
 from verifier.evidence.consistency import check_document
-from verifier.study.options import RunOptions
+from verifier.language.expressions import Source, parse_expression
+from verifier.pipeline import verify_spec
+from verifier.study.options import RunOptions, Selection
 
 GIVEN = "inputs/given/night_run.json"
 
@@ -198,16 +203,13 @@ def random_bundle(folder, seed):
     for old, new in targets.items():
         spec = spec.replace(old, new)
     write(folder, spec)
-    given = []
+    own, given = rng.choice(["day", "night"]), []
     if rng.random() < 0.6:
         data = rng.choice(["day", "night"])
-        run = write_run(folder, data, "given_run.json")
-        violated = json.loads(run.read_text())["verdict"] == "violated"
-        given = [
-            "given_run.json",
-            *(["night.json"] if data == "night" and (not violated or rng.random() < 0.5) else []),
-        ]
-    return built(folder, *given, data=rng.choice(["day", "night"]) if "night.json" not in given else "day")
+        verdict = json.loads(write_run(folder, data, "given_run.json").read_text())["verdict"]
+        alone = data == own or (verdict == "violated" and rng.random() < 0.5)
+        given = ["given_run.json", *([] if alone else [f"{data}.json"])]
+    return built(folder, *given, data=own)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -222,3 +224,32 @@ def test_all_documents_of_many_random_bundles_agree(block, tmp_path):
     for seed in range(10 * block, 10 * block + 10):
         (tmp_path / str(seed)).mkdir()
         assert agreed(random_bundle(tmp_path / str(seed), seed))
+
+
+CONFIDENT = ConfidenceSettings(draws=20)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        FEW,
+        RunOptions(confidence=None, verdict_from="point"),
+        replace(FEW, verdict_from="interval", strict=True),
+        replace(FEW, false_positives="background", canonical=True),
+        replace(FEW, selection=Selection(environments=("ped",), settings={"line": 10}, requirements=("no_hit",))),
+        replace(FEW, selection=Selection(sweeps={"line": (10, 12)})),
+        replace(FEW, selection=Selection(initial=parse_expression("v = 2", Source("v = 2", "--initial")))),
+        replace(FEW, confidence=replace(CONFIDENT, bounds="anytime", level=0.9, looks=3, seed=5)),
+        replace(FEW, confidence=replace(CONFIDENT, bounds="items", interval="posterior", shift=Fraction(1, 1000))),
+        replace(FEW, confidence=replace(CONFIDENT, semantics="shared_matrix", prior="uniform")),
+    ],
+)
+def test_runs_of_many_settings_are_made_again(options, folder, both):
+    """What a result records of its settings is enough to make it again."""
+    run = verify_spec(folder / "aeb.ltl", folder / "night.json", options)
+    raw = run.json_text().encode()
+    request = request_of(json.loads(both.files["request.json"]))
+    given = given_run(document_of(raw, GIVEN), request, {**both.files, GIVEN: raw}, RunOptions())
+    assert given.why_not == ""
+    with StormProcess() as storm:
+        assert wrong_given(GIVEN, raw, given, storm)[0] == []

@@ -6,6 +6,7 @@ what it says in favour is at best conditional.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 from collections.abc import Iterator, Mapping
@@ -13,11 +14,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.intervals.tiers import BY_ITEMS
 from verifier.analysis.settings import Bounds, ConfidenceSettings, Requested
 from verifier.base.checksums import KEY
 from verifier.base.documents import json_values
-from verifier.base.errors import InputError, Place, VerifierError, one_line
+from verifier.base.errors import InputError, Place, UsageError, VerifierError, one_line
 from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.checking.verdicts import Verdict
@@ -188,9 +188,10 @@ def _confidences(told: ConfidenceRecord | None) -> Iterator[ConfidenceSettings |
     same |= {"weights": basis.weights, "looks": basis.looks, "shift": Fraction(repr(basis.shift))}
     for interval, bounds in itertools.product(("auto", _INTERVALS[told.interval]), ("auto", _BOUNDS.get(basis.tier))):
         if bounds is not None:
-            items = bounds != "auto" and basis.tier in BY_ITEMS
+            items = bounds == "items"
             given: dict[str, Any] = {"interval": interval, "bounds": bounds, "assume_independent_items": items}
-            yield ConfidenceSettings(**same, **given, largest_drive=declared, icc_at_most=icc)
+            with contextlib.suppress(UsageError):  # what cannot stand together is not what was asked
+                yield ConfidenceSettings(**same, **given, largest_drive=declared, icc_at_most=icc)
 
 
 def _plain(raw: bytes) -> bytes:
