@@ -170,8 +170,8 @@ def memory_limit(limit_bytes: int) -> Iterator[None]:
 
 @functools.cache
 def _keep_freed_memory() -> None:
-    """Let the C library keep what large arrays leave behind for the next ones: to give it back and to be given it anew,
-    page by page, takes as long as to compute with it. Elsewhere than with the GNU C library nothing happens."""
+    """Let the C library keep what large arrays leave behind for the next ones: to be given it anew, page by page,
+    takes as long as to compute with it. Elsewhere than with the GNU C library nothing happens."""
     with contextlib.suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_MMAP_THRESHOLD, 1 << 28)
