@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -15,8 +16,10 @@ from random_ltl import F, G, U, X, a, b, neg, op, random_formula
 from slow_chains import ladder, walk, walk_probability
 from small_chains import chain_of
 
+from verifier.chains.chain import MarkovChain
 from verifier.checking import linear
 from verifier.checking.batch import check, satisfaction_probabilities
+from verifier.checking.plan import Plan
 from verifier.checking.product import build_product
 
 half = Fraction(1, 2)
@@ -490,3 +493,25 @@ def test_bounds_hold_the_exact_solution_of_rare_events_slow(rows):
 def test_a_bound_is_coarse_beyond_what_is_said(value, roughly, most):
     errors = np.array([most, most * (1 + 2.0**-50), np.inf, np.nan])
     assert linear._coarse(np.full(4, value), errors, roughly).tolist() == [False, True, True, True]
+
+
+def test_no_large_system_outlives_its_solution():
+    # A plan and what its solutions share know each other: kept, they would stay until cycles are looked for.
+    size = 30_000
+    steps = np.arange(size - 1)
+    chain = MarkovChain(
+        np.concatenate([[0], np.cumsum(np.r_[np.full(size - 2, 2), 1, 1])]),
+        np.concatenate(
+            [np.stack([steps[:-1] + 1, np.full(size - 2, size - 1)], axis=1).ravel(), [size - 1, size - 1]]
+        ),
+        np.concatenate([np.full(2 * (size - 2), 0.5), [1.0, 1.0]]),
+        {"a": np.arange(size) == size - 2},
+        np.array([0]),
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        check(chain, F(a))
+        assert not [each for each in gc.get_objects() if isinstance(each, Plan)]
+    finally:
+        gc.enable()

@@ -55,3 +55,17 @@ def test_arrays_that_do_not_fit_are_refused(width, entry):
 def test_rows_that_do_not_sum_to_one_are_named():
     with pytest.raises(ValueError, match=r"row 0 of array 1 misses the sum 1 by 0\.25"):
         satisfaction_probabilities(product_of(F(a)), np.array([[0.5, 0.5, 1], [0.5, 0.25, 1]]), ENTRY)
+
+
+def test_of_many_like_rows_the_one_that_differs_is_named():
+    # 40 states lead on or to the last one; of 20 matrices the seventh has another chance to end in state 20 alone.
+    rows = [{x + 1: 0.5, 39: 0.5} for x in range(38)] + [{39: 1}] * 2
+    chain = chain_of(rows, {"a": {30}})
+    entry = np.array([0, 1] * 20 + [0, 3] + [0, 1] * 17 + [2, 2])
+    product = build_product(chain.indptr, chain.indices, chain.labels, F(a), chain.initial)
+    values = np.tile([0.5, 0.5, 1.0, 0.5], (20, 1))
+    found = satisfaction_probabilities(product, values, entry)
+    assert np.array_equal(found.probability[:, 0], [0.5**30] * 20)
+    values[6, 3] = 0.25
+    with pytest.raises(ValueError, match=r"row 20 of array 6 misses the sum 1 by 0\.25"):
+        satisfaction_probabilities(product, values, entry)

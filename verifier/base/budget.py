@@ -159,8 +159,8 @@ def memory_limit(limit_bytes: int) -> Iterator[None]:
     Raises:
         NoAnswerError: the block asked for more.
     """
-    _keep_freed_memory()
     _fill_buffers()
+    _keep_freed_memory()
     with _refused_beyond(limit_bytes):
         try:
             yield
@@ -168,14 +168,14 @@ def memory_limit(limit_bytes: int) -> Iterator[None]:
             raise out_of_memory(limit_bytes) from None
 
 
-@functools.cache
 def _keep_freed_memory() -> None:
-    """Let the C library keep what large arrays leave behind for the next ones: to be given it anew, page by page,
-    takes as long as to compute with it. Elsewhere than with the GNU C library nothing happens."""
-    with contextlib.suppress(OSError, AttributeError):
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_MMAP_THRESHOLD, 1 << 28)
-        mallopt(_TRIM_THRESHOLD, 1 << 29)
+    """Let the C library keep what large arrays leave behind for the next ones, from here on: to give it back and be
+    given it anew, page by page, takes as long as to compute with it. Nothing happens without the GNU C library."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(_MMAP_THRESHOLD, 1 << 26)
+        library.mallopt(_TRIM_THRESHOLD, 1 << 29)
+        library.malloc_trim(0)  # what was left behind before is nothing that is held
 
 
 @functools.cache

@@ -27,7 +27,8 @@ from typing import BinaryIO, TypeAlias
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown
 from verifier.base.files import write_bytes
-from verifier.evidence.bundle.layout import LONGEST_PATH, check_paths
+from verifier.evidence.bundle.layout import check_paths
+from verifier.evidence.paths import LONGEST_PATH
 
 Date: TypeAlias = tuple[int, int, int, int, int, int]
 

@@ -1,14 +1,6 @@
 r"""Where files lie in a bundle. Copies of spec and model keep their places to each other: the spec still finds it.
 
-Names of files in a bundle: paths that mean the same on every system, and can never lead out of the bundle.
-
-| rule                                             | because                                                     |
-|--------------------------------------------------|-------------------------------------------------------------|
-| relative, parts between single `/`, no `.`, `..` | nothing outside the bundle can be named                     |
-| no `\ : * ? " < > |`, nothing unprintable         | each has a meaning of its own on some system                |
-| no part ends in a dot or a space, none is a name of a device such as `NUL` | Windows reads another name        |
-| composed characters (Unicode NFC)                | one name, one spelling                                      |
-| no two names equal without regard to case        | such files overwrite each other on some systems             |
+Their names mean the same on every system, see `verifier.evidence.paths`.
 """
 
 from __future__ import annotations
@@ -20,34 +12,9 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
 
 from verifier.base.errors import InputError, Place, shown
+from verifier.evidence.paths import fault_of
 from verifier.language.specs import Specification
 from verifier.systems.model_parts import PlannerFile
-
-LONGEST_PART = 200
-"""Bytes of one part of a path."""
-LONGEST_PATH = 400
-_FORBIDDEN = set('\\:*?"<>|')
-_DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
-
-
-def fault_of(path: str) -> str | None:
-    """What is wrong with a path inside a bundle; None where nothing is."""
-    if not path or path.startswith("/"):
-        return "an absolute or empty name"
-    if len(path.encode("utf-8", "surrogateescape")) > LONGEST_PATH:
-        return f"a name of more than {LONGEST_PATH} bytes"
-    for part in path.split("/"):
-        if part in ("", ".", ".."):
-            return "a name that leads elsewhere: a part of it is empty, '.' or '..'"
-        if not part.isprintable() or _FORBIDDEN & set(part):
-            return "a character that not every system accepts in a name"
-        if part != part.strip(" ") or part.endswith(".") or _DEVICES.fullmatch(part):
-            return "a name that some systems read as another one"
-        if len(part.encode()) > LONGEST_PART:
-            return f"a part of more than {LONGEST_PART} bytes"
-    if unicodedata.normalize("NFC", path) != path:
-        return "characters that are not composed (Unicode NFC)"
-    return None
 
 
 def collision_in(paths: Iterable[str]) -> tuple[str, str] | None:

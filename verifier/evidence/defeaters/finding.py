@@ -5,6 +5,7 @@ itself) and from a verdict itself. Each function looks at one thing and yields w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import get_args
 
 from verifier.base.errors import InputError, Place
 from verifier.base.words import bounds_text, counted, name_text, probability_text, some_of
@@ -24,6 +25,7 @@ from verifier.evidence.defeaters.values import (
     requirements_with_targets,
 )
 from verifier.evidence.documents import Document
+from verifier.study.options import VerdictSource
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.telling.grounds import needed_text, reason_text, told_verdict, vacuity_text
@@ -158,7 +160,7 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
             )
 
 
-RULES = ("point", "interval", "bounds")
+RULES = get_args(VerdictSource)[::-1]
 """What decides verdicts, the weakest rule first: each allows for more than the one before it."""
 
 
