@@ -44,8 +44,8 @@ from pathlib import Path, PurePath
 
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
-from verifier.evidence.bundle.layout import fault_of
 from verifier.evidence.declarations import Declarations, read_declarations, today
+from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
 

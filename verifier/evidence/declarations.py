@@ -18,7 +18,7 @@ from typing import Any
 from verifier.base.errors import shown
 from verifier.base.files import read_bytes
 from verifier.base.toml import Element
-from verifier.evidence.bundle.layout import fault_of
+from verifier.evidence.paths import fault_of
 from verifier.evidence.status import Grade
 
 _EVIDENCE = (

@@ -24,6 +24,7 @@ from verifier.evidence.defeaters.values import (
     requirements_with_targets,
 )
 from verifier.evidence.documents import Document
+from verifier.study.options import VERDICT_SOURCES
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.telling.grounds import needed_text, reason_text, told_verdict, vacuity_text
@@ -158,10 +159,6 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
             )
 
 
-RULES = ("point", "interval", "bounds")
-"""What decides verdicts, the weakest rule first: each allows for more than the one before it."""
-
-
 def is_weaker(mine: SettingsRecord, other: SettingsRecord) -> bool:
     """Whether other choices leave out what those of a run allow for: then they say nothing against its verdicts.
 
@@ -175,7 +172,8 @@ def is_weaker(mine: SettingsRecord, other: SettingsRecord) -> bool:
     | false positives ignore              | -                | as_counted, background                   |
     | columns or contexts without items   | -                | every other policy                       |
     """
-    rule = RULES.index(other.verdict_from) < RULES.index(mine.verdict_from)
+    rules = list(VERDICT_SOURCES)  # the strictest first
+    rule = rules.index(other.verdict_from) > rules.index(mine.verdict_from)
     return rule or (other.false_positives == "ignore" and mine.false_positives != "ignore")
 
 
