@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, LimitError
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS, ReadingLimits, read_bundle, write_bundle, zip_bytes
-from verifier.evidence.bundle.layout import collision_in
-from verifier.evidence.paths import fault_of
+from verifier.evidence.paths import collision_in, fault_of
 
 FILES = {"a/b.txt": b"one\n", "c.json": b"{}\n"}
 

@@ -1,4 +1,4 @@
-r"""Names of files in a bundle and in what it cites: the same on every system, and none leads out of it.
+r"""Names of files in a bundle: paths that mean the same on every system, and can never lead out of the bundle.
 
 | rule                                             | because                                                     |
 |--------------------------------------------------|-------------------------------------------------------------|
@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
+
+from verifier.base.errors import InputError, Place, shown
 
 LONGEST_PART = 200
 """Bytes of one part of a path."""
@@ -39,3 +42,43 @@ def fault_of(path: str) -> str | None:
     if unicodedata.normalize("NFC", path) != path:
         return "characters that are not composed (Unicode NFC)"
     return None
+
+
+def collision_in(paths: Iterable[str]) -> tuple[str, str] | None:
+    """Two paths that some systems take for the same, or of which one would be a folder of the other; None if none."""
+    given = list(paths)
+    seen: dict[str, str] = {}
+    for path in given:
+        other = seen.setdefault(_folded(path), path)
+        if other != path:
+            return other, path
+    if len(set(given)) < len(given):
+        twice = next(path for path in given if given.count(path) > 1)
+        return twice, twice
+    for path in given:
+        parts = _folded(path).split("/")
+        for depth in range(1, len(parts)):
+            above = seen.get("/".join(parts[:depth]))
+            if above is not None:
+                return above, path
+    return None
+
+
+def check_paths(paths: Iterable[str], bundle: str) -> None:
+    """Refuse paths that cannot stand in a bundle.
+
+    Raises:
+        InputError: naming the first of them.
+    """
+    given = list(paths)
+    for path in given:
+        fault = fault_of(path)
+        if fault is not None:
+            raise InputError(f"{shown(path)}: {fault}", Place(bundle))
+    clash = collision_in(given)
+    if clash is not None:
+        raise InputError(f"{shown(clash[0])} and {shown(clash[1])} cannot stand beside each other", Place(bundle))
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", path).casefold())

@@ -27,8 +27,7 @@ from typing import BinaryIO, TypeAlias
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown
 from verifier.base.files import write_bytes
-from verifier.evidence.bundle.layout import check_paths
-from verifier.evidence.paths import LONGEST_PATH
+from verifier.evidence.paths import LONGEST_PATH, check_paths
 
 Date: TypeAlias = tuple[int, int, int, int, int, int]
 

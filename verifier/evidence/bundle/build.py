@@ -22,7 +22,7 @@ from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import check_target, write_bundle
 from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived
-from verifier.evidence.bundle.layout import check_paths, input_paths
+from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import Progress, make_results, planned, read_omitted
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
 from verifier.evidence.bundle.parts import OMITTED_RATES, check_context, document_of, read_parts
@@ -39,6 +39,7 @@ from verifier.evidence.consistency import check_document
 from verifier.evidence.context import read_context
 from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.measured import refuse_misfits
+from verifier.evidence.paths import check_paths
 from verifier.evidence.status import Standing, overall_text
 from verifier.language.specs import read_spec
 from verifier.study.case import Study

@@ -28,7 +28,7 @@ from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
 from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.contents import check_contents
 from verifier.evidence.bundle.derived_artefacts import derived, derived_row
-from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE, check_paths
+from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
 from verifier.evidence.bundle.making import Progress, planned_words
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, check_hashes, digest_of, read_manifest
 from verifier.evidence.bundle.parts import Parts, read_parts
@@ -48,6 +48,7 @@ from verifier.evidence.differences import findings_of
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.evidence.following.rates import against_its_run, alone
 from verifier.evidence.measured import refuse_misfits
+from verifier.evidence.paths import check_paths
 from verifier.evidence.status import overall_text
 from verifier.study.case import Study
 from verifier.study.options import RunOptions
