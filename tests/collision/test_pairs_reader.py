@@ -255,11 +255,11 @@ def changed(name, old, new):
 
 def test_faulty_records_are_refused(record):
     name = record("ground_plane")
-    changed(name, "\nframe,(no sequence),0,", "\nframe,(no sequence),1,")
+    changed(name, "\nframe,(no sequence),(no sequence),0,", "\nframe,(no sequence),(no sequence),1,")
     with pytest.raises(InputError, match=r"^record.csv:3:21: frame '1' has two rows"):
         read_record(name, "ground_plane")
     name = record("ground_plane")
-    changed(name, "\nframe,(no sequence),1,", "\nother,(no sequence),1,")
+    changed(name, "\nframe,(no sequence),(no sequence),1,", "\nother,(no sequence),(no sequence),1,")
     with pytest.raises(InputError, match=r"^record.csv:7: an object in frame '1', which has no row of its own"):
         read_record(name, "ground_plane")
     name = record("ground_plane")

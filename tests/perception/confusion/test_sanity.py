@@ -21,6 +21,7 @@ from verifier.perception.confusion.counting import confusion_counts, count_detec
 from verifier.perception.confusion.document import read_confusion, write_confusion
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.sanity import left_out_texts
 from verifier.perception.confusion.weights import rate_differences, weighted_rates
 from verifier.study.provenance import matrices_record
 
@@ -138,6 +139,16 @@ def test_what_the_class_map_leaves_out_is_told_with_numbers(tmp_path, monkeypatc
         "verify: no rule of the class map names a class: every rule leaves its objects out\n"
         "  hint: classes of the annotations: car, person\n"
     )
+
+
+def test_classes_left_out_are_listed_by_their_number():
+    numbers = {name: 2**place for place, name in enumerate("abcdefgh")}
+    found = left_out_texts({"source": {"classes_left_out": {"annotations": numbers, "detections": {}}}})
+    assert list(found) == [
+        "the class map leaves out 255 annotations: h (128), g (64), f (32), e (16), d (8), c (4) and 2 more classes"
+    ]
+    for strange in (None, [], {"source": 3}, {"source": {"classes_left_out": {"annotations": {"a": "1"}}}}):
+        assert list(left_out_texts(strange or {})) == []
 
 
 def drives_of(*items):

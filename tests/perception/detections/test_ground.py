@@ -286,6 +286,11 @@ def test_objects_outside_all_bins_are_no_errors_of_distance(tmp_path, monkeypatc
     found = read_counts("c.json")
     assert found.metadata["localisation"]["counts"] == [[20, 0], [0, 20]]
     assert found.metadata["totals"]["detections"] == 90
+    # Reported 25 pixels lower, 30 m is 20 m: a bin that there is, but not one of its object.
+    street(tmp_path, reported_shift=25)
+    assert main([*command, *bins, "--bins", "0,10,25"]) == 0
+    assert read_counts("c.json").metadata["localisation"]["counts"] == [[20, 0], [0, 20]]
+    street(tmp_path)
     # From 10 m on: the vehicles at 5 m and the false alarms at 8 m are gone.
     assert main([*command, *bins, "--range", "10..40"]) == 0
     found = read_counts("c.json")
@@ -369,6 +374,9 @@ def test_objects_in_space_and_rectangles_are_counted_together(tmp_path, monkeypa
     assert found.counts[0, :, 0, 0].tolist() == [0, 0, 1, 0]  # the car, centre at 14 m
     assert found.counts[0, :, 0, -1].tolist() == [0, 0, 0, 1]  # 700 * 1.65 / 70 = 16.5 m
     assert np.argwhere(np.array(found.metadata["localisation"]["counts"])).tolist() == [[1, 2]]  # its foot at 12 m
+    # A range takes out what lies beyond it by its foot.
+    assert main([*command, "--calibration", "calib", "--range", "0..16", "-o", "c.json"]) == 0
+    assert read_counts("c.json").metadata["totals"]["detections"] == 1
 
 
 EDGES_M = (0, 10, 20, 30, 40, 50, 60, 80)

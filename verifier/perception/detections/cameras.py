@@ -94,8 +94,7 @@ def _checked(intrinsics: Floats, pose: Motion, ground_m: Floats, place: Place) -
     if not fine.all():
         message = "a camera needs a focal length in pixels and a height above the ground in metres"
         raise InputError(f"camera {int(np.argmin(fine)) + 1}: {message}", place)
-    inverse: Floats = np.asarray(np.linalg.inv(intrinsics), np.float64)
-    return Cameras(inverse, pose, ground_m)
+    return Cameras(np.linalg.inv(intrinsics).astype(np.float64), pose, ground_m)
 
 
 def _of_kitti(path: str | Path) -> tuple[Cameras, dict[str, int]]:
