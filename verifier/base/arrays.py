@@ -29,7 +29,7 @@ def distinct(numbers: Ints) -> Ints:
 
 
 def row_sums(table: Floats) -> Floats:
-    """(k,) the sums of the rows of a (k, few) table, from left to right; those of numpy are slow where rows are short."""
+    """(k,) the sums of the rows of a (k, few) table, from left to right, which numpy is slow at."""
     if not 0 < table.shape[1] <= _SHORT:
         return np.asarray(table.sum(axis=1))
     total: Floats = table[:, 0].copy()
