@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 from cases import CONFUSION, Measured, corridor, peak_mib  # noqa: E402
 from outside import descendants, verify_command, watched  # noqa: E402
 
+from verifier.base.budget import memory_limit  # noqa: E402
 from verifier.chains.chain import MarkovChain  # noqa: E402
 from verifier.chains.filled import filled_counts, markov_chain  # noqa: E402
 from verifier.checking.batch import check  # noqa: E402
@@ -56,11 +57,12 @@ def long_chain() -> MarkovChain:
 
 
 def one_check() -> Measured:
-    """Reaching the goal: the batch engine with its bounds of the error, against a running Storm's check."""
+    """Reaching the goal: the batch engine with its bounds of the error, against a running Storm's check, both within
+    limits of memory as in a run."""
     chain, formula = long_chain(), Temporal("F", (Name("goal"),))
-    found = check(chain, formula)
-    peak = peak_mib()
-    with StormProcess() as storm:
+    with StormProcess() as storm, memory_limit(1 << 34):
+        found = check(chain, formula)
+        peak = peak_mib()
         (answer,) = storm.check(chain, ['F ("goal")'])
         if np.abs(answer.value - found.probability[0]).max() > 1e-9:
             raise ValueError("Storm and the batch engine disagree")
