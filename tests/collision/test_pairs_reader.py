@@ -256,7 +256,7 @@ def changed(name, old, new):
 def test_faulty_records_are_refused(record):
     name = record("ground_plane")
     changed(name, "\nframe,(no sequence),(no sequence),0,", "\nframe,(no sequence),(no sequence),1,")
-    with pytest.raises(InputError, match=r"^record.csv:3:21: frame '1' has two rows"):
+    with pytest.raises(InputError, match=r"^record.csv:3:35: frame '1' has two rows"):
         read_record(name, "ground_plane")
     name = record("ground_plane")
     changed(name, "\nframe,(no sequence),(no sequence),1,", "\nother,(no sequence),(no sequence),1,")

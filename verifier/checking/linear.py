@@ -226,7 +226,7 @@ class _System:
         widest = max((block.last_edge - block.first_edge for block in plan.blocks), default=0)
         self._numbers_per_matrix = 5 * self._columns * len(plan.edge) + 5 * plan.size
         self._numbers_per_matrix += 3 * self._solver.numbers_per_matrix(self._columns)
-        self._numbers_by_levels = plan.size + 4 * widest
+        self._numbers_by_levels = 2 * plan.size + 4 * widest  # more chunks cost little, so half of the memory will do
         self.most_at_once = _CHUNK
         if self._by_levels:  # more would only leave the processor's cache
             self.most_at_once = max(_FEW_AT_ONCE, _NUMBERS_OF_LEVEL * len(plan.blocks) // max(len(plan.edge), 1))

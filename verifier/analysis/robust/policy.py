@@ -22,7 +22,7 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import SuperLU, splu, spsolve_triangular
 
 from verifier.analysis.robust.step import UncertainStep
-from verifier.base.arrays import Floats, Ints, Mask, distinct
+from verifier.base.arrays import Floats, Ints, Mask, distinct, row_sums
 from verifier.base.errors import EngineError
 from verifier.checking.graphs import components
 
@@ -105,10 +105,10 @@ class PolicySearch:
         self._behind = nodes.of[step.following[self._rows]]
         self._jumps = self._behind != nodes.of[self.open][:, None]
         self._weights = np.where(self._jumps, step.inner_weights(self._rows), 0)
-        column = np.where(self._jumps, self._place[self._behind], -1)
-        known = column < 0
-        self._lower = bool(np.all(known | (column < self._row[:, None])))
-        self._acyclic = self._lower or bool(np.all(known | (column > self._row[:, None])))
+        self._column = np.where(self._jumps, self._place[self._behind], -1)
+        known = self._column < 0
+        self._lower = bool(np.all(known | (self._column < self._row[:, None])))
+        self._acyclic = self._lower or bool(np.all(known | (self._column > self._row[:, None])))
         self._leaving = np.ones(len(self.open), dtype=bool)
         if guide is not None:
             self._follow(guide)
@@ -123,7 +123,7 @@ class PolicySearch:
         gained = np.where(self._jumps, guide[self._behind] - guide[at, None], 0)
         gain, masses = self._step.greatest(gained, rows)
         weights = np.where(self._jumps, self._step.weights(masses, rows), 0)
-        taken = np.flatnonzero((weights.sum(axis=1) > 0) & ~self._nodes.component[at])
+        taken = np.flatnonzero((row_sums(weights) > 0) & ~self._nodes.component[at])
         self._weights[taken] = weights[taken]
         self._leave_by(taken[np.argsort(gain[taken], kind="stable")])
 
@@ -216,8 +216,8 @@ class PolicySearch:
 
     def _equations_of_policy(self) -> tuple[Any, Floats]:
         used = self._leaving
-        share, row, column = self._weights[used], self._row[used], self._place[self._behind[used]]
-        out: Floats = np.bincount(row, share.sum(axis=1), len(self._owners)).astype(np.float64)
+        share, row, column = self._weights[used], self._row[used], self._column[used]
+        out: Floats = np.bincount(row, row_sums(share), len(self._owners)).astype(np.float64)
         inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]
         if self._acyclic:
             return self._triangle(share / -out[row][:, None], row, column, inner), out
@@ -262,8 +262,7 @@ class PolicySearch:
         """Fill in the values of the unknown states under the present policy."""
         matrix, out = self._matrix()
         used = self._leaving
-        behind = self._behind[used]
-        told = np.where(self._place[behind] >= 0, 0, self._weights[used] * value[behind]).sum(axis=1)
+        told = row_sums(np.where(self._column[used] >= 0, 0, self._weights[used] * value[self._behind[used]]))
         right = np.bincount(self._row[used], told, len(self._owners)) / out + cost[self._owners]
         right[self._capped] = 1
         solved = (
@@ -301,8 +300,8 @@ class PolicySearch:
         gained = np.where(self._jumps, value[self._behind] - value[at, None] + cost[at, None], 0)
         gain, masses = self._step.greatest(gained, self._rows)
         weights = np.where(self._jumps, self._step.weights(masses, self._rows), 0)
-        out = weights.sum(axis=1)
-        stake = (weights * np.abs(gained)).sum(axis=1) + out * value[at]
+        out = row_sums(weights)
+        stake = row_sums(weights * np.abs(gained)) + out * value[at]
         better = np.flatnonzero((gain > noise * stake) & (out > 0) & ~self._capped[row])
         if len(better) == 0:
             return False

@@ -45,7 +45,7 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.told import Told, told_of
-from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, distinct
+from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, distinct, row_sums
 from verifier.checking.graphs import ranges
 
 Masses: TypeAlias = "dict[tuple[int, int], NDArray[Any]]"
@@ -171,7 +171,7 @@ class UncertainStep:
                 behind = self.behind(values, draw, seen, at)
                 chosen = self.best_masses(behind, column)
                 masses[draw, seen] = chosen
-                mean = (chosen * behind).sum(axis=1) / UNIT
+                mean = row_sums(chosen * behind) / UNIT
                 extended[:, seen] = np.where(column >= 0, mean, values[:, seen])
             values = extended
         return values[:, 0], masses
@@ -228,8 +228,8 @@ class UncertainStep:
                 behind = self._at_most_behind(values, draw, seen, at)
                 chosen = self.best_masses(behind, column)
                 weighted = chosen * behind
-                size = np.abs(weighted).sum(axis=1)
-                bound = weighted.sum(axis=1) / UNIT + slack * (size / UNIT) + np.where(size > 0, _UNDERFLOW, 0)
+                size = row_sums(np.abs(weighted))
+                bound = row_sums(weighted) / UNIT + slack * (size / UNIT) + np.where(size > 0, _UNDERFLOW, 0)
                 extended[:, seen] = np.where(column >= 0, bound, values[:, seen])
             values = extended
         return values[:, 0]
