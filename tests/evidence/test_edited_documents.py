@@ -760,3 +760,9 @@ def test_what_an_explanation_says_twice_is_the_same(change, place, tmp_path):
     change(first_violation(content))
     where, _ = refusal(content, tmp_path)
     assert where == f"/explanations/{content['explanations'].index(first_violation(content))}{place}"
+
+
+def test_a_braking_policy_is_studied_once(tmp_path):
+    content = read("collision")
+    content["policies"].insert(0, content["policies"][0])
+    assert refusal(content, tmp_path) == ("/policies/1", "expected it once")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verifier.base.documents import json_values
-from verifier.evidence.following.numbers import Misfits, misfits, near, ordered, shares
+from verifier.evidence.following.numbers import Misfits, misfits, near, once, ordered, shares
 
 if TYPE_CHECKING:
     from verifier.collision.document import CollisionStudy, DetectorRecord, PolicyRecord, RankingRecord, ScoreRecord
@@ -27,6 +27,7 @@ def collision_misfits(study: CollisionStudy) -> Misfits:
     for k, speed in enumerate(study.settings.shown_mps):
         if speed not in speeds:
             yield f"/settings/shown_mps/{k}", f"expected a speed of the grid, got {speed}"
+    yield from once("/policies", ((policy.deceleration_mps2, policy.reaction_s) for policy in study.policies))
     for p, policy in enumerate(study.policies):
         where = f"/policies/{p}"
         braking = BrakingPolicy(policy.deceleration_mps2, policy.reaction_s)
