@@ -119,7 +119,7 @@ def read_inputs(
                 place = model.at(f"{model.object_path(environment, index)}.at.{name}")
                 _, hint = unknown_name("variable", name, confusion.further)
                 raise place.error(f"the matrices have no variable '{name}'", None, hint)
-    return Inputs(spec, model, *with_memory(confusion, model, options))
+    return Inputs(spec, model, *with_memory(confusion, model, options, spec.requirements))
 
 
 def read_spec_and_model(

@@ -10,6 +10,10 @@ A bin and a context are numbered together, as in the matrices, so a channel with
 What is told apart are *branches*: what the planner is told, and for each draw as which group of labels it was
 reported; those that the planner is told alike and that are no true label of the draw are one group.
 
+Where a step has several frames, the chain follows them one by one: a state also says in which frame of the step it
+is, and what the frames before were told; it moves on after the last. Frames that the planner does not read are drawn,
+too, for what is remembered of them. A step of the model is then as many steps of the chain.
+
 A context ends where what is drawn is another: an object that was not there, or is of another class; other objects
 that stand together; a place beside objects that is in another bin. Then it is that without outcomes again. So it is
 in terminal states, where nothing is drawn, and of true labels of which no track is known.
@@ -32,6 +36,8 @@ from verifier.perception.confusion.matrices import ConfusionMatrices, Label, lab
 from verifier.systems.channel import Channel
 from verifier.systems.distinct import distinct_rows
 from verifier.systems.exploration import Reached
+from verifier.systems.observation import Frames
+from verifier.systems.remembered_frames import of_one_frame, told_in_frames
 from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, MOST_STATES, Scene
 from verifier.systems.settings import InitialContext
 
@@ -102,13 +108,16 @@ def remembering(
         raise UsageError(
             "with --memory reported distances are not supported: leave out localisation, or --memory none"
         )
-    contexts = memory.contexts
+    contexts, count = memory.contexts, scene.system.model.frames
+    read = Frames.of(scene.planner, count)
+    channel = of_one_frame(channel, read.count)
     branches = _Branches.of(channel, memory.followed)
     width = len(branches.observation) * channel.outcome_count
     limits = scene.options.limits
     most = min(limits.states, MOST_STATES, limits.memory_bytes // (BYTES_PER_STATE + BYTES_PER_TRANSITION * width))
     place = Place(scene.system.model.file)
-    walk = _Walk(contexts, branches, reached.following, row, ended, most, place)
+    told = told_in_frames(channel, branches.observation, read, count)
+    walk = _Walk(contexts, branches, reached.following, row, ended, most, place, *told)
     nodes, first = walk.explored(reached.starts, scene.options.initial_context)
     state, held = walk.parts(nodes)
     after = np.searchsorted(nodes, walk.after(nodes).ravel()).reshape(len(nodes), -1)
@@ -246,7 +255,11 @@ def told_to_planner(observation: Label) -> Label:
 
 @dataclass(frozen=True, eq=False)
 class _Walk:
-    """Goes from state to state; a node is a state and the contexts of all draws in one number."""
+    """Goes from state to state; a node is a state, the contexts of all draws, a frame of the step and what was told
+    in those before, in one number.
+
+    `told` and `both` are as `told_in_frames` gives them.
+    """
 
     contexts: Contexts
     branches: _Branches
@@ -255,10 +268,24 @@ class _Walk:
     ended: Mask
     most: int
     place: Place
+    told: Ints
+    both: Ints
 
     def __post_init__(self) -> None:
-        if len(self.ended) * float(self.contexts.count) ** self.draws >= 2**62:
+        if len(self.ended) * float(self.contexts.count) ** self.draws * self.within >= 2**62:
             raise self._too_many("more than 2^62")
+
+    @property
+    def within(self) -> int:
+        """In how many ways a step may be under way."""
+        return max(len(self.told) * len(self.both), 1)
+
+    def under_way(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """(n,) the frame of each node, and (n, branches) what is told up to that frame."""
+        if not len(self.both):
+            return np.zeros(len(nodes), dtype=np.int64), np.broadcast_to(self.told, (len(nodes), self.told.shape[1]))
+        frame, before = np.divmod(nodes % self.within, len(self.both))
+        return frame, self.both[before[:, None], self.told[frame]]
 
     @property
     def draws(self) -> int:
@@ -276,17 +303,17 @@ class _Walk:
 
     def parts(self, nodes: Ints) -> tuple[Ints, Ints]:
         """(n,) states and (n, draws) contexts."""
-        held, rest = np.empty((len(nodes), self.draws), dtype=np.int64), nodes
+        held, rest = np.empty((len(nodes), self.draws), dtype=np.int64), nodes // self.within
         for draw in reversed(range(self.draws)):
             rest, held[:, draw] = np.divmod(rest, self.contexts.count)
         return rest, held
 
     def nodes(self, state: Ints, held: Sequence[Ints]) -> Ints:
-        """The number of each node."""
+        """The number of each node at the beginning of a step."""
         found = state
         for context in held:
             found = found * self.contexts.count + context
-        return found
+        return found * self.within
 
     def who(self, state: Ints, draw: int) -> Ints:
         """What a draw is of in each state; 0 for nothing that remembers."""
@@ -296,7 +323,10 @@ class _Walk:
         """(n, branches * outcomes) the next nodes."""
         state, held = self.parts(nodes)
         outcomes = self.branches.channel.outcome_count
-        led = self.following[state].reshape(len(nodes), -1, outcomes)[:, self.branches.observation]
+        frame, told = self.under_way(nodes)
+        last = (frame == len(self.told) - 1)[:, None, None]
+        led = self._led(state, told, outcomes)
+        led = np.where(last, led, state[:, None, None])
         row = np.where(self.ended[state], 0, self.row[state])
         contexts = []
         for draw in range(self.draws):
@@ -304,19 +334,27 @@ class _Walk:
             context = self.contexts.update[held[:, draw, None], np.where(right, RIGHT, WRONG)][:, :, None]
             now, then = self.who(state, draw)[:, None, None], self.who(led, draw)
             contexts.append(np.where((then == now) & (then > 0), context, self.contexts.start))
-        found = self.nodes(led, contexts)
+        under_way = (frame + 1)[:, None] * len(self.both) + told
+        found = self.nodes(led, contexts) + np.where(last, 0, under_way[:, :, None])
         # What cannot be reported leads as the first that can.
         can = self.branches.possible[row]
         found = np.where(can[:, :, None], found, found[np.arange(len(nodes)), can.argmax(axis=1)][:, None])
         found[self.ended[state]] = nodes[self.ended[state], None, None]
         return found.reshape(len(nodes), -1)
 
+    def _led(self, state: Ints, told: Ints, outcomes: int) -> Ints:
+        """(n, branches, outcomes) the states after what is told in a whole step."""
+        every = self.following[state].reshape(len(state), -1, outcomes)
+        return every[np.arange(len(state))[:, None], told]
+
     def forgets(self, nodes: Ints) -> bool:
         """Whether a draw of some node is of something else in a state that can follow."""
-        state = np.unique(self.parts(nodes)[0])
-        state = state[~self.ended[state]]
-        led = self.following[state].reshape(len(state), -1, self.branches.channel.outcome_count)
-        led = led[:, self.branches.observation]
+        frame, told = self.under_way(nodes)
+        state = self.parts(nodes)[0]
+        going = ~self.ended[state] & (frame == len(self.told) - 1)
+        _, at = np.unique(state[going] * self.within + nodes[going] % self.within, return_index=True)
+        state, told = state[going][at], told[going][at]
+        led = self._led(state, told, self.branches.channel.outcome_count)
         can = self.branches.possible[self.row[state]][:, :, None]
         pairs = ((self.who(state, draw)[:, None, None], self.who(led, draw)) for draw in range(self.draws))
         return any(bool((can & (now > 0) & (then > 0) & (now != then)).any()) for now, then in pairs)

@@ -185,11 +185,6 @@ def build_skeleton(
     following, starts, memory, weights = reached.following, reached.starts, reached.memory, None
     forgets = False
     if matrices.memory is not None:
-        if system.model.frames > 1:
-            raise UsageError(
-                f"--memory {matrices.memory.contexts}: the model has {system.model.frames} frames in each step, and "
-                "what a detector remembers is followed from step to step only: name --memory none"
-            )
         found = remembering(matrices, reached, channel, row_of_state, ended, scene)
         valuations = {name: value[found.state] for name, value in valuations.items()} | found.valuations
         following, starts, memory, ended = found.following, found.starts, memory[found.state], ended[found.state]

@@ -1,0 +1,182 @@
+"""Several frames in a step, each remembered: against every series of reports, for every reading and trackers."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from context_cases import files_of
+from plain_memory import context_of, histories
+
+from verifier.base.errors import UsageError
+from verifier.checking.settings import EngineSettings
+from verifier.perception.confusion.contexts import Contexts
+from verifier.pipeline import verify_spec
+from verifier.questions.explain.explaining import explain_spec
+from verifier.study.options import RunOptions
+
+EXACT = RunOptions(confidence=None, engines=EngineSettings(exact=True))
+PED, OBS, NOTHING = frozenset({"ped"}), frozenset({"obs"}), frozenset()
+STEPS = 2
+
+
+def model_of(frames, reading, objects, more=""):
+    """A car that keeps in h, step by step, whether it sees each class; a bit for each."""
+    return f"""
+step_s = {frames}
+frame_s = 1
+initial = "t = 0 & h = 0"
+terminal = "t = {STEPS}"
+[variables]
+t = {{ range = [0, {STEPS}], next = "t + 1" }}
+h = {{ range = [0, {4**STEPS - 1}], next = "4 * h + note" }}
+[inputs]
+note = {{ range = [0, 3] }}
+[planners.driver]
+reading = {reading}
+{more}
+rules = [
+    {{ when = "sees(ped) & sees(obs)", set = {{ note = 3 }} }},
+    {{ when = "sees(ped)", set = {{ note = 2 }} }},
+    {{ when = "sees(obs)", set = {{ note = 1 }} }},
+    {{ when = "true", set = {{ note = 0 }} }},
+]
+[environments]
+here = [{objects}]
+"""
+
+
+def drawn(contexts, labels, seed):
+    """A document by context without zeros, and its columns."""
+    rng = np.random.default_rng(seed)
+    size = len(labels)
+    counts = rng.integers(1, 9, (2, contexts.count, size, size))
+    bins = [
+        {
+            "distance_m": [10 * at, 10 * at + 10],
+            "counts": each.sum(axis=0).tolist(),
+            "contexts": {name: own.tolist() for name, own in zip(contexts.names, each, strict=True)},
+        }
+        for at, each in enumerate(counts)
+    ]
+    written = {
+        "schema": "verifier.confusion", "version": 2, "labelling": "class", "axes": ["predicted", "true"],
+        "labels": ["+".join(sorted(label)) or "empty" for label in labels], "bins": bins,
+        "contexts": {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break"},
+    }  # fmt: skip
+    columns = {
+        (at, true, name): {
+            said: Fraction(int(counts[at, c, p, x]), int(counts[at, c, :, x].sum())) for p, said in enumerate(labels)
+        }
+        for at in range(2)
+        for c, name in enumerate(contexts.names)
+        for x, true in enumerate(labels)
+    }
+    return written, columns
+
+
+def read(seen, reading):
+    """The classes that a step of these frames shows."""
+    if reading == '"last"':
+        return seen[-1]
+    least = {'"any"': 1, '"all"': len(seen)}.get(reading) or int(reading.strip("[]").split(",")[0])
+    return {label for label in ("ped", "obs") if sum(label in each for each in seen) >= least}
+
+
+def expected(steps, columns, contexts, frames, noted):
+    """h at the end -> probability; `noted` gives from all frames so far what is noted in each step."""
+    found = {}
+    series = [draws for draws in steps for _ in range(frames)]
+    for told, weight in histories(series, columns, contexts.kind, contexts.cap).items():
+        h = 0
+        for note in noted([told[k : k + frames] for k in range(0, len(told), frames)]):
+            h = 4 * h + note
+        found[h] = found.get(h, 0) + weight
+    return found
+
+
+TWO = '{ class = "ped", distance_m = "5 + 10 * t" }, { class = "obs", distance_m = 15 }'
+ONE = '{ class = "ped", distance_m = "5 + 10 * t" }'
+
+
+@pytest.mark.parametrize(
+    ("frames", "reading", "objects", "contexts"),
+    [
+        (2, '"last"', TWO, "run:2"), (2, '"any"', TWO, "last:2"), (2, '"all"', TWO, "run:1"),
+        (3, "[2, 3]", ONE, "run:3"), (5, '"last"', ONE, "run:2"), (5, "[3, 5]", ONE, "last:1"),
+    ],
+)  # fmt: skip
+def test_every_frame_is_remembered(frames, reading, objects, contexts, tmp_path):
+    contexts = Contexts.parsed(contexts)
+    written, columns = drawn(contexts, [PED, OBS, NOTHING] if objects is TWO else [PED, NOTHING], 4)
+    steps = [[("ped", t, PED), *([("obs", 1, OBS)] if objects is TWO else [])] for t in range(STEPS)]
+
+    def noted(by_step):
+        return [2 * ("ped" in seen) + ("obs" in seen) for seen in (read(each, reading) for each in by_step)]
+
+    known = expected(steps, columns, contexts, frames, noted)
+    model = model_of(frames, reading, objects)
+    if objects is ONE:
+        model = model.replace("sees(obs)", "false")
+    formulas = [f"F (t = {STEPS} & h = {h})" for h in known]
+    files = files_of(tmp_path, model, written, "here", formulas)
+    result = verify_spec(*files, replace(EXACT, memory=str(contexts)))
+    for h, requirement in zip(known, result.requirements, strict=True):
+        (point,) = requirement.points
+        assert point.exact == known[h]
+        assert abs(point.second_engine - float(known[h])) <= 1e-9
+    assert sum(known.values()) == 1
+    plain = verify_spec(*files, replace(EXACT, memory="none"))
+    assert [each.points[0].exact for each in plain.requirements] != list(known.values())
+
+
+def test_trackers_see_every_frame_and_remember(tmp_path):
+    """Confirmed by two right reports in a row, the last of a step and the first of the next among them."""
+    contexts = Contexts("run", 2)
+    written, columns = drawn(contexts, [PED, NOTHING], 9)
+    more = 'trackers.ped = { of = "sees(ped)", confirm = [2, 2], delete = [2, 2] }'
+    model = model_of(3, '"last"', ONE, more).replace("sees(ped) & sees(obs)", "false").replace("sees(obs)", "false")
+    model = model.replace('when = "sees(ped)"', 'when = "confirmed(ped)"')
+
+    def noted(by_step):
+        confirmed, last = False, (False,)
+        for step in by_step:
+            for seen in step:
+                hit = "ped" in seen
+                if not confirmed and hit and last[-1]:
+                    confirmed, last = True, (True,)
+                elif confirmed and not hit and not last[-1]:
+                    confirmed, last = False, (False,)
+                else:
+                    last = (hit,)
+            yield 2 * confirmed
+
+    known = expected([[("ped", t, PED)] for t in range(STEPS)], columns, contexts, 3, noted)
+    files = files_of(tmp_path, model, written, "here", [f"F (t = {STEPS} & h = {h})" for h in known])
+    result = verify_spec(*files, replace(EXACT, memory="run:2"))
+    assert [each.points[0].exact for each in result.requirements] == list(known.values())
+
+
+def test_what_counts_steps_is_refused(tmp_path):
+    written, _ = drawn(Contexts("run", 1), [PED, NOTHING], 1)
+    model = model_of(2, '"last"', ONE).replace("sees(obs)", "false")
+    for formula in ("X h = 1", "F<=2 h = 2", "G (h = 0 -> X h = 0)"):
+        files = files_of(tmp_path, model, written, "here", [formula])
+        with pytest.raises(UsageError, match="with X, bounds or means, of a model with several frames in a step"):
+            verify_spec(*files, replace(EXACT, memory="run:1"))
+    files = files_of(tmp_path, model, written, "here", ["F h = 2"])
+    told = verify_spec(*files, replace(EXACT, memory="run:1")).remarks
+    assert any("the chain follows frames: a step of the model is 2 of them" in each for each in told)
+    with pytest.raises(UsageError, match="verify explain tells the steps of runs"):
+        explain_spec(*files, options=replace(EXACT, memory="run:1"))
+    written["contexts"]["period_s"] = 1.0
+    verify_spec(*files_of(tmp_path, model, written, "here", ["F h = 2"]), replace(EXACT, memory="run:1"))
+    written["contexts"]["period_s"] = 2.0
+    with pytest.raises(UsageError, match="counted every 2 s, and the model takes a report every 1 s"):
+        verify_spec(*files_of(tmp_path, model, written, "here", ["F h = 2"]), replace(EXACT, memory="run:1"))
+
+
+def test_the_definition_itself():
+    assert [context_of(past, "run", 2) for past in ([], [True], [True, True, True], [True, False])] == [
+        "start", "right*1", "right*2", "wrong*1",
+    ]  # fmt: skip
