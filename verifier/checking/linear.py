@@ -286,6 +286,7 @@ class _System:
         x[self._plan.size, 0] = gains is None
         if isinstance(equation, LevelEquation):
             equation.solve(x, None if gains is None else gains[:, None])
+            return x, np.ones(shape[2], dtype=bool)  # what is no number would be none in an initial state, either
         else:
             right = np.zeros((self._plan.size, *shape[1:]))
             if gains is not None:
