@@ -159,10 +159,10 @@ def on_a_terminal(arguments, root, out):
 
 
 def test_a_person_at_a_terminal_sees_progress_and_a_file_gets_none_of_it(root, tmp_path):
-    arguments = command(SPEC, "--cm", BY_CLASS, "--sweep", "vmax=1..2", "--json", "--point-only")
+    arguments = command(SPEC, "--cm", BY_CLASS, "--sweep", "vmax=1..10", "--json", "--point-only")
     code, shown = on_a_terminal(arguments, root, tmp_path / "out.json")
     assert "chains:" in shown
-    assert "/6 " in shown  # 2 maximal speeds, 3 environments
+    assert "/30 " in shown  # 10 maximal speeds, 3 environments
     assert shown.replace("\r\n", "\n").endswith("\r")  # and the bar is wiped away at the end
     silent = subprocess.run(arguments, cwd=root, capture_output=True, timeout=60)
     assert (silent.returncode, silent.stderr) == (code, b"")

@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -73,9 +74,8 @@ def test_one_wrong_word_is_answered_with_the_right_one(line, message, capsys):
 def bash_script(tmp_path_factory):
     """What `verify completion bash` prints, in a file."""
     path = tmp_path_factory.mktemp("shell") / "verify.bash"
-    path.write_text(
-        subprocess.run(["verify", "completion", "bash"], capture_output=True, text=True, check=True).stdout
-    )
+    asked = [sys.executable, "-m", "verifier", "completion", "bash"]
+    path.write_text(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
     return path
 
 
