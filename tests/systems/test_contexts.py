@@ -291,14 +291,6 @@ def test_too_much_memory_is_refused_with_its_size(tmp_path):
         ends(tmp_path, many, written, {})
 
 
-@pytest.mark.parametrize("frames", [2, 3])
-def test_memory_is_followed_from_step_to_step_only(frames, tmp_path):
-    written, _ = drawn_document([PED, OBS, NOTHING], KINDS[0], "class", 2, 6)
-    steps = f"step_s = {frames}\nframe_s = 1\n"
-    with pytest.raises(UsageError, match=f"the model has {frames} frames in each step, and what"):
-        ends(tmp_path, '{ class = "ped", distance_m = 5 }', written, {}, steps)
-
-
 def without(case, at, column, context):
     """The document with the items of a column and context untracked."""
     found = json.loads(json.dumps(document(case)))
