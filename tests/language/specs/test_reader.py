@@ -181,3 +181,9 @@ def test_lets_may_form_a_long_chain():
 def test_impossible_requirements_are_programming_errors(comparison, target):
     with pytest.raises(ValueError, match="not a"):
         Requirement("r", comparison, target, parse_formula("a"), parse_formula("a"), 1, "")
+
+
+def test_a_model_in_place_of_a_spec_is_recognised(root):
+    with pytest.raises(InputError) as caught:
+        read_spec(root / "models/car_pedestrian.toml")
+    assert caught.value.hint == "this seems to be a system model: give the spec (.ltl) that names it"

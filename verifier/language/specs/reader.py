@@ -152,6 +152,8 @@ class _Draft(StatementReader):
         nearest = nearest_name(word, _KEYWORDS) if word else None
         if re.match(r"[PRT](?:min|max)?\s*(?:\{[^}]*\}\s*)?[<>=≤≥]", statement.text):
             hint = "a requirement has a name: NAME: P >= 0.95 [ FORMULA ]"
+        elif (self.source.file or "").endswith(".toml"):
+            hint = "this seems to be a system model: give the spec (.ltl) that names it"
         else:
             meant = f"did you mean '{nearest}'? " if nearest else ""
             hint = f"{meant}statements begin with {', '.join(_KEYWORDS)} or NAME:"
