@@ -145,6 +145,8 @@ def test_a_goal_that_is_met_exactly_is_met():
     for factor, met in ((1, True), (1 + Fraction(1, 10**30), False)):
         assert capital_reaches(drives, 5, rate, 1 / (goal * factor)) is met
         assert kernel.capital_is_at_least(drives, 5, rate, goal * factor) is met
+    smallest = Fraction(1, 24 * (5 * 10**6 * rate) ** 2)  # what two drives of at most 5 items can add at least
+    assert not kernel.capital_is_at_least(drives, 5, rate, goal + smallest)
 
 
 def test_solver_and_checker_mean_the_same_stakes():
@@ -160,6 +162,9 @@ def test_numbers_out_of_range_are_refused():
             kernel.capital_is_at_least([(hits, items)], 5, 1, Fraction(1))
         with pytest.raises(ValueError, match="expected"):
             lower_ends(np.array([[hits]]), np.array([[items]]), np.array([5]), TAIL)
+    for drives, rate, goal in (([(1, 1), (3, 2)], 1, 1), ([(3, 2), (1, 1)], 1, 1), ([(1, 1)], 0, 1), ([(1, 1)], 1, 0)):
+        with pytest.raises(ValueError, match="expected"):
+            kernel.capital_is_at_least(drives, 5, rate, Fraction(goal))
 
 
 # ------------------------------------------------------------------------------------------------------ properties
