@@ -263,7 +263,7 @@ CASES: dict[str, Callable[[], Measured]] = {
     "killed_stream": killed_stream,
     "remembered_stream_of_a_million": lambda: stream(1_000_000, REMEMBERED),
     "remembered_stream_of_five_millions": lambda: stream(5_000_000, REMEMBERED),
-    "killed_remembered_stream": lambda: killed_stream(400_000, memory=REMEMBERED),
+    "killed_remembered_stream": lambda: killed_stream(1_000_000, memory=REMEMBERED),
 }
 
 
