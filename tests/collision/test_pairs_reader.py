@@ -267,6 +267,10 @@ def test_faulty_records_are_refused(record):
     with pytest.raises(InputError, match=r"^record.csv:5: the report has no box in space"):
         read_record(name, "ground_plane")
     name = record("ground_plane")
+    changed(name, ",6.0,8.0,12.0,", ",6e200,8.0,12.0,")
+    with pytest.raises(InputError, match=r"^record.csv:5: the report is too far away for a distance"):
+        read_record(name, "ground_plane")
+    name = record("ground_plane")
     changed(name, "kind,", "sort,")
     with pytest.raises(InputError, match=r"^record.csv:1: no column 'kind'; expected a record of verify confusion"):
         read_record(name, "ground_plane")

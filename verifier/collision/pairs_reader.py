@@ -187,7 +187,11 @@ def read_record(
     if blind.any():
         hint = "pairs need the distances of both sides: match detections that have boxes in the ego frame"
         raise InputError("the report has no box in space", table.place(int(rows[int(blind.argmax())])), hint)
-    report_m = parts[0] if measure == "forward" else np.sqrt(np.square(parts).sum(axis=0))
+    with np.errstate(over="ignore"):
+        report_m = parts[0] if measure == "forward" else np.sqrt(np.square(parts).sum(axis=0))
+    far = reported & np.isinf(report_m)
+    if far.any():
+        raise InputError("the report is too far away for a distance", table.place(int(rows[int(far.argmax())])))
     found = Objects(image, table.numbers("distance_m")[rows], np.where(reported, report_m, np.nan), tuple(frames))
     origin = {**_digest(path, raw), "format": "record", "classes": list(classes), "measure": measure}
     return made_pairs(found, title or PurePath(path).stem, {**origin, "same_class": same_class}, str(path))
