@@ -162,7 +162,12 @@ def test_numbers_out_of_range_are_refused():
             kernel.capital_is_at_least([(hits, items)], 5, 1, Fraction(1))
         with pytest.raises(ValueError, match="expected"):
             lower_ends(np.array([[hits]]), np.array([[items]]), np.array([5]), TAIL)
-    for drives, rate, goal in (([(1, 1), (3, 2)], 1, 1), ([(3, 2), (1, 1)], 1, 1), ([(1, 1)], 0, 1), ([(1, 1)], 1, 0)):
+    for drives, rate, goal in (
+        ([(1, 1), (3, 2)], 1, 1),
+        ([(3, 2), (1, 1)], 1, 1),
+        ([(1, 1)], 0, 1),
+        ([(1, 1)], 1, 0),
+    ):
         with pytest.raises(ValueError, match="expected"):
             kernel.capital_is_at_least(drives, 5, rate, Fraction(goal))
 
