@@ -1,6 +1,7 @@
 """The JSON document of confusion matrices: round trip, schema, and what is refused with which words."""
 
 import json
+import math
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +14,7 @@ from verifier.base.errors import ExitCode, InputError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, read_confusion, write_confusion
 from verifier.perception.confusion.document import confusion_text, parse_confusion
+from verifier.perception.confusion.document_variables import is_number
 
 FOLDER = Path(__file__).resolve().parents[2] / "data/invalid/confusion"
 SCHEMA = schema_of("verifier.confusion")
@@ -115,3 +117,12 @@ def test_writing_is_all_or_nothing(tmp_path, root):
     with pytest.raises(InputError, match="cannot be written"):
         write_confusion(matrices, tmp_path / "no such folder" / "out.json")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(0, True), (-1.5, True), (10**308, True), (10**309, False), (-(10**400), False), (math.inf, False),
+     (math.nan, False), (True, False), ("1", False), (None, False)],
+)  # fmt: skip
+def test_a_number_is_what_a_double_can_hold(value, number):
+    assert is_number(value) == number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -78,8 +79,8 @@ def edge_json(edge: float) -> int | float | None:
 
 
 def is_number(found: Any) -> bool:
-    """Whether a decoded JSON value is a finite number."""
-    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
+    """Whether a decoded JSON value is a number that a double can hold."""
+    return isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= sys.float_info.max
 
 
 def escaped(key: str) -> str:
