@@ -191,13 +191,15 @@ def additional_data(
         planned = planned_counts(intervals.measured, further)
         return replace(intervals, measured=Measured(planned, intervals.measured.rates, intervals.measured.fixed))
 
-    found = _in_items(
-        objective,
-        intervals.measured,
-        question.start,
-        lambda further: stands(objective, with_items(further), question, verdict),
-        useful,
-    )
+    known: dict[bytes, bool] = {}  # rounded to two digits, many sizes are the same items
+
+    def decided(further: Ints) -> bool:
+        key = further.tobytes()
+        if key not in known:
+            known[key] = stands(objective, with_items(further), question, verdict)
+        return known[key]
+
+    found = _in_items(objective, intervals.measured, question.start, decided, useful)
     if found is None:
         return None
     further, uniform = found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -333,5 +335,13 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
 
 
 def _named(place: str) -> Any:
+    """What stands at a place. While it is imported nobody looks for circles of garbage: what is imported stays."""
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+    if module not in sys.modules:
+        gc.disable()
+        try:
+            importlib.import_module(module)
+        finally:
+            gc.freeze()
+            gc.enable()
+    return getattr(sys.modules[module], name)

@@ -63,7 +63,7 @@ class Located:
         return np.asarray(fraction(self.counts, totals))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Channel:
     """Independent draws from matrix columns, for every combination of bins that occurs.
 
