@@ -105,7 +105,6 @@ class Question:
     Attributes:
         start: number of the initial state.
         comparison, target: the requirement, one of >= > <= <.
-        semantics: of the bounds.
     """
 
     start: int
@@ -155,7 +154,6 @@ def additional_data(
     Args:
         objective: the formula on the skeleton.
         intervals: of all rates of the run, with rates in every column that the chain needs.
-        question: what to decide.
         drives: how many there are, where the file knows them: then the plan is in drives.
 
     Returns:

@@ -165,7 +165,6 @@ class Verb:
         choices: MODULE:CLASS of the settings, everything that can be chosen.
         run: MODULE:FUNCTION, called with the settings and the command as it is recorded; it gives the exit code. Both
             modules are imported only where the command is run, or its help is shown.
-        help, description, epilog: for people.
         common: the options that `--help` shows, by name; all where it is empty.
     """
 
