@@ -14,7 +14,8 @@ from shorthands import match_count
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import class_map
 from verifier.perception.matching import MatchingPolicy, match
-from verifier.robustness.detectors import Detections, Image, StoredDetector, run_detector, with_detections
+from verifier.robustness.detectors import Image, run_detector, with_detections
+from verifier.robustness.detectors.protocol import Detections, StoredDetector
 from verifier.robustness.detectors.run import Cache, identity_digest, image_digest
 
 

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from verifier.base.errors import LimitError
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import TRUE, Name, Operation, Temporal, fold, names_in
-from verifier.language.ltl import abstract, expanded_size, holds_on_lasso, parse_formula, to_core, to_storm
+from verifier.language.ltl import abstract, holds_on_lasso, parse_formula, to_storm
+from verifier.language.ltl.rewriting import expanded_size, to_core
 
 NAMES = ["a", "b"]
 

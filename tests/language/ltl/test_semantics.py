@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.language.expressions.syntax import FALSE, TRUE, Call, Interval, Name, Operation, Temporal
-from verifier.language.ltl import holds_on_finite_trace, holds_on_lasso, parse_formula
+from verifier.language.ltl import holds_on_lasso, parse_formula
+from verifier.language.ltl.semantics import holds_on_finite_trace
 
 
 def word(text):
