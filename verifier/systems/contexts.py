@@ -37,7 +37,7 @@ from verifier.systems.channel import Channel
 from verifier.systems.distinct import distinct_rows
 from verifier.systems.exploration import Reached
 from verifier.systems.observation import Frames
-from verifier.systems.remembered_frames import of_one_frame, told_in_frames
+from verifier.systems.remembered_frames import FRAME, TOLD_BEFORE, of_one_frame, told_in_frames
 from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, MOST_STATES, Scene
 from verifier.systems.settings import InitialContext
 
@@ -62,6 +62,7 @@ class Remembering:
         row: (n,) channel row.
         names: of the draws.
         forgets: whether what is remembered may begin again although something is still drawn.
+        under_way: name -> (n,) how far the step has come, where it has several frames.
         weights: how frequent each initial state is among those of one state, as fractions; None where each counts.
     """
 
@@ -73,15 +74,15 @@ class Remembering:
     row: Ints
     names: tuple[str, ...]
     forgets: bool
+    under_way: Mapping[str, Ints]
     weights: tuple[Fraction, ...] | None = None
 
     @property
     def valuations(self) -> dict[str, Ints]:
-        """Number of the context of each draw that remembers anything, by a name for it."""
-        return {
-            CONTEXT_OF + name: np.ascontiguousarray(column)
-            for name, column in zip(self.names, self.contexts.T, strict=True)
-        }
+        """What tells these states apart beside the state without contexts, by a name for it: the number of the context
+        of each draw that remembers anything, and how far the step has come."""
+        held = zip(self.names, self.contexts.T, strict=True)
+        return {**{CONTEXT_OF + name: np.ascontiguousarray(column) for name, column in held}, **self.under_way}
 
 
 def remembering(
@@ -130,7 +131,9 @@ def remembering(
     if scene.options.initial_context == "counted":
         weights = tuple(_share(matrices, lifted, -1 if ended[state[at]] else int(number[at])) for at in begun)
     forgets = walk.forgets(nodes)
-    return Remembering(state, held, begun, after, lifted, number, branches.names, forgets, weights)
+    return Remembering(
+        state, held, begun, after, lifted, number, branches.names, forgets, walk.way_of(nodes), weights
+    )
 
 
 def _share(matrices: ConfusionMatrices, channel: Channel, row: int) -> Fraction:
@@ -286,6 +289,12 @@ class _Walk:
             return np.zeros(len(nodes), dtype=np.int64), np.broadcast_to(self.told, (len(nodes), self.told.shape[1]))
         frame, before = np.divmod(nodes % self.within, len(self.both))
         return frame, self.both[before[:, None], self.told[frame]]
+
+    def way_of(self, nodes: Ints) -> dict[str, Ints]:
+        """How far the step of each node has come, by names; none where a step has one frame."""
+        if not len(self.both):
+            return {}
+        return dict(zip((FRAME, TOLD_BEFORE), np.divmod(nodes % self.within, len(self.both)), strict=True))
 
     @property
     def draws(self) -> int:

@@ -12,6 +12,11 @@ from verifier.systems.channel import Channel
 from verifier.systems.memory import tagged, untagged
 from verifier.systems.observation import Frames
 
+FRAME = "frame of the step"
+"""Name of the number of the frame, from 0, that the next reports are of."""
+TOLD_BEFORE = "told before in the step"
+"""Name of the number of what the frames before it told."""
+
 
 def of_one_frame(channel: Channel, frames: int) -> Channel:
     """The draws of the first of some frames, which all have the same."""
