@@ -45,7 +45,9 @@ def studied(folder, model, labels, edges, formulas, false_positives="dropped"):
     counts = [[5 if j < size - 1 or i == j or counted else 0 for j in range(size)] for i in range(size)]
     head = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
     bins = [{"distance_m": list(edges[k : k + 2]), "counts": counts} for k in range(len(edges) - 1)]
-    (folder / "c.json").write_text(json.dumps({**head, "labels": labels, "bins": bins, "false_positives": false_positives}))
+    (folder / "c.json").write_text(
+        json.dumps({**head, "labels": labels, "bins": bins, "false_positives": false_positives})
+    )
     (folder / "m.toml").write_text(model)
     environment = re.search(r"\[environments\]\n(\w+)", model)[1]
     asked = "".join(f"r{k}: P = ? [ {formula} ]\n" for k, formula in enumerate(formulas))
@@ -209,7 +211,7 @@ def word_of(reports):
 @pytest.mark.parametrize("formula", range(8))
 @pytest.mark.parametrize("name", ["confirm_run1", "confirm_run5", "ghost_run2"])
 def test_bounds_are_the_optima_over_all_joint_laws(name, formula, oracles, tmp_path):
-    """Of the laws of all 2^9 strings of reports, with a rate of each frame between those of the contexts of its bin."""
+    """Of the laws of all 2^9 strings of reports, the rate of each frame between those of the contexts of its bin."""
     (case,) = (each for each in oracles["systems"] if each["name"] == name)
     text = case["answers"][formula]["formula"]
     strings = list(product((0, 1), repeat=9))

@@ -82,7 +82,9 @@ def test_states_have_their_variables_in_every_frame(ending, asked, tmp_path):
     (asked_of,) = stormpy.parse_properties("P=? [F (t=2 & seen=0 & frame_of_the_step=0)]", program)
     model = stormpy.build_model(program, [asked_of])
     found = stormpy.model_checking(model, asked_of)
-    assert [found.get_value(state) for state in model.initial_states] == pytest.approx([float(SILENT['"last"'])], abs=1e-6)
+    assert [found.get_value(state) for state in model.initial_states] == pytest.approx(
+        [float(SILENT['"last"'])], abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("ending", FORMATS)

@@ -150,7 +150,9 @@ def test_what_no_certificate_proves_is_refused(tmp_path):
 @pytest.fixture(scope="module")
 def frames(tmp_path_factory):
     """Two looks of two frames each, of which any report is enough."""
-    model = "step_s = 2\nframe_s = 1\n" + MODEL.replace("[planners.careful]\n", '[planners.careful]\nreading = "any"\n')
+    model = "step_s = 2\nframe_s = 1\n" + MODEL.replace(
+        "[planners.careful]\n", '[planners.careful]\nreading = "any"\n'
+    )
     return made(tmp_path_factory.mktemp("frames"), model=model)
 
 
@@ -163,6 +165,10 @@ def test_bundles_of_several_frames_are_proven_and_recomputed(frames):
             content = json.loads(frames.files[path])
             (proven[content["side"]],) = kernel.check(content)
     assert set(proven) == {"lower", "upper"}
+    (run,) = json.loads(frames.files["results/explain.json"])["explanations"][0]["violation"]["patterns"][0][
+        "members"
+    ]
+    assert [each["after"]["frame of the step"] for each in run["steps"]] == [1, 0, 1, 0]
     for side, end in proven.items():
         assert abs(end - Fraction(bounds[side])) <= Fraction(1, 2**52)
     assert findings(frames.files) == ()

@@ -183,7 +183,9 @@ def test_a_rate_of_a_run_with_bounds_whatever_the_dependence(tmp_path, capsys):
     (free,) = found["other_bounds"]
     assert (free["source"], free["lower"], free["level"]) == ("any_dependence", 0, None)
     assert 3 <= free["upper"] <= 3 + 12e-6
-    assert main(["report", str(tmp_path / "rate.json"), str(tmp_path / "run.json"), "-o", str(tmp_path / "r.md")]) == 0
+    assert (
+        main(["report", str(tmp_path / "rate.json"), str(tmp_path / "run.json"), "-o", str(tmp_path / "r.md")]) == 0
+    )
     assert "(however reports depend on each other)" in (tmp_path / "r.md").read_text()
     # The memoryless chain has 3/4 per hour, which data of unknown tracks leave untested.
     assert rate(*words, "--accept", "2/h") == 0

@@ -409,7 +409,9 @@ def test_dependence_free_rates_of_the_measured_matrix_have_no_level():
     )  # fmt: skip
     (told,) = found.other
     assert (told.source, told.upper, told.level, told.assumes) == ("any_dependence", 3, None, ())
-    assert "however reports depend on each other [0.09375, 3]; the data's uncertainty is left out" in rate_table(rate_document(found))
+    assert "however reports depend on each other [0.09375, 3]; the data's uncertainty is left out" in rate_table(
+        rate_document(found)
+    )
 
 
 def test_the_condition_of_dependence_free_bounds_is_one_of_the_rate():

@@ -90,13 +90,10 @@ def vertex_model_of(study: Study) -> DecisionProcess:
 
 def _steps_of(study: Study) -> str:
     """What the steps of the chain are, where they are not those of the model."""
-    frames = study.inputs.model.frames
-    if frames == 1 or study.matrices.memory is None:
+    frames = study.inputs.frames
+    if frames == 1:
         return ""
-    return (
-        f"A step of the model is {frames} steps here, one for each frame: ask what holds once, always or until, not in "
-        "the next step or within so many"
-    )
+    return f"A step of the model is {frames} steps here, one for each frame: X and bounds count so many times as many"
 
 
 def _rows_of(case: Case) -> StrategySkeleton:

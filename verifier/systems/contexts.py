@@ -79,8 +79,7 @@ class Remembering:
 
     @property
     def valuations(self) -> dict[str, Ints]:
-        """What tells these states apart beside the state without contexts, by a name for it: the number of the context
-        of each draw that remembers anything, and how far the step has come."""
+        """Number of the context of each draw that remembers anything, and how far the step has come, by names."""
         held = zip(self.names, self.contexts.T, strict=True)
         return {**{CONTEXT_OF + name: np.ascontiguousarray(column) for name, column in held}, **self.under_way}
 

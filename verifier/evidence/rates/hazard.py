@@ -15,8 +15,8 @@ matter there. (A bootstrap interval without a width, of items without an error, 
 fractions and rounded outwards.
 
 The verdict on a criterion follows the rule of the run (`verifier.checking.verdicts.decide`): a rate from a chain
-whose detector the data contradict decides nothing, unless that was assumed by name or bounds however reports depend on
-each other decide, and a condition of the run's bounds is one of the rate.
+whose detector the data contradict decides nothing, unless that was assumed by name or bounds however reports depend
+on each other decide, and a condition of the run's bounds is one of the rate.
 """
 
 from __future__ import annotations
@@ -228,7 +228,9 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
     _check_reachable(chosen, errors[chosen])
     grounds = Grounds(result, everything)
     if all(FREE in each.bounds for each in everything):
-        errors[FREE] = errors[chosen].of(None if grounds.free_of_data or level is None else 1 - level, asked.confidence)
+        errors[FREE] = errors[chosen].of(
+            None if grounds.free_of_data or level is None else 1 - level, asked.confidence
+        )
     terms = tuple(_term(name, group, exposures[name], errors[chosen].share) for name, group in grouped.items())
     bounds = {
         each: replace(_bounds(grouped, exposures, each, missing), assumes=grounds.assumes(each))

@@ -46,9 +46,8 @@ def rate_sentences(study: RateResult, alone: str) -> Iterator[tuple[str, str]]:
     estimate = "" if study.per_hour is None else f" about {study.per_hour:.3g} times an hour,"
     bounds = study.decisive
     ends = rate_interval_text(bounds.lower, bounds.upper)
-    text = (
-        f"{what}{estimate} within {ends} per hour ({SOURCES[bounds.source]}), in the worst scenario of each environment"
-    )
+    text = f"{what}{estimate} within {ends} per hour ({SOURCES[bounds.source]}), in the worst scenario of each "
+    text += "environment"
     if study.left_out:
         text += f" and without what happens in {listed([name_text(each) for each in study.left_out])}"
     asked, assumes = study.acceptance, bounds.assumes
