@@ -144,10 +144,6 @@ def _refuse_what_stands_against(
         "--strategies": (options.strategies, "strategies are looked for against memoryless detectors"),
         "--dependence-free": (options.dependence_free, "it needs no contexts"),
         "a world that decides": (bool(model.decides), "choices are looked for against memoryless detectors"),
-        "a localisation of the matrices": (
-            file.matrices.localisation is not None,
-            "reported distances are not counted by context",
-        ),
     }
     for what, why in [(what, why) for what, (there, why) in with_what.items() if there]:
         raise UsageError(

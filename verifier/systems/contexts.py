@@ -30,7 +30,7 @@ from fractions import Fraction
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
+from verifier.base.errors import InputError, LimitError, NoAnswerError, Place
 from verifier.perception.confusion.contexts import RIGHT, WRONG, Contexts
 from verifier.perception.confusion.matrices import ConfusionMatrices, Label, label_text
 from verifier.systems.channel import Channel
@@ -100,14 +100,9 @@ def remembering(
     Raises:
         LimitError: more than `MOST_BRANCHES` branches.
         NoAnswerError: more states or memory than allowed.
-        UsageError: reports in another bin than the true one matter.
     """
     memory = matrices.memory
     assert memory is not None
-    if channel.located is not None:
-        raise UsageError(
-            "with --memory reported distances are not supported: leave out localisation, or --memory none"
-        )
     contexts, count = memory.contexts, scene.system.model.frames
     read = Frames.of(scene.planner, count)
     channel = of_one_frame(channel, read.count)
@@ -179,18 +174,18 @@ class _Branches:
         who = np.where(remembering, plain.who + 1, 0)
         tags = np.zeros((draws, len(plain.labels)), dtype=np.int64)
         reports: dict[tuple[int, int, int], int] = {}
-        told = np.zeros_like(plain.told)
+        told = np.zeros_like(plain.told_as)
         for draw in range(draws):
             own = set(plain.columns[remembering[:, draw], draw].tolist())
             groups: dict[tuple[object, ...], int] = {}
             for label in range(len(plain.labels)):
-                told_as = plain.told[:, draw, label]
+                told_as = plain.told_as[..., draw, label]
                 if own:
                     key = (told_as.tobytes(), label if label in own else -1)
                     tags[draw, label] = groups.setdefault(key, len(groups) + 1)
                 for report in np.unique(told_as).tolist():
                     number = reports.setdefault((draw, int(tags[draw, label]), report), len(reports))
-                    told[told_as == report, draw, label] = number
+                    told[..., draw, label][told_as == report] = number
         found = _after_reports(plain, reports, draws)
         then = np.full((len(found), len(reports)), -1, dtype=np.int64)
         for (old, kept), at in found.items():
@@ -203,7 +198,7 @@ class _Branches:
         right = expected[:, :, None] == tagged.T[None]
         names = _names(plain)
         texts = tuple(plain.observations[old] | _told_facts(plain, names, tags, kept) for old, kept in found)
-        channel = replace(plain, observations=texts, told=told, then=then)
+        channel = replace(plain.telling(told), observations=texts, then=then)
         return cls(channel, observation, right, channel.possible, who, names)
 
 

@@ -24,7 +24,10 @@ def of_one_frame(channel: Channel, frames: int) -> Channel:
         return channel
     count = channel.columns.shape[1] // frames
     parts = {name: getattr(channel, name)[:, :count] for name in ("bins", "columns", "told", "who")}
-    return replace(channel, names=channel.names[:count], **parts)
+    located = channel.located
+    if located is not None:
+        located = replace(located, told=located.told[:, :, :count], counts=located.counts[:, :, :count])
+    return replace(channel, names=channel.names[:count], located=located, **parts)
 
 
 def told_in_frames(channel: Channel, observation: Ints, read: Frames, count: int) -> tuple[Ints, Ints]:
