@@ -112,11 +112,6 @@ def explained(
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
     _refuse_memory(options, traced)
-    if study.inputs.contexts is not None and study.inputs.model.frames > 1:
-        raise UsageError(
-            "verify explain tells the steps of runs, and with memory the chain follows each of several frames in a "
-            "step: name --memory none"
-        )
     if settings.with_map:  # before anything is computed
         map_variables([each.name for each in study.inputs.model.variables], settings.variables)
     if run is None:
