@@ -123,7 +123,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Report:
-    """What the planner was told of the classes that it asks about, and how probable that is."""
+    """What the planner was told, and how probable that is: classes, and facts as `count(ped) = 2`."""
 
     classes: tuple[str, ...]
     probability: Magnitude
@@ -305,7 +305,7 @@ class Explained:
         name to tipping_points: as in the document of a run, over all scenarios.
         point: the scenario explained: the worst.
         world: what a world that decides does there; all that follows is of the chain that is left while it does so.
-        asks_about: the classes that the planner asks about.
+        asks_about: what the planner may be told: classes, and facts as `count(ped) = 2`.
         perfect_perception: P when every report is correct.
         posterior_deviation: standard deviation of P under the posterior, to first order, with what that assumes.
         jumps: (bin, predicted, true) of the cells of rate 0 at which P may jump.
