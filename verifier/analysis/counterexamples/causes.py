@@ -306,7 +306,6 @@ class _Steps:
         """(observation, what counts) -> probability.
 
         Args:
-            row: of the channel.
             ranks: rank of the risk behind each observation.
             alike: for each observation the first one that leads to the same state; those in the result.
         """
