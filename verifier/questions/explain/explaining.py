@@ -24,6 +24,7 @@ from verifier.analysis.sensitivity.state_map import map_variables
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.budget import memory_limit
 from verifier.base.errors import EngineError, InputError, Place, UsageError
+from verifier.base.result import recorded
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.perception.confusion import ConfusionMatrices
@@ -129,26 +130,13 @@ def explained(
         ]
         world = confirmed_decisions(result, point, study)
         told.append(explained_record(result, point, explanation, counted, names, settings.rows, world))
-    return ExplainResult(
-        title=run.title,
+    return recorded(
+        ExplainResult,
+        run,
+        command=(),
         verdict=run.verdict,
-        condition=run.condition,
         inputs=run.inputs if traced is None else (*run.inputs, traced.file),
-        matrices=run.matrices,
-        settings=run.settings,
-        channel=run.channel,
-        versions=run.versions,
-        engines=run.engines,
-        remarks=run.remarks,
-        explain=ExplainChoices(
-            patterns=settings.patterns,
-            members=settings.members,
-            full_paths=settings.full_paths,
-            rows=settings.rows,
-            level=settings.level,
-            prior=settings.prior,
-            map=tuple(settings.variables) if settings.with_map else None,
-        ),
+        explain=recorded(ExplainChoices, settings, map=tuple(settings.variables) if settings.with_map else None),
         labels=names,
         bins=tuple(study.matrices.bin_text(index) for index in range(study.matrices.bin_count)),
         explanations=tuple(told),

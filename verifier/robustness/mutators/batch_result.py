@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, Literal
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import Count, Limits, Sha256, Share, json_values
 from verifier.base.errors import UsageError
+from verifier.base.result import recorded
 from verifier.robustness.mutators.imagefiles import DepthRecord, DepthSource
 from verifier.robustness.mutators.moving import AnnotationKind, Annotations, Moved
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, moves_boxes, needs_depth
@@ -325,12 +326,6 @@ def _image(image: ImageResult) -> MutatedImage:
     depth = None
     if image.depth_sha256 is not None and image.depth_known is not None:
         depth = ImageDepth(image.depth_sha256, image.depth_known)
-    return MutatedImage(
-        image.name,
-        image.file,
-        image.size,
-        image.sha256,
-        depth,
-        tuple(MutatedFile(each.mutation, each.path, each.sha256) for each in image.outputs),
-        tuple(MutateFailure(each.mutation, each.message) for each in image.failures),
-    )
+    outputs = tuple(recorded(MutatedFile, each) for each in image.outputs)
+    failures = tuple(recorded(MutateFailure, each) for each in image.failures)
+    return recorded(MutatedImage, image, depth=depth, outputs=outputs, failures=failures)
