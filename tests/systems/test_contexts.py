@@ -385,6 +385,30 @@ def test_what_is_about_memory_needs_one(systems, tmp_path):
         verify_spec(spec, matrices, replace(EXACT, memory="run:3"))
 
 
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (("--mix", "mix.toml"), "with --mix, for weights of bins are of single reports, and contexts go on from bin"),
+        (("--weights", "track"), "with --weights track, for shares of tracks are not counted by context"),
+        (("--strategies",), "with --strategies, for strategies are looked for against memoryless detectors"),
+        (("--dependence-free",), "with --dependence-free, for it needs no contexts"),
+    ],
+)
+@pytest.mark.parametrize("memory", [("--memory", "run:3"), ("--persist", "3")])
+def test_what_is_not_known_with_memory_is_refused_with_its_reason(memory, more, why, systems, tmp_path, capsys):
+    case = systems[1]
+    found = document(case)
+    found["variables"] = [{"name": "light", "of": "object", "values": {"day": ["0"], "night": ["1"]}}]
+    found["bins"] = [{**each, "where": {"light": name}} for each in case["bins"] for name in ("day", "night")]
+    spec, matrices = files_of(tmp_path, case["model"], found, case["environment"], ["F stopped"])
+    (tmp_path / "mix.toml").write_text('variable = "light"\n[weights]\nday = 0.5\nnight = 0.5\n')
+    more = [str(tmp_path / each) if each.endswith(".toml") else each for each in more]
+    assert main(["run", str(spec), "--cm", str(matrices), *memory, *more]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"--memory is not known together {why}" in told
+    assert "name --memory none, or leave that out" in told
+
+
 def test_steps_and_frames_must_last_as_long(systems, tmp_path):
     case = systems[1]
     found = document(case)

@@ -271,6 +271,7 @@ def validation_table(found: Validation) -> str:
         f"the rates as counted, then with drives resampled ({found.draws} draws).",
         "outside: halvings whose interval does not hold the share seen. p-value: twice their mean, at most 1.",
         "Assumes: tracks are independent given the rates, and drives alike. any: bounds whatever the dependence.",
+        "shown: 1 to 3 frames, every fifth number of them, and the passage; --json has all.",
         "passage: from a track's first frame in the range to the last that follows, for a planner that latches.",
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
