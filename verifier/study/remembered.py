@@ -20,6 +20,7 @@ from verifier.perception.confusion.context_selection import Selection, log10_e_v
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.document_contexts import context_head
+from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark
 from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions
 from verifier.systems.model import SystemModel
@@ -122,7 +123,11 @@ def longest_shown(file: ConfusionFile, model: SystemModel) -> tuple[int, bool]:
     """
     if file.by_context is None:
         raise ValueError("the matrices are not counted by context")
-    return longest_run(file.by_context, [*_columns(file, model), file.matrices.labels.index(EMPTY)])
+    found, labels = file.by_context, file.matrices.labels
+    columns = [*_columns(file, model), labels.index(EMPTY)]
+    known = {at: (found.tracks or {}).get(label_text(labels[at])) for at in columns}
+    told = [(each.longest_wrong_run, False) for each in known.values() if each is not None]
+    return max([*told, longest_run(found, [at for at, each in known.items() if each is None])])
 
 
 def _columns(file: ConfusionFile, model: SystemModel) -> list[int]:

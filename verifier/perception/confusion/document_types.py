@@ -98,6 +98,20 @@ class ContextTest:
 
 
 @dataclass(frozen=True)
+class ClassTracks:
+    """How the tracks of a class are missed, in whatever bins.
+
+    Attributes:
+        longest_wrong_run: frames of the longest run of wrong outcomes of a track.
+        with_drive, later: wrong outcomes at the first frame, and tracks that begin with their drive, or later.
+    """
+
+    longest_wrong_run: Count
+    with_drive: tuple[Count, Count]
+    later: tuple[Count, Count]
+
+
+@dataclass(frozen=True)
 class ContextsRecord:
     """What the counts by context may remember of an object: outcomes of the frames before. Version 2.
 
@@ -108,6 +122,7 @@ class ContextsRecord:
         period_s: seconds from frame to frame.
         tests: of class-labelled matrices with one score threshold.
         units: what the sequences of the document are, if not those of the data.
+        tracks: of class-labelled matrices with one score threshold, by class.
     """
 
     kind: Literal["run", "last"]
@@ -117,6 +132,7 @@ class ContextsRecord:
     period_s: Annotated[float, Limits(gt=0, le=1e6)] | None = None
     tests: tuple[ContextTest, ...] = ()
     units: Units | None = None
+    tracks: Mapping[str, ClassTracks] | None = None
 
 
 @dataclass(frozen=True)
