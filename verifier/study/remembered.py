@@ -180,9 +180,12 @@ def _with_remarks(file: ConfusionFile, told: list[dict[str, str]]) -> ConfusionF
 
 def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, columns: list[int]) -> dict[str, Any]:
     """What a result says of the contexts, with the test of those that are used."""
-    name, head = str(used.contexts), context_head(replace(used, tests=()))
+    name, head = str(used.contexts), context_head(replace(used, tests=(), replays=()))
     alike = ("run:1", "last:1") if used.contexts.cap == 1 else (name,)
-    tests = [{**vars(each), "contexts": name} for each in found.tests if each.contexts in alike]
+    tests, replays = (
+        [{**vars(each), "contexts": name} for each in told if each.contexts in alike]
+        for told in (found.tests, found.replays)
+    )
     compared = []
     if found.tally is not None and file.sequences is not None and found.contexts != used.contexts:
         for column in columns:
@@ -191,7 +194,7 @@ def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, colu
             if followed:
                 value = log10_e_value(found, [column], used.contexts, file.sequences.names)
                 compared.append({"label": label, "against": str(found.contexts), "log10_e": value})
-    return {**head, "used": name, "tests": tests, "e_values": compared}
+    return {**head, "used": name, "tests": tests, "e_values": compared, "replays": replays}
 
 
 def _texts(used: ContextCounts, chosen: Selection | None, model: SystemModel) -> Iterator[str]:

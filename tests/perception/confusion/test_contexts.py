@@ -18,6 +18,7 @@ from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest
 
 from verifier.base.errors import InputError, UsageError
+from verifier.cli import main
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.context_counts import Memory, _histories, with_contexts
@@ -259,6 +260,17 @@ def broken():
     yield "/sequences/0/counts/0/1", change(lambda d: d["sequences"][0]["counts"][0].__setitem__(1, 6))
     yield "/sequences", change(lambda d: d["sequences"][0]["counts"].pop())
     yield "/contexts", change(lambda d: d.update(version=1))
+    replay = {
+        "label": "ped", "contexts": "run:1", "confirm": "1/1", "range": "0..10", "frames": 2, "tracks": 2,
+        "not_confirmed": 1, "expected": 1.25, "p_value": 1.0,
+    }  # fmt: skip
+    yield "/contexts/replays", change(lambda d: d["contexts"].update(replays={}))
+    for name, wrong, path in (
+        ("contexts", "run:3", "/contexts"), ("tracks", 0, "/tracks"), ("not_confirmed", 3, "/not_confirmed"),
+        ("p_value", 2, "/p_value"), ("label", 1, "/label"), ("more", 1, ""),
+    ):  # fmt: skip
+        made = {**replay, name: wrong}
+        yield f"/contexts/replays/0{path}", change(lambda d, made=made: d["contexts"].update(replays=[made]))
     yield "/contexts/tracks", change(lambda d: d["contexts"].update(tracks=[]))
     yield "/contexts/tracks/ped", change(lambda d: d["contexts"]["tracks"]["ped"].pop("later"))
     yield (
@@ -522,6 +534,34 @@ def test_replay_by_hand(record):
     # P(2 of 2) = 1/4 and P(1 of 2) = 3/4, so one is seen with two tails of 3/4 and 1.
     assert found.predictions[0].p_value == 1
     assert replay_table(found).startswith("1 right reports among 1 do not come in 1 of 2 windows of 2 frames")
+
+
+def test_a_replay_is_added_to_the_matrices_of_its_tracks(record, tmp_path, capsys):
+    target = tmp_path / "m.json"
+    write_confusion(count(HAND, by_class(), Memory(Contexts("run", 2), seed=None)), target)
+    asked = ["confusion", "replay", str(record), "--true-class", "ped", "--range", "0..10", "--bins", "0,10,20"]
+    asked += ["--memory", "none,run:1", "--into", str(target)]
+    for frames in ("2", "2", "3"):
+        assert main([*asked, "--frames", frames]) == 0
+    told = [(each.contexts, each.frames, each.tracks, each.not_confirmed) for each in replays_of(target)]
+    assert told == [("none", 2, 2, 1), ("run:1", 2, 2, 1), ("none", 3, 2, 1), ("run:1", 3, 2, 1)]
+    first = replays_of(target)[0]
+    assert (first.label, first.confirm, first.range) == ("ped", "1/1", "0..10")
+    assert (first.expected, first.p_value) == (pytest.approx(1.25), 1)
+    SCHEMA.validate(json.loads(target.read_text()))
+    for more, message in (
+        (["--gaps", "hold"], "expected matrices that count ped by context, with --gaps hold"),
+        (["--memory", "last:2"], "last:2 cannot be had from matrices counted with run:2"),
+        (["--splits", "2"], "--into adds a replay to matrices, and --splits halves drives"),
+    ):
+        capsys.readouterr()
+        assert main([*asked, "--frames", "2", *more]) == 2
+        assert message in " ".join(capsys.readouterr().err.split())
+    assert len(replays_of(target)) == 4
+
+
+def replays_of(path):
+    return read_counts(path).by_context.replays
 
 
 @pytest.mark.parametrize(

@@ -224,6 +224,28 @@ HISTORY = 20
 
 
 @dataclass(frozen=True)
+class ReplayTest:
+    """A tracker on real tracks beside what one context function, fitted on the other drives, predicts of it.
+
+    Attributes:
+        label, contexts: as in `ResidualTest`.
+        confirm, range, frames: the tracker M/N, the metres in which a window lies, and its frames.
+        tracks, not_confirmed, expected: first windows of tracks, those that are never confirmed, and their mean.
+        p_value: two-sided, of the number that is not confirmed.
+    """
+
+    label: str
+    contexts: str
+    confirm: str
+    range: str
+    frames: int
+    tracks: int
+    not_confirmed: int
+    expected: float
+    p_value: float
+
+
+@dataclass(frozen=True)
 class OfTracks:
     """How the tracks of a class are missed, in whatever bins.
 

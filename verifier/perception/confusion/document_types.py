@@ -112,6 +112,27 @@ class ClassTracks:
 
 
 @dataclass(frozen=True)
+class ContextReplay:
+    """A tracker on real tracks beside what one context function, fitted on the other drives, predicts of it.
+
+    Attributes:
+        confirm, range, frames: the tracker M/N, the metres in which a window lies, and its frames.
+        tracks, not_confirmed, expected: first windows of tracks, those that are never confirmed, and their mean.
+        p_value: two-sided, of the number that is not confirmed.
+    """
+
+    label: str
+    contexts: str
+    confirm: str
+    range: str
+    frames: Annotated[int, Limits(ge=1)]
+    tracks: Annotated[int, Limits(ge=1)]
+    not_confirmed: Count
+    expected: Magnitude
+    p_value: Share
+
+
+@dataclass(frozen=True)
 class ContextsRecord:
     """What the counts by context may remember of an object: outcomes of the frames before. Version 2.
 
@@ -123,6 +144,7 @@ class ContextsRecord:
         tests: of class-labelled matrices with one score threshold.
         units: what the sequences of the document are, if not those of the data.
         tracks: of class-labelled matrices with one score threshold, by class.
+        replays: on the tracks that were counted, as `verify confusion replay --into` adds them.
     """
 
     kind: Literal["run", "last"]
@@ -133,6 +155,7 @@ class ContextsRecord:
     tests: tuple[ContextTest, ...] = ()
     units: Units | None = None
     tracks: Mapping[str, ClassTracks] | None = None
+    replays: tuple[ContextReplay, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -193,9 +193,9 @@ def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] |
     for each in divided:
         for label, more in (each.tracks or {}).items():
             tracks[label] = tracks[label].merged(more) if label in tracks else more
-    tests = divided[0].tests if len(parts) == 1 else ()
-    known = all(each.tracks is not None for each in divided)
-    return replace(divided[0], counts=total, tally=tally, tests=tests, tracks=tracks if known else None)
+    tests, replays = (divided[0].tests, divided[0].replays) if len(parts) == 1 else ((), ())
+    known = tracks if all(each.tracks is not None for each in divided) else None
+    return replace(divided[0], counts=total, tally=tally, tests=tests, tracks=known, replays=replays)
 
 
 def _joined(
