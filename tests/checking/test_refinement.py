@@ -46,6 +46,11 @@ def test_a_bound_is_proven_with_rounding_on_the_other_side():
     assert 1 < one_state(1 + 2.0**-40) < 1 + 2.0**-39
     assert 1 < one_state(0.5, 0.75) < 1.26
     assert np.isinf(one_state(np.nan))
+    # What is proven is enlarged for what `low` may hold, and so is the sum with what the value itself leaves out.
+    assert one_state(2.0) == 2 + 2.0**-49
+    equations = Equations(np.array([0, 2]), np.array([1, 2]), np.full((2, 1), 0.5))
+    found = refined(equations, np.array([[0.5], [1.0], [0.0]]), np.ones_like)
+    assert (found.value[0, 0], found.error[0, 0]) == (0.5, 1 + 2.0**-49)
 
 
 def test_a_poor_solver_is_refined_to_the_nearest_double_and_a_useless_one_proves_nothing():

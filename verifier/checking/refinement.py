@@ -142,8 +142,7 @@ def _proven_bound(equations: Equations, residual: Floats, solve: Callable[[Float
         if np.all(proven):
             break
         missing = 4 * residual + result
-    bound = (high + low)[:count] * (1 + 2.0**-50)
-    return np.where(proven, bound, np.inf)
+    return np.where(proven, high[:count] * (1 + 2.0**-50), np.inf)  # |low| is at most 2^-53 high
 
 
 def _corrected(high: Floats, low: Floats, correction: Floats) -> tuple[Floats, Floats]:

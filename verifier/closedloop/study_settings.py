@@ -48,8 +48,6 @@ class StudySettings:
         never_stops: positive logs in which the reference vehicle never stops are "safe" by definition, or "drop"
             leaves them out of every metric.
         draws: of the bootstrap over logs; 0 for none.
-        seed: of the bootstrap.
-        confidence: of its intervals.
     """
 
     radii: Radii

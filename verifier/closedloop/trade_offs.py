@@ -216,7 +216,6 @@ class TradeOffs(Result):
     """Everything found about some detectors.
 
     Attributes:
-        title: for people.
         inputs: the files that went in: role, name without folders, and the SHA-256 of their bytes.
         settings: every choice that can change a number, by name.
         versions: of this program and of what it computed with.

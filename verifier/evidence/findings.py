@@ -26,8 +26,6 @@ class Finding:
     Attributes:
         file: path in the bundle; "" for the bundle as a whole.
         where: JSON pointer, line, or "" for the file as a whole.
-        found, expected: in words or values.
-        kind: see `Kind`.
     """
 
     file: str
@@ -151,7 +149,6 @@ class CheckReport:
         bundle: its name, without folders.
         digest: SHA-256 of the manifest, in hexadecimal; "" where there is none.
         demanded: whether that digest was demanded and is the one.
-        findings: what is wrong.
         checked: (how many, what), in order.
         unchecked: what was not looked at, and what would.
         verdict: of the run in the bundle; "" where that was not read.

@@ -58,8 +58,6 @@ class Study:
     """The cases of a run, and what holds for all of them.
 
     Attributes:
-        inputs: the files.
-        options: of the run.
         grid: the scenarios and the requirements.
         formulas: those of the requirements, each over proposition names of its own; for `A given B` that of A and B.
         given: that of B for `A given B`, else None.

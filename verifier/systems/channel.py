@@ -42,7 +42,7 @@ FALSE_POSITIVE_POLICIES: Mapping[FalsePositives, str] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Channel:
     """Independent draws from matrix columns, for every combination of bins that occurs.
 
@@ -220,10 +220,7 @@ def make_channel(
     Args:
         matrices: for their labels and labelling; the counts are not looked at.
         standing: what stands where. A place where there is no object counts only in bins that hold no object.
-        questions: of the planner.
         observations: what the planner can be told, from `possible_observations`.
-        false_positives: one of `FALSE_POSITIVE_POLICIES`.
-        frames: of a step.
 
     Raises:
         InputError: a true label has no column.
@@ -337,11 +334,8 @@ def possible_observations(
 
     Args:
         matrices: for labels and bins.
-        questions: of the planner.
         objects: the name of each object, "" or None for none.
         places: the bin of each place where there is no object, None where it may be any.
-        false_positives: one of `FALSE_POSITIVE_POLICIES`.
-        frames: of a step.
 
     Raises:
         UsageError: the false-positive policy is unknown.

@@ -112,7 +112,6 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
     """What a reward of the model gains.
 
     Args:
-        skeleton: of the planner.
         planner: whose inputs count.
         name: of the reward.
 

@@ -352,7 +352,6 @@ def _sets_of_tracks(item: Ints, track: Ints, items: int) -> tuple[Ints, NDArray[
     Args:
         item: (n,) which item each object belongs to.
         track: (n,) negative: none.
-        items: how many there are.
     """
     whole = np.ones(items, dtype=bool)
     whole[item[track < 0]] = False

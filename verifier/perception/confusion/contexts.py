@@ -41,7 +41,6 @@ class Contexts:
     """A context function.
 
     Attributes:
-        kind: see the module.
         cap: longest run that is told apart, or number of outcomes remembered; 0 for none.
 
     Raises:
@@ -209,7 +208,6 @@ class ResidualTest:
         z: the sum of histories of wrong reports, in standard deviations above its mean under permutation; None where
             permuting changes nothing.
         p_value: (1 + permutations with at least that sum) / (1 + permutations).
-        permutations: how many.
     """
 
     label: str

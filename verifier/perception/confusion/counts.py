@@ -119,13 +119,11 @@ class ConfusionCounts(Result):
     """Confusion counts with everything a document holds.
 
     Attributes:
-        labelling: see `ConfusionMatrices`.
         labels: of rows and columns, the empty label among them.
         bins: distance and further variables.
         thresholds: increasing score thresholds, or None when the file is no family.
         counts: (thresholds, bins, predicted, true) int64; one threshold where there is no family.
         sequences: counts by sequence, or None.
-        title: for people.
         metadata: further keys of the document.
         by_context: the counts divided by context, or None.
 

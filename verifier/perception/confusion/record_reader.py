@@ -40,7 +40,6 @@ class Record:
     Attributes:
         columns: name -> (n,) values, for the names of `NEEDED` and `drive`, which records of earlier versions have
             not (then the sequence): objects (texts), int64, or float64 with NaN for an unknown number.
-        file: its name, as given.
     """
 
     columns: Mapping[str, NDArray[Any]]

@@ -40,9 +40,7 @@ def requirement_comparison(
         configurations: in the order of the scores.
         points: Storm's, of each configuration.
         scores: all of the spec.
-        index: of the requirement.
         kinds: of each configuration's draws.
-        level: of the intervals.
         reach: of the best possible planner.
     """
     sign = -1 if requirement.comparison in ("<=", "<") else 1

@@ -71,7 +71,6 @@ def explain_spec(
 
     Args:
         spec_path, confusion_path, options, progress, system: as in `verify_spec`.
-        settings: how much is said.
         record_path: the per-object record of the counting that gave the matrices, to name the frames.
 
     Raises:

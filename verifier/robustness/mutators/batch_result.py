@@ -230,7 +230,6 @@ class BatchResult:
 
     Attributes:
         images: what became of each, in the order in which they were named.
-        settings: what was done to them.
         left_over: files that an earlier run left among these outputs; their paths below the folder of outputs.
         sheet: the contact sheet as the bytes of a PNG file, where one was asked for.
 
