@@ -20,6 +20,7 @@ from verifier.perception.confusion.context_selection import Selection, log10_e_v
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.document_contexts import context_head
+from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark
 from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions
 from verifier.systems.model import SystemModel
@@ -122,7 +123,11 @@ def longest_shown(file: ConfusionFile, model: SystemModel) -> tuple[int, bool]:
     """
     if file.by_context is None:
         raise ValueError("the matrices are not counted by context")
-    return longest_run(file.by_context, [*_columns(file, model), file.matrices.labels.index(EMPTY)])
+    found, labels = file.by_context, file.matrices.labels
+    columns = [*_columns(file, model), labels.index(EMPTY)]
+    known = {at: (found.tracks or {}).get(label_text(labels[at])) for at in columns}
+    told = [(each.longest_wrong_run, False) for each in known.values() if each is not None]
+    return max([*told, longest_run(found, [at for at, each in known.items() if each is None])])
 
 
 def _columns(file: ConfusionFile, model: SystemModel) -> list[int]:
@@ -175,9 +180,12 @@ def _with_remarks(file: ConfusionFile, told: list[dict[str, str]]) -> ConfusionF
 
 def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, columns: list[int]) -> dict[str, Any]:
     """What a result says of the contexts, with the test of those that are used."""
-    name, head = str(used.contexts), context_head(replace(used, tests=()))
+    name, head = str(used.contexts), context_head(replace(used, tests=(), replays=()))
     alike = ("run:1", "last:1") if used.contexts.cap == 1 else (name,)
-    tests = [{**vars(each), "contexts": name} for each in found.tests if each.contexts in alike]
+    tests, replays = (
+        [{**vars(each), "contexts": name} for each in told if each.contexts in alike]
+        for told in (found.tests, found.replays)
+    )
     compared = []
     if found.tally is not None and file.sequences is not None and found.contexts != used.contexts:
         for column in columns:
@@ -186,7 +194,7 @@ def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, colu
             if followed:
                 value = log10_e_value(found, [column], used.contexts, file.sequences.names)
                 compared.append({"label": label, "against": str(found.contexts), "log10_e": value})
-    return {**head, "used": name, "tests": tests, "e_values": compared}
+    return {**head, "used": name, "tests": tests, "e_values": compared, "replays": replays}
 
 
 def _texts(used: ContextCounts, chosen: Selection | None, model: SystemModel) -> Iterator[str]:
