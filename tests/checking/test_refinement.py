@@ -101,3 +101,13 @@ def test_only_what_more_than_halves_the_largest_residual_is_taken():
     for part in (0.55, 1.45):
         found = refined(equations, start, lambda right, part=part: part * right)
         assert np.all(np.abs(found.value[:2] - 0.5) < 0.001)
+
+
+def test_what_is_no_better_stays_until_a_later_round_betters_it():
+    # Two matrices of one state that leaves with 1/2 each way: the first is solved at once, the other in round two.
+    equations = Equations(np.array([0, 2]), np.array([1, 2]), np.full((2, 2), 0.5))
+    parts = iter([[1.0, 0.0]])
+    start = np.array([[0.25, 0.125], [1.0, 1.0], [0.0, 0.0]])
+    found = refined(equations, start, lambda right: right * np.array(next(parts, [1.0, 1.0])))
+    assert found.value[0].tolist() == [0.5, 0.5]
+    assert np.all(found.error[0] < 1e-30)

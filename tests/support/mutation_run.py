@@ -112,6 +112,15 @@ _OVER = "elif least - Fraction(float(later[k])) * Fraction(1 + off) > rest:"
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
 _REGION = "verifier/analysis/robust/region.py"
+_KERNEL = "verifier/analysis/kernel.py"
+_STEP = "verifier/analysis/robust/step.py"
+_SLACK = "slack, outcomes = 4 * (self.lower.shape[1] + 4) * ROUNDOFF, self.motion.shape[1]"
+_NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)"
+_ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
+_LEVELS = "verifier/checking/level_solving.py"
+_EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
+_LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
+_LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
@@ -158,6 +167,18 @@ EQUIVALENT = {
     (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
     (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
     (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",
+    (_KERNEL, "UPWARDS = Context(50, ROUND_CEILING, MIN_EMIN, MAX_EMAX)", "50"): "rounded up, with digits to spare",
+    (_KERNEL, "if term.adjusted() < -30:", "<"): "from where on the rest is bounded and not added up",
+    (_KERNEL, "if term.adjusted() < -30:", "30"): "from where on the rest is bounded and not added up",
+    (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
+    ("verifier/analysis/robust/order.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
+    (_LEVELS, "_LEFT_AT_ONCE = 4096", "4096"): "how many at once",
+    **{(_LEVELS, _EVEN, token): "how a sum is made, not of what" for token in ("-", "*", "<=")},
+    (_LEVELS, _LEFT, "0"): "a row of ones that stays",
+    (_LEVELS, _LEAST, "1"): "`least` is at most 1",
+    (_STEP, _SLACK, "lower"): "the shapes are equal",
+    (_STEP, _NO_DRAW, "1"): "any number below 0",
 }
 """(module, line, token) -> why the fault changes nothing that is computed."""
 
