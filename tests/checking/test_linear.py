@@ -139,7 +139,7 @@ def test_the_edges_of_some_matrices_of_a_chain_without_loops():
 @pytest.mark.parametrize("at_once", [4096, 2])
 @pytest.mark.parametrize("few", [300, 3, 0])
 def test_levels_by_hand(monkeypatch, at_once, few):
-    # States 0 and 1 lead to both slots, state 2 to state 0, state 3 to states 0 and 1, the last to state 3 and no goal.
+    # States 0 and 1 lead to both slots, state 2 to state 0, state 3 to states 0 and 1, the last to state 3.
     monkeypatch.setattr(level_solving, "_LEFT_AT_ONCE", at_once)
     monkeypatch.setattr(level_solving, "FEW_EDGES", few)
     lists = (range(6), [0, 2, 4, 5, 7, 9, 11], [6, 7, 6, 7, 0, 0, 1, 3, 7, 3, 7], range(11), [-1] * 6, [4, 5])

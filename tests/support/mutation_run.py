@@ -108,6 +108,8 @@ _DEEP = "if len(state.value_stack) > _DEEPEST_STACK:"
 _LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
 _DRAWN = "valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}"
 _REFINED = "verifier/checking/refinement.py"
+_BETTER = "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)"
+_ENOUGH = "if np.all(np.abs(result) <= 2 * slack):"
 _OVER = "elif least - Fraction(float(later[k])) * Fraction(1 + off) > rest:"
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
@@ -151,12 +153,11 @@ EQUIVALENT = {
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     ("verifier/checking/linear.py", "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))", "2"): "a row not read",
-    (
-        _REFINED,
-        "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)",
-        "<=",
-    ): "when it ends, not what is proven",
-    (_REFINED, "if np.all(np.abs(result) <= 2 * slack):", "<="): "when it ends, not what is proven",
+    **{(_REFINED, _BETTER, token): "when it ends, not what is proven" for token in ("<=", "2")},
+    **{(_REFINED, _ENOUGH, token): "when it ends, not what is proven" for token in ("<=", "2")},
+    **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
+    (_REFINED, "_ROUNDS = 12", "12"): "how long it is tried",
+    (_REFINED, "_PROOFS = 4", "4"): "how long it is tried",
     ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
     ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
