@@ -119,6 +119,10 @@ _STEP = "verifier/analysis/robust/step.py"
 _SLACK = "slack, outcomes = 4 * (self.lower.shape[1] + 4) * ROUNDOFF, self.motion.shape[1]"
 _NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)"
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
+_POWERS = "verifier/checking/powers.py"
+_LOOKED = "taken, next_look = min(next_look, most), 2 * next_look"
+_PRODUCT = "result = np.zeros((digits, left.shape[1], right.shape[2]))"
+_SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
 _LEVELS = "verifier/checking/level_solving.py"
 _EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
 _LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
@@ -174,6 +178,16 @@ EQUIVALENT = {
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
     ("verifier/analysis/robust/order.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
+    (_POWERS, "NEGLIGIBLE = 2.0**-70", "70"): "how soon it is known",
+    (_POWERS, "taken, next_look = 0, 64", "64"): "how often it is looked, not at what",
+    (_POWERS, _LOOKED, "2"): "how often it is looked, not at what",
+    (_POWERS, "if seconds is not None and min(stepping, squaring) > seconds:", ">"): "a guess of seconds",
+    (_POWERS, "return squaring < stepping", "<"): "which way, not what it finds",
+    (_POWERS, _SCALE, "900"): "where nothing is moved",
+    (_POWERS, "columns = np.zeros((size, 3))", "3"): "a column of 0",
+    (_POWERS, "if steps >> position > 1:", ">"): "a power that is not used",
+    (_POWERS, "digits = 3", "3"): "3 never suffice",
+    (_POWERS, _PRODUCT, "1"): "the matrix is square",
     (_LEVELS, "_LEFT_AT_ONCE = 4096", "4096"): "how many at once",
     **{(_LEVELS, _EVEN, token): "how a sum is made, not of what" for token in ("-", "*", "<=")},
     (_LEVELS, _LEFT, "0"): "a row of ones that stays",
