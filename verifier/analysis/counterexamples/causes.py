@@ -291,7 +291,9 @@ class _Steps:
         channel, located, found = self._channel, self._channel.located, list[_Draw]()
         told = channel.told[None, row] if located is None else located.told[:, row]
         shares = np.ones(told.shape[:2]) if located is None else located.shares(self._rates.dtype)[:, row]
-        for draw, (at, true) in enumerate(zip(channel.bins[row].tolist(), channel.columns[row].tolist(), strict=True)):
+        for draw, (at, true) in enumerate(
+            zip(channel.bins[row].tolist(), channel.columns[row].tolist(), strict=True)
+        ):
             heard_as: dict[_Heard, dict[int, float]] = {}
             for own, share in zip(told[:, draw].tolist(), shares[:, draw].tolist(), strict=True):
                 for label, rate in enumerate(self._rates[at, :, true].tolist() if true >= 0 and share > 0 else []):

@@ -26,7 +26,7 @@ from scipy.sparse.linalg import splu
 
 from verifier.analysis.objective import Objective
 from verifier.base.arrays import Floats, Ints, Mask
-from verifier.base.errors import EngineError, NoAnswerError
+from verifier.base.errors import EngineError
 from verifier.checking.graphs import components, coreachable, reachable
 from verifier.checking.plan import decide
 from verifier.systems.channel import Channel
