@@ -259,14 +259,13 @@ class ChoosingWorld(PlainWorld):
 
 
 def optima(rows, goal, starts):
-    """The least and the greatest probabilities of coming to a goal within STEPS steps, from each start."""
+    """The least and the greatest probabilities of coming to a goal within STEPS steps, from each start, in doubles."""
+    rows = {state: [[(float(p), to) for to, p in row.items()] for row in choices] for state, choices in rows.items()}
     for best in (min, max):
-        value = {state: Fraction(goal(*state[:3])) for state in rows}
+        value = {state: float(goal(*state[:3])) for state in rows}
         for _ in range(STEPS):
             value = {
-                state: Fraction(1)
-                if goal(*state[:3])
-                else best(sum(p * value[to] for to, p in row.items()) for row in choices)
+                state: 1.0 if goal(*state[:3]) else best(sum(p * value[to] for p, to in row) for row in choices)
                 for state, choices in rows.items()
             }
         yield from (value[start] for start in starts)
