@@ -259,7 +259,7 @@ class ChoosingWorld(PlainWorld):
 
 
 def optima(rows, goal, starts):
-    """The least and the greatest probabilities of coming to a goal within STEPS steps, from each start, in doubles."""
+    """The least and the greatest probabilities of coming to a goal within STEPS steps, from each start: doubles."""
     rows = {state: [[(float(p), to) for to, p in row.items()] for row in choices] for state, choices in rows.items()}
     for best in (min, max):
         value = {state: float(goal(*state[:3])) for state in rows}
