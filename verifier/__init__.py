@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from verifier.evidence.bundle.build import Bundle
     from verifier.evidence.findings import CheckReport
     from verifier.perception.confusion.counts import ConfusionCounts
+    from verifier.perception.confusion.metric import ConfusionMetric
     from verifier.questions.compare.compare_result import CompareResult
     from verifier.questions.explain.explain_result import ExplainResult
     from verifier.questions.require.require_result import RequireResult
@@ -184,6 +185,25 @@ def count(annotations: Any, detections: Any, format: str = "auto", **choices: An
         return counted(asked).counts
     data = read_detections("table", annotations, detections, reading(asked), **reader_options(asked))
     return counted(asked, data=data).counts
+
+
+def metric(names: Sequence[str] | None = None, **choices: Any) -> ConfusionMetric:
+    """The matrices of `count` batch by batch, for training loops: `update`, `compute`, `reset` as in torchmetrics.
+
+    Args:
+        names: of the labels, by their number; None for those of `classes`.
+        choices: as of `count`, with `classes` or `class_map`, without those about files.
+
+    >>> here = {"boxes": [[0, 0, 10, 20]], "labels": [0], "distance_m": [12.5]}
+    >>> found = metric(classes="ped,obs", bins="0,20,inf")
+    >>> found.update([{"boxes": [[0, 0, 10, 18]], "labels": [0], "scores": [0.9]}], [here])
+    >>> found.update([{"boxes": [], "labels": [], "scores": []}], [here])
+    >>> found.compute().matrices().counts[0, :, 0].tolist()  # of two pedestrians one was found
+    [1, 0, 1]
+    """
+    from verifier.perception.confusion.metric import ConfusionMetric
+
+    return ConfusionMetric(names, **choices)
 
 
 def collision_map(**choices: Any) -> CollisionResult:
