@@ -84,7 +84,9 @@ def from_dicts(
         _check_length(file, listed, frames)
         named = dict.fromkeys(name for each in listed for name in each) | dict.fromkeys(["labels"])
         kept = [name for name in named if file == FILES[0] or name in _OF_DICTS or name == "distance_m"]
-        columns.append(_by_frame(file, listed, {"class": "labels"} | {_OF_DICTS.get(name, name): name for name in kept}))
+        columns.append(
+            _by_frame(file, listed, {"class": "labels"} | {_OF_DICTS.get(name, name): name for name in kept})
+        )
     return from_arrays(classes, frames, columns[0], columns[1], reading, sequences=sequences)
 
 
