@@ -73,6 +73,8 @@ class CompareResult(Result):
 
     TOLD = "verifier.telling.compare:compare_table"
     DRAWN = "verifier.telling.figures.compare:compare_figure"
+    NAMED_BY = ("spec", "requirement", "detector", "planner")
+    METRICS = ("probability", "interval_lower", "interval_upper")
 
     @property
     def headline(self) -> str:
