@@ -95,6 +95,15 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Photo:
+    """A photograph as the bytes of a JPEG file: `told` to those who do not see it, and its caption."""
+
+    jpeg: bytes
+    told: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fold:
     """Blocks that are shown on request.
 
@@ -109,7 +118,7 @@ class Fold:
     printed: bool = True
 
 
-Block: TypeAlias = "Paragraph | Listing | Table | Figure | Fold"
+Block: TypeAlias = "Paragraph | Listing | Table | Figure | Photo | Fold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +144,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole report."""
+    """A whole report; `source` is what it was made from."""
 
     title: str
     sections: tuple[Section, ...]
+    source: str = "the documents listed under Provenance"
 
 
 def facts(caption: str, *pairs: tuple[str, Cell | str] | None) -> Table:
