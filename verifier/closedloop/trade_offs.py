@@ -236,6 +236,8 @@ class TradeOffs(Result):
 
     TOLD = "verifier.telling.closedloop:trade_off_tables"
     DRAWN = "verifier.telling.figures.closedloop:curves_figure"
+    NAMED_BY = ("metric", "row", "detector")
+    METRICS = ("area", "robustness")
 
     @property
     def headline(self) -> str:

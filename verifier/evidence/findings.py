@@ -163,9 +163,9 @@ class CheckReport:
     demanded: bool
     findings: tuple[Finding, ...]
     checked: tuple[tuple[int, str], ...]
-    unchecked: tuple[str, ...]
+    unchecked: tuple[str, ...] = field(repr=False)
     verdict: str
-    requirements: tuple[tuple[str, str, str, str], ...] = ()
+    requirements: tuple[tuple[str, str, str, str], ...] = field(default=(), repr=False)
     grades: Grades | None = None
     status: str = ""
 

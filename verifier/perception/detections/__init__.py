@@ -1,5 +1,6 @@
 """Annotated objects and detections of real data sets, read into columns in the ego frame."""
 
+from verifier.perception.detections.arrays import from_dicts
 from verifier.perception.detections.classmap import ClassMap, class_map, read_class_map
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import with_depth
@@ -17,6 +18,7 @@ __all__ = [
     "Reading",
     "class_map",
     "distance",
+    "from_dicts",
     "keep_scores",
     "read_class_map",
     "read_detections",

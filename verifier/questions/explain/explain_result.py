@@ -121,7 +121,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Report:
-    """What the planner was told of the classes that it asks about, and how probable that is."""
+    """What the planner was told, and how probable that is: classes, and facts as `count(ped) = 2`."""
 
     classes: tuple[str, ...]
     probability: Magnitude
@@ -302,7 +302,7 @@ class Explained:
         name to tipping_points: as in the document of a run, over all scenarios.
         point: the scenario explained: the worst.
         world: what a world that decides does there; all that follows is of the chain that is left while it does so.
-        asks_about: the classes that the planner asks about.
+        asks_about: what the planner may be told: classes, and facts as `count(ped) = 2`.
         perfect_perception: P when every report is correct.
         posterior_deviation: standard deviation of P under the posterior, to first order, with what that assumes.
         jumps: (bin, predicted, true) of the cells of rate 0 at which P may jump.
@@ -365,6 +365,8 @@ class ExplainResult(Result):
 
     TOLD = "verifier.telling.explain:explain_table"
     DRAWN = "verifier.telling.figures.explain:explain_figure"
+    NAMED_BY = ("requirement", "planner", "scenario")
+    METRICS = ("probability",)
 
     @property
     def verdict_text(self) -> str:
@@ -375,6 +377,12 @@ class ExplainResult(Result):
     def headline(self) -> str:
         """Title and verdict."""
         return f"{self.title}: {self.verdict_text}"
+
+    def measured_rows(self) -> Iterator[dict[str, str | float]]:
+        """One row per requirement: its probability in the scenario that is explained."""
+        for each in self.explanations:
+            at = {"requirement": each.name, "planner": each.planner, "scenario": each.point.scenario}
+            yield {**at, "probability": each.point.probability}
 
     def rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement and cause: the reports that it is lost by, together, and how probable that is."""
