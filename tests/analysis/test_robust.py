@@ -246,8 +246,8 @@ class TestByHand:
             assert [each.side for each in found.certificates].count("lower") == count
 
     def test_costs_are_lowered_where_very_many_steps_are_taken(self):
-        # Two states lead to each other, until 0 is left for the goal or 1 for the bad end, each with 10^-7:
-        # x = 10^-7 + (1 - 10^-7)^2 x. The first cost that is tried, 2^-42 a step, would lift a bound by 10^-6.
+        # Two states lead to each other, until one is left for the goal, or the other for the bad end, each with
+        # 10^-7: x = 10^-7 + (1 - 10^-7)^2 x. The first cost that is tried, 2^-42 a step, would lift a bound by 10^-6.
         seldom = f("1e-7")
         moves, bounds = [[1, 2], [0, 3], [2] * 2, [3] * 2], [(1 - seldom, 1 - seldom), (seldom, seldom)]
         found = bounds_of(Model(TWO, moves, {"g": {2}}, {0: bounds, 1: bounds}), "F g", effort=BOUNDS_ONLY)

@@ -124,6 +124,9 @@ class MarkovChain:
         )
         check_states(self.state_count, self.initial, self.labels, self.valuations)
 
+    def __repr__(self) -> str:
+        return f"<MarkovChain: {self.state_count} states, {self.transition_count} transitions>"
+
     @property
     def state_count(self) -> int:
         """Number of states, n."""

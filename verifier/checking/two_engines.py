@@ -8,9 +8,9 @@ long window (`step_bounds`), for which there is no product. `asking` says how St
 The enclosure is the intersection of what both prove (`enclosure`). Storm's value must lie in the batch engine's
 enclosure up to `AGREEMENT`. Exact arithmetic settles a point, within `EXACT_S` seconds, where it does not and so many
 steps pass that rounding alone may explain it, where Storm does not answer in time, where the enclosure is wider than
-`WIDTH`, where it holds a target, and where Storm's value is too coarse for how rare it is. If that takes too long,
-too, and Storm has no other answer, the batch engine's enclosure is given, and a remark says that it is one engine's.
-Where exact numbers are asked for, only Storm's count.
+`WIDTH`, where it holds a target, and where Storm's value has too few digits for how rare it is. If that takes too
+long, too, and Storm has no other answer, the batch engine's enclosure is given, and a remark says that it is one
+engine's. Where exact numbers are asked for, only Storm's count.
 """
 
 from __future__ import annotations

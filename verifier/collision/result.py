@@ -63,6 +63,8 @@ class CollisionResult(Result):
 
     TOLD = "verifier.telling.collision:collision_tables"
     DRAWN = "verifier.telling.figures.collision:map_figure"
+    NAMED_BY = ("deceleration_mps2", "reaction_s", "detector", "distance_m", "speed_mps")
+    METRICS = ("probability", "lower", "upper")
 
     @property
     def headline(self) -> str:

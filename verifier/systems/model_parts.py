@@ -44,6 +44,7 @@ class Variable:
 
     `default` is the value of an input where the rule that applies does not set it, and where no rule applies.
     `hidden` says whether planners may read it; None where the file leaves that to what moves it.
+    `unit` of its numbers is for people.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Variable:
     next: Node | None = None
     default: Node | None = None
     hidden: bool | None = None
+    unit: str = ""
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,15 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Photo:
+    """A photograph as the bytes of a JPEG file: `told` to those who do not see it, and its caption."""
+
+    jpeg: bytes
+    told: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fold:
     """Blocks that are shown on request.
 
@@ -106,7 +115,7 @@ class Fold:
     printed: bool = True
 
 
-Block: TypeAlias = "Paragraph | Listing | Table | Figure | Fold"
+Block: TypeAlias = "Paragraph | Listing | Table | Figure | Photo | Fold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +139,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole report."""
+    """A whole report; `source` is what it was made from."""
 
     title: str
     sections: tuple[Section, ...]
+    source: str = "the documents listed under Provenance"
 
 
 def facts(caption: str, *pairs: tuple[str, Cell | str] | None) -> Table:

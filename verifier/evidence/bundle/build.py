@@ -78,11 +78,11 @@ class Bundle:
         standings: how every requirement with a target stands over all runs in it.
     """
 
-    files: dict[str, bytes]
+    files: dict[str, bytes] = field(repr=False)
     digest: str
     verdict: str
-    omitted: dict[str, str]
-    standings: tuple[Standing, ...]
+    omitted: dict[str, str] = field(repr=False)
+    standings: tuple[Standing, ...] = field(repr=False)
 
     def trace(self) -> list[dict[str, str]]:
         """The rows of the trace: every requirement of the spec, under every planner."""

@@ -176,6 +176,8 @@ class ConfusionCounts(Result):
 
     TOLD = "verifier.telling.confusion:counts_table"
     DRAWN = "verifier.telling.figures.recall:figure_of_counts"
+    NAMED_BY = ("threshold", "true", "bin")
+    METRICS = ("recall", "items")
     WRITTEN = "verifier.perception.confusion.document:confusion_text"
 
     @property
@@ -200,6 +202,20 @@ class ConfusionCounts(Result):
                     "predicted": names[predicted],
                     "true": names[true],
                     "count": int(matrices.counts[place, predicted, true]),
+                }
+
+    def measured_rows(self) -> Iterator[dict[str, str | float]]:
+        """One row per score threshold, bin and true label with items: how many, and the share reported as such."""
+        for threshold in self.thresholds or (None,):
+            matrices = (self if threshold is None else self.member(threshold)).matrices()
+            items = matrices.counts.sum(axis=1)
+            for place, true in np.argwhere(items).tolist():
+                yield {
+                    **({} if threshold is None else {"threshold": str(threshold)}),
+                    "true": label_text(matrices.labels[true]),
+                    "bin": matrices.bin_text(place),
+                    "recall": float(matrices.counts[place, true, true] / items[place, true]),
+                    "items": int(items[place, true]),
                 }
 
     def member(self, threshold: float) -> ConfusionCounts:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -89,6 +91,18 @@ def read_confusion(
         matrices = _told(matrices, "mix", f"rates are weighed by {mixed.mix}", mix=mixed.mix.document())
     by_context = chosen.contexts_by_distance(where, kept)
     return ConfusionFile(matrices, str(path), digest, chosen.by_sequence(where, kept), mixed, further, by_context)
+
+
+@contextmanager
+def named_file(counts: str | Path | ConfusionCounts) -> Iterator[str | Path]:
+    """The file of counts; for counts in memory one that is there while it is needed."""
+    if not isinstance(counts, ConfusionCounts):
+        yield counts
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "counts.json"
+        write_confusion(counts, path)
+        yield path
 
 
 def _told(matrices: ConfusionMatrices, kind: str, text: str, **said: Any) -> ConfusionMatrices:

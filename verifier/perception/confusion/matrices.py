@@ -111,6 +111,9 @@ class ConfusionMatrices:
         if not np.all(np.diff(self.edges_m) > 0) or not self.edges_m[0] >= 0:
             raise ValueError("bin edges must start at 0 or above and increase strictly")
 
+    def __repr__(self) -> str:
+        return f"<ConfusionMatrices: {self.title or self.labelling}, {self.bin_count} bins>"
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of bins of distance, then of each variable, then of contexts where there are any."""

@@ -73,6 +73,8 @@ class CompareResult(Result):
 
     TOLD = "verifier.telling.compare:compare_table"
     DRAWN = "verifier.telling.figures.compare:compare_figure"
+    NAMED_BY = ("spec", "requirement", "detector", "planner")
+    METRICS = ("probability", "interval_lower", "interval_upper")
 
     @property
     def headline(self) -> str:
@@ -98,8 +100,8 @@ class CompareResult(Result):
                         "planner": entry.planner,
                         "comparison": "" if target is None else target.comparison,
                         "target": "" if target is None else decimal_text(target.probability),
-                        "probability": entry.worst_point.probability,
-                        "scenario": entry.worst_point.scenario,
+                        "probability": entry.probability,
+                        "scenario": "profile" if entry.means else entry.worst_point.scenario,
                         "verdict": entry.verdict.value,
                         "condition": entry.condition or "",
                         "level": self.level,

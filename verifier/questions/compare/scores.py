@@ -8,7 +8,7 @@ matrices. Along an axis it is the worst over the scenarios at each place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ from verifier.base.numbers import decimal_text
 from verifier.language.expressions import evaluate
 from verifier.questions.compare.tables import Curve
 from verifier.study.points import Point
+from verifier.study.results import ProfileMean
 from verifier.study.scenarios import Block
 from verifier.systems.skeleton import Skeleton
 
@@ -101,6 +102,14 @@ class Scores:
             key = (requirement, configuration, place)
             candidates = [*([self.points[key]] if key in self.points else []), *(points[k] for k in starts)]
             self.points[key] = min(candidates, key=lambda each: sign * each.probability)
+
+    def add_mean(self, requirement: int, configuration: int, mean: ProfileMean, point: Point, drawn: Floats) -> None:
+        """Take a mean over the profile, (M,) as drawn; `point` is of any of its scenarios."""
+        places = [WHOLE, *((name, Fraction(value)) for name, value in mean.constants.items())]
+        where = {place: [0] for place in places}
+        known = replace(point, probability=mean.probability, lower=mean.lower, upper=mean.upper)
+        self.add_points(requirement, configuration, 1, where, [known])
+        self.add(requirement, configuration, 1, where, [drawn[:, None]])
 
     def table(self, requirement: int, configurations: int, place: Place = WHOLE) -> Floats:
         """(M, configurations) scores at a place; -inf where a configuration has no scenario there."""

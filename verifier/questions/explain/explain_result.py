@@ -365,6 +365,8 @@ class ExplainResult(Result):
 
     TOLD = "verifier.telling.explain:explain_table"
     DRAWN = "verifier.telling.figures.explain:explain_figure"
+    NAMED_BY = ("requirement", "planner", "scenario")
+    METRICS = ("probability",)
 
     @property
     def verdict_text(self) -> str:
@@ -375,6 +377,12 @@ class ExplainResult(Result):
     def headline(self) -> str:
         """Title and verdict."""
         return f"{self.title}: {self.verdict_text}"
+
+    def measured_rows(self) -> Iterator[dict[str, str | float]]:
+        """One row per requirement: its probability in the scenario that is explained."""
+        for each in self.explanations:
+            at = {"requirement": each.name, "planner": each.planner, "scenario": each.point.scenario}
+            yield {**at, "probability": each.point.probability}
 
     def rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement and cause: the reports that it is lost by, together, and how probable that is."""

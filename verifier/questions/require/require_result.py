@@ -192,6 +192,9 @@ class RequireResult(Result):
     answers: Annotated[tuple[Answer, ...], Limits(min_length=1)]
 
     TOLD = "verifier.telling.require:require_table"
+    DRAWN = "verifier.telling.figures.recall:require_figure"
+    NAMED_BY = ("requirement", "planner", "bin", "label")
+    METRICS = ("measured_recall", "required_recall", "certified_floor")
 
     @property
     def headline(self) -> str:
@@ -239,6 +242,12 @@ class RequireResult(Result):
                     "certified_floor": "" if floors is None else floors[k],
                     "probability": "" if answer.at_value is None else answer.at_value.probability,
                 }
+
+    def measured_rows(self) -> Iterator[dict[str, str | int | float]]:
+        """The rows, with required recalls as numbers."""
+        for row in self.rows():
+            required = row["required_recall"]
+            yield {**row, "required_recall": float(Fraction(required)) if required else ""}
 
 
 def _exit_code(answer: Answer) -> ExitCode:

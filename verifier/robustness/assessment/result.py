@@ -219,6 +219,8 @@ class AssessmentResult(Result):
 
     TOLD = "verifier.telling.assess:assess_tables"
     DRAWN = "verifier.telling.figures.assess:assess_figure"
+    NAMED_BY = ("system", "data_set", "metric", "distance_by")
+    METRICS = ("change", "distance", "tolerance")
     WRITTEN = "verifier.robustness.assessment.document:assess_document"
 
     @property
