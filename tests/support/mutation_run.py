@@ -118,9 +118,12 @@ _KERNEL = "verifier/analysis/kernel.py"
 _STEP = "verifier/analysis/robust/step.py"
 _SLACK = "slack, outcomes = 4 * (self.lower.shape[1] + 4) * ROUNDOFF, self.motion.shape[1]"
 _NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)"
+_PUT_OFF = 'self.settle(states, puts_off, proofs.get(until, {"order": [0] * len(states), "components": []}), where)'
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
 _POWERS = "verifier/checking/powers.py"
 _LOOKED = "taken, next_look = min(next_look, most), 2 * next_look"
+_MOVED = "representation = np.minimum((total[:, 2] + error) * (1 + 16 * ROUNDOFF) / scale, 1.0)"
+_CUT = "matrix = csr_array((weight, (problem.source, problem.target)), shape=(count, count + 1))[:, :count]"
 _PRODUCT = "result = np.zeros((digits, left.shape[1], right.shape[2]))"
 _SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
 _LEVELS = "verifier/checking/level_solving.py"
@@ -175,6 +178,9 @@ EQUIVALENT = {
     (_KERNEL, "UPWARDS = Context(50, ROUND_CEILING, MIN_EMIN, MAX_EMAX)", "50"): "rounded up, with digits to spare",
     (_KERNEL, "if term.adjusted() < -30:", "<"): "from where on the rest is bounded and not added up",
     (_KERNEL, "if term.adjusted() < -30:", "30"): "from where on the rest is bounded and not added up",
+    (_KERNEL, "if end == 0 or not held or end > BILLION:", ">"): "no rate is shown to be above 1",
+    (_KERNEL, "held = dict(zip(states, numbers, strict=True))", "True"): "`whole` has seen to the lengths",
+    (_KERNEL, _PUT_OFF, "0"): "the same for all",
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
     ("verifier/analysis/robust/order.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
@@ -186,6 +192,10 @@ EQUIVALENT = {
     (_POWERS, _SCALE, "900"): "where nothing is moved",
     (_POWERS, "columns = np.zeros((size, 3))", "3"): "a column of 0",
     (_POWERS, "if steps >> position > 1:", ">"): "a power that is not used",
+    (_POWERS, "return len(self.low)", "low"): "as many of both",
+    (_POWERS, "place = np.full(len(chain.origin), -1, dtype=np.int64)", "1"): "any number below 0",
+    (_POWERS, _CUT, "1"): "a column that is cut off",
+    (_POWERS, _MOVED, "16"): "1 + 17 units is 1 + 16, rounded",
     (_POWERS, "digits = 3", "3"): "3 never suffice",
     (_POWERS, _PRODUCT, "1"): "the matrix is square",
     (_LEVELS, "_LEFT_AT_ONCE = 4096", "4096"): "how many at once",
