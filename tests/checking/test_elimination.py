@@ -109,6 +109,16 @@ def test_every_way_solves_the_equations(monkeypatch, size, width):
         assert solution == pytest.approx(expected[:, :, k], rel=1e-12)
 
 
+@pytest.mark.parametrize(("right", "safe"), [(SAFE, True), (SAFE / 2, False)])
+def test_what_nothing_enters_has_to_be_safe_itself(right, safe):
+    assert eliminate(np.array([[[1.0], [right], [0.0]]]), 1)[1].tolist() == [safe]
+    nothing = np.zeros(0, dtype=np.int64)
+    found = Band(np.zeros(1, dtype=np.int64), 0).eliminate(
+        nothing, nothing, np.zeros((0, 1)), np.array([[[1.0], [right]]])
+    )
+    assert found[1].tolist() == [safe]
+
+
 def test_what_is_left_too_rarely_for_doubles():
     # 0 -> 1 -> 2 -> out, each with 2^-400, and back to 0 with 1: from 2 out with 2^-1200, and the goal is half of it.
     rare = 2.0**-400

@@ -120,6 +120,8 @@ _SLACK = "slack, outcomes = 4 * (self.lower.shape[1] + 4) * ROUNDOFF, self.motio
 _NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)"
 _PUT_OFF = 'self.settle(states, puts_off, proofs.get(until, {"order": [0] * len(states), "components": []}), where)'
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
+_ELIMINATION = "verifier/checking/elimination.py"
+_SYSTEMS = "at_once = max(1, _NUMBERS_AT_ONCE // (size * (first + size)))"
 _POWERS = "verifier/checking/powers.py"
 _LOOKED = "taken, next_look = min(next_look, most), 2 * next_look"
 _MOVED = "representation = np.minimum((total[:, 2] + error) * (1 + 16 * ROUNDOFF) / scale, 1.0)"
@@ -184,6 +186,10 @@ EQUIVALENT = {
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
     ("verifier/analysis/robust/order.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
+    **{(_ELIMINATION, "_NO_NUMBER = -(1 << 40)", token): "below all others" for token in ("1", "40")},
+    (_ELIMINATION, "_BEYOND_DOUBLES = 1200", "1200"): "beyond them, too",
+    **{(_ELIMINATION, "_NUMBERS_AT_ONCE = 1 << 18", token): "how many at once" for token in ("1", "18")},
+    **{(_ELIMINATION, _SYSTEMS, token): "how many at once" for token in ("max", "1", "//", "*", "+")},
     (_POWERS, "NEGLIGIBLE = 2.0**-70", "70"): "how soon it is known",
     (_POWERS, "taken, next_look = 0, 64", "64"): "how often it is looked, not at what",
     (_POWERS, _LOOKED, "2"): "how often it is looked, not at what",
