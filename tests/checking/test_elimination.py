@@ -119,6 +119,18 @@ def test_what_nothing_enters_has_to_be_safe_itself(right, safe):
     assert found[1].tolist() == [safe]
 
 
+def test_what_cannot_be_factorised_is_no_number():
+    # Two states that lead to each other alone; and one that leads nowhere.
+    sources, targets = np.array([0, 1]), np.array([1, 0])
+    for weights, beside in (([1.0, 1.0], [[0, 1], [0, 1]]), ([0.0, 0.0], [[0, 1], [0, 1]])):
+        with np.errstate(all="ignore"):
+            found = Band(np.arange(2), 1).factorise(
+                sources, targets, np.array(weights)[:, None], np.array(beside, dtype=float)[:, :, None]
+            )
+        assert found.shape == (2, 1, 1)
+        assert not np.any(np.isfinite(found))
+
+
 def test_what_is_left_too_rarely_for_doubles():
     # 0 -> 1 -> 2 -> out, each with 2^-400, and back to 0 with 1: from 2 out with 2^-1200, and the goal is half of it.
     rare = 2.0**-400

@@ -72,6 +72,26 @@ def test_moving_the_probabilities_moves_gains_by_the_largest_in_each_jump():
     assert found.representation[0] == pytest.approx([4 / 15 * 2e-9 * 4 / 3, 1 / 15 * 4e-9], rel=1e-6)
 
 
+def test_the_largest_gain_is_counted_with_what_it_may_lack(monkeypatch):
+    # The same, of 1/4 and 1/16: 1/64 is left open in state 0, so that no value is above 1/4 + 4/3 of that.
+    def rough(self, x, right, matrices=None):
+        x[:2, 0, 0], x[:2, 1, 0] = [0.25, 0.0625], 4 / 3
+
+    monkeypatch.setattr(linear.Equation, "solve", rough)
+    monkeypatch.setattr(_System, "_refined", lambda self, equation, x, gains, known, at_once: known)
+    weights, gains = np.array([[0.125, 0.25, 0.125, 0.125, 0.375]]), np.array([[0.125, 0.0]])
+    found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=1e-9, gains=gains)
+    assert found.error[0] == pytest.approx([1 / 48, 1 / 48], rel=1e-9)
+    assert found.representation[0, 0] == pytest.approx((1 / 4 + 1 / 48) * 2e-9 * 4 / 3, rel=1e-6)
+
+
+def test_underflow_grows_by_level_where_rows_sum_to_more():
+    # Rows of 2 in two levels; 2 states with at most 3 edges, alone in their components.
+    system = _System(chain_of_two(), np.arange(5), False, 1)
+    found = system._underflow(system._equation(np.array([1.0, 1.0, 1.0, 0.5, 0.5])[:, None]))
+    assert found.tolist() == [2 * (3 + 1 + 2) * 2**2 * 2.0**-1074]
+
+
 def test_what_no_number_came_of_is_bounded_by_its_residual(monkeypatch):
     # Where an infinite value came of state 1 it is taken as 1: 1/4 too much, with 1/4 left open and 2 jumps to go.
     def infinite(self, x, right, matrices=None):

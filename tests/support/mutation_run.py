@@ -121,6 +121,17 @@ _NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np
 _PUT_OFF = 'self.settle(states, puts_off, proofs.get(until, {"order": [0] * len(states), "components": []}), where)'
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
 _ELIMINATION = "verifier/checking/elimination.py"
+_CUTHILL = "order = reverse_cuthill_mckee(graph, symmetric_mode=False)"
+_ROOM = "band = np.zeros((len(beside), 2 * self.width + 1, beside.shape[2]))"
+_PIVOTS = 'matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}'
+_ONES = "result = spsolve_triangular(matrix, right, lower=self._lower, unit_diagonal=True, overwrite_A=True)"
+_SHORT = "if np.all(part[sources] >= part[targets]):  # as scipy numbers them"
+_LINEAR = "verifier/checking/linear.py"
+_LARGEST = "self._largest = max((block.size for block in plan.blocks), default=1)"
+_LEVEL_COUNT = "self._levels = 1 + max((b.level for b in plan.blocks), default=0)"
+_AT_ONCE_MOST = (
+    "self.most_at_once = max(_FEW_AT_ONCE, _NUMBERS_OF_LEVEL * len(plan.blocks) // max(len(plan.edge), 1))"
+)
 _SYSTEMS = "at_once = max(1, _NUMBERS_AT_ONCE // (size * (first + size)))"
 _POWERS = "verifier/checking/powers.py"
 _LOOKED = "taken, next_look = min(next_look, most), 2 * next_look"
@@ -190,6 +201,25 @@ EQUIVALENT = {
     (_ELIMINATION, "_BEYOND_DOUBLES = 1200", "1200"): "beyond them, too",
     **{(_ELIMINATION, "_NUMBERS_AT_ONCE = 1 << 18", token): "how many at once" for token in ("1", "18")},
     **{(_ELIMINATION, _SYSTEMS, token): "how many at once" for token in ("max", "1", "//", "*", "+")},
+    (_ELIMINATION, _CUTHILL, "False"): "how narrow, not what",
+    **{(_ELIMINATION, _ROOM, token): "columns that are not read" for token in ("2", "1")},
+    (_ELIMINATION, "self._lower = bool(np.all(targets < sources))", "<"): "no edge leads to its own state",
+    (_ELIMINATION, "if self._lower or np.all(targets > sources):", ">"): "no edge leads to its own state",
+    (_ELIMINATION, _PIVOTS, "True"): "which pivots, not what is solved",
+    (_ELIMINATION, _ONES, "True"): "the diagonal holds ones, and nobody reads the matrix again",
+    (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of targets",
+    (_POINT, _HALVED, ">"): "how long a witness is looked for that the kernel checks",
+    (_POINT, "times = 0", "0"): "how fine a witness is that the kernel checks",
+    ("verifier/analysis/robust/order.py", "number += 1", "1"): "numbers that are only compared",
+    ("verifier/analysis/robust/order.py", _SHORT, ">="): "how soon, not what",
+    (_LINEAR, "thorough: bool = False,", "False"): "how it is solved, not what",
+    (_LINEAR, _LARGEST, "1"): "of no states",
+    (_LINEAR, _LEVEL_COUNT, "0"): "of no states",
+    (_LINEAR, _AT_ONCE_MOST, "1"): "of no edges",
+    (_LINEAR, "certain = np.isfinite(relative) & (relative < 1)", "<"): "no whole number of roundings makes it 1",
+    (_LINEAR, "_CHUNK = 512", "512"): "how many at once",
+    (_LINEAR, "_FEW_AT_ONCE = 16", "16"): "how many at once",
+    **{(_LINEAR, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
     (_POWERS, "NEGLIGIBLE = 2.0**-70", "70"): "how soon it is known",
     (_POWERS, "taken, next_look = 0, 64", "64"): "how often it is looked, not at what",
     (_POWERS, _LOOKED, "2"): "how often it is looked, not at what",
