@@ -16,7 +16,7 @@ from verifier.base.errors import InputError, LimitError
 from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.chains.prism import write_prism
 from verifier.chains.texts import write_drn
-from verifier.chains.umb import write_umb
+from verifier.chains.umb import LARGEST_MEMBER, write_umb
 
 set_log_level(LogLevel.OFF)
 
@@ -164,9 +164,14 @@ def test_umb_is_a_tar_archive_with_an_index_and_the_same_bytes_every_time(tmp_pa
         index = json.load(archive.extractfile("index.json"))
         targets = np.frombuffer(archive.extractfile("branch-to-target.bin").read(), "<u8")
     assert {(m.mtime, m.uid, m.gid, m.uname, m.gname, m.mode) for m in members} == {(0, 0, 0, "", "", 0o644)}
+    assert (index["format-version"], index["format-revision"]) == (1, 0)
     assert index["transition-system"]["#states"] == 4
     assert index["transition-system"]["#branches"] == 6
     assert targets.tolist() == [1, 2, 0, 3, 2, 3]
+
+
+def test_a_member_of_an_archive_has_at_most_eleven_octal_digits_of_bytes():
+    assert LARGEST_MEMBER == 0o77777777777
 
 
 def test_umb_of_a_decision_process(tmp_path):

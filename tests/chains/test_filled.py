@@ -1,13 +1,15 @@
 """A skeleton and counts give the chain of the definition, exact or rounded to decimals."""
 
+import re
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from small_objectives import channel_of, objective_of
 
-from verifier.base.errors import UsageError
-from verifier.chains.filled import markov_chain
+from verifier.base.errors import InputError, UsageError
+from verifier.chains.filled import assumed_columns, filled_counts, markov_chain
 
 TOLD = tuple(frozenset(each) for each in ((), "a", "b"))
 # In state 0 one object is drawn: reported as a it leads to state 1, as anything else to state 2.
@@ -33,6 +35,37 @@ def test_transitions_are_sums_of_rates_and_those_of_probability_0_are_left_out()
     exact = chain((1, 1, 1), exact=True)
     assert exact.fractions[:2] == (Fraction(1, 3), Fraction(2, 3))
     assert (exact.rounding_defect, chain((1, 1, 1)).fractions) == (0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "hint"),
+    [("error", "--empty-contexts backoff"), ("backoff", "--empty-columns prior"), (None, "--empty-columns prior")],
+)
+def test_what_to_assume_of_columns_without_items_is_named(policy, hint):
+    counts = np.ones((1, 3, 3), dtype=np.int64)
+    counts[0, :, 1] = 0
+    memory = None if policy is None else SimpleNamespace(policy=policy)
+    matrices = SimpleNamespace(
+        without_empty_columns=lambda policy: (counts, None),
+        memory=memory,
+        labels=TOLD,
+        bin_text=lambda index: f"[{index}, {index + 1}) m",
+    )
+    with pytest.raises(InputError, match=re.escape("no items with true label a in bin [0, 1) m")) as caught:
+        filled_counts(SKELETON, matrices, "error")
+    assert hint in caught.value.hint
+
+
+def test_assumed_columns_say_where_their_rates_come_from():
+    filled = np.array([[True, True, False]])
+    for source, text in (("", ""), ("wrong*1", ", from wrong*1")):
+        matrices = SimpleNamespace(
+            without_empty_columns=lambda policy: (None, filled),
+            filled_from=lambda index, column, source=source: source,
+            labels=TOLD,
+            bin_text=lambda index: f"[{index}, {index + 1}) m",
+        )
+        assert assumed_columns(SKELETON, matrices) == [f"true label a in bin [0, 1) m{text}"]
 
 
 def test_rounded_rows_may_miss_1_by_half_a_unit_for_each_observation():

@@ -78,6 +78,7 @@ def test_the_largest_gain_is_counted_with_what_it_may_lack(monkeypatch):
         x[:2, 0, 0], x[:2, 1, 0] = [0.25, 0.0625], 4 / 3
 
     monkeypatch.setattr(linear.Equation, "solve", rough)
+    monkeypatch.setattr(_System, "_relative_bound", lambda self, equation, value: np.full((2, 1), np.inf))
     monkeypatch.setattr(_System, "_refined", lambda self, equation, x, gains, known, at_once: known)
     weights, gains = np.array([[0.125, 0.25, 0.125, 0.125, 0.375]]), np.array([[0.125, 0.0]])
     found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=1e-9, gains=gains)

@@ -1,5 +1,6 @@
 """The definition itself is tested on words worked out by hand, then by laws of the textbook."""
 
+import numpy as np
 import pytest
 from formula_strategies import formulas, lassos
 from hypothesis import given
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from verifier.language.expressions.syntax import FALSE, TRUE, Call, Interval, Name, Operation, Temporal
 from verifier.language.ltl import holds_on_finite_trace, holds_on_lasso, parse_formula
+from verifier.language.ltl.semantics import connective, temporal
 
 
 def word(text):
@@ -233,3 +235,54 @@ def test_what_has_no_meaning_is_refused(call):
 
 def test_deep_formulas_have_a_value():
     assert holds_on_lasso(parse_formula("X " * 199 + "a"), (), word("- a")) is True
+
+
+# What is known of a path at its first position, and at every position: true, false or not known.
+KNOWN = {"yes": (1, 1), "no": (-1, -1), "open": (0, 0), "now": (1, 0), "not_now": (-1, 0)}
+
+
+@pytest.mark.parametrize(
+    ("formula", "operands", "expected"),
+    [
+        ("F a", ["now"], (1, 0)),
+        ("F a", ["open"], (0, 0)),
+        ("F a", ["no"], (-1, -1)),
+        ("F[2,3] a", ["now"], (0, 0)),  # what is true now need not be true in two steps
+        ("F[2,3] a", ["yes"], (1, 1)),
+        ("F[0,0] a", ["not_now"], (-1, 0)),
+        ("G a", ["not_now"], (-1, 0)),
+        ("G[1,3] a", ["not_now"], (0, 0)),
+        ("G[1,3] a", ["yes"], (1, 1)),
+        ("X a", ["now"], (0, 0)),
+        ("X a", ["no"], (-1, -1)),
+        ("a U b", ["no", "now"], (1, 0)),
+        ("a U b", ["no", "not_now"], (-1, 0)),
+        ("a U[1,4] b", ["not_now", "yes"], (-1, 0)),
+        ("a U[1,4] b", ["now", "yes"], (1, 0)),
+        ("a R b", ["no", "not_now"], (-1, 0)),
+        ("a R b", ["now", "now"], (1, 0)),
+        ("a W b", ["yes", "no"], (1, 1)),
+        ("a W b", ["not_now", "not_now"], (-1, 0)),
+        ("a M b", ["now", "now"], (1, 0)),
+        ("a M b", ["no", "yes"], (-1, -1)),
+    ],
+)
+def test_what_operands_tell_of_a_temporal_formula(formula, operands, expected):
+    found = temporal(parse_formula(formula), [np.array(KNOWN[each])[:, None] for each in operands])
+    assert tuple(found[:, 0].tolist()) == expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "table"),  # of true, not known and false with each of them
+    [
+        ("&", [1, 0, -1, 0, 0, -1, -1, -1, -1]),
+        ("|", [1, 1, 1, 1, 0, 0, 1, 0, -1]),
+        ("->", [1, 0, -1, 1, 0, 0, 1, 1, 1]),
+        ("xor", [-1, 0, 1, 0, 0, 0, 1, 0, -1]),
+        ("<->", [1, 0, -1, 0, 0, 0, -1, 0, 1]),
+    ],
+)
+def test_connectives_of_what_is_known(operator, table):
+    first, last = np.repeat([1, 0, -1], 3)[None], np.tile([1, 0, -1], 3)[None]
+    assert connective(operator, [first, last]).tolist() == [table]
+    assert connective("!", [first]).tolist() == [[-1] * 3 + [0] * 3 + [1] * 3]

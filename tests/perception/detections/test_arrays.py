@@ -39,6 +39,15 @@ def test_supervision_objects():
     assert found.sequences == ("a", "b")
 
 
+def test_tracks_of_some_frames_only_are_none():
+    box = [[1, 2, 3, 4]]
+    for second, tracks in (([7], [4, 7]), (None, None)):
+        truth = [one(box, [0], tracks=[4]), one(box, [0], tracks=second)]
+        found = from_supervision(["ped"], ["f0", "f1"], truth, [one([], [], [])] * 2, sequences=["a", "a"])
+        known = found.annotations.attributes.get("track")
+        assert (None if known is None else known.tolist()) == tracks
+
+
 def test_real_supervision_objects():
     supervision = pytest.importorskip("supervision")
     seen = supervision.Detections(np.array([[1.0, 2, 3, 4]]), confidence=np.array([0.5]), class_id=np.array([0]))
