@@ -433,6 +433,7 @@ def test_a_report_that_never_came_has_a_count_of_0():
         ({"alpha": "1"}, False),
         ({"alpha": "0"}, False),
         ({"alpha": "8/9"}, True),
+        ({"events": 0}, True),  # where no column is measured
     ],
 )
 def test_what_lies_between_0_and_1(rule, fits):

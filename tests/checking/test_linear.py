@@ -46,6 +46,7 @@ def test_jumps_are_certified_by_what_every_step_pays():
     # Of 5/2 and 9/4 state 1 pays 1 with 12 roundings of 5/4; in all 15 + 24 + 12.
     for found, jumps in zip(judged([0.5, 0.5], [2.5, 2.25])[1], (2.5, 2.25, 2.5), strict=True):
         assert jumps * (1 + 50 * UNIT) <= found <= jumps * (1 + 52 * UNIT)
+    assert judged([0.5, 0.5], [4, 4])[1] == pytest.approx((4, 4, 4))  # 2 is paid, and counts as 1
     # At least half has to be paid everywhere.
     least = 1 + 60 * UNIT
     assert np.all(np.isfinite(judged([0.5, 0.5], [least, least])[1]))
@@ -84,6 +85,29 @@ def test_the_largest_gain_is_counted_with_what_it_may_lack(monkeypatch):
     found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=1e-9, gains=gains)
     assert found.error[0] == pytest.approx([1 / 48, 1 / 48], rel=1e-9)
     assert found.representation[0, 0] == pytest.approx((1 / 4 + 1 / 48) * 2e-9 * 4 / 3, rel=1e-6)
+
+
+def test_a_matrix_is_refined_for_any_initial_state(monkeypatch):
+    asked = []
+
+    def recorded(equations, value, solve):
+        asked.append(value.shape)
+        return refined(equations, value, solve)
+
+    refined = linear.refined
+    monkeypatch.setattr(linear, "refined", recorded)
+    for coarse, expected in (([True, False], [(4, 1)]), ([False, True], [(4, 1)]), ([False, False], [])):
+        asked.clear()
+        monkeypatch.setattr(linear, "_coarse", lambda *arguments, coarse=coarse: np.array(coarse)[:, None])
+        found = linear.solve(pair(), WEIGHTS.T, np.arange(5), stochastic=True)
+        assert (asked, found.value[0]) == (expected, pytest.approx([2 / 3, 5 / 6]))
+
+
+def test_transitions_of_probability_0_do_not_underflow():
+    # 2 states, 3 edges and components of 2; the least probability of leaving them, or a state, is 1/8.
+    system = _System(pair(), np.arange(5), True, 1)
+    found = system._underflow(system._equation(np.array([[0.25], [0.125], [0.0], [0.25], [0.25]])))
+    assert found.tolist() == [2 * (3 + 2 + 2) * 2.0**-1074 / 0.125]
 
 
 def test_underflow_grows_by_level_where_rows_sum_to_more():

@@ -128,6 +128,7 @@ _ONES = "result = spsolve_triangular(matrix, right, lower=self._lower, unit_diag
 _SHORT = "if np.all(part[sources] >= part[targets]):  # as scipy numbers them"
 _LINEAR = "verifier/checking/linear.py"
 _LARGEST = "self._largest = max((block.size for block in plan.blocks), default=1)"
+_SOLVED = "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))"
 _LEVEL_COUNT = "self._levels = 1 + max((b.level for b in plan.blocks), default=0)"
 _AT_ONCE_MOST = (
     "self.most_at_once = max(_FEW_AT_ONCE, _NUMBERS_OF_LEVEL * len(plan.blocks) // max(len(plan.edge), 1))"
@@ -175,7 +176,8 @@ EQUIVALENT = {
     ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
-    ("verifier/checking/linear.py", "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))", "2"): "a row not read",
+    **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
+    ("verifier/checking/step_bounds.py", "if apart <= MOST_APART:", "<="): "both ways are right",
     **{(_REFINED, _BETTER, token): "when it ends, not what is proven" for token in ("<=", "2")},
     **{(_REFINED, _ENOUGH, token): "when it ends, not what is proven" for token in ("<=", "2")},
     **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
