@@ -142,6 +142,21 @@ def test_what_leaving_out_the_bound_of_a_window_costs(every_window_is_long, monk
     assert (until.expected_steps.tolist(), until.probability[0, 0]) == ([[7]], pytest.approx(127 / 128))
 
 
+def test_who_waits_at_the_end_may_be_answered_later(every_window_is_long, monkeypatch):
+    """At most as likely as in so many steps, and as not being answered in them; who does not wait has neither."""
+    asked = []
+
+    def wide(chain, ends, steps, error, **more):
+        asked.append(ends)
+        return powers.Expected(*(np.full(len(chain.origin), each) for each in (0.25, 0.5, 0.0)))
+
+    monkeypatch.setattr(step_bounds, "after_steps", wide)
+    monkeypatch.setattr(step_bounds, "MOST_APART", 1.0)
+    chain = chain_of([{0: 0.5, 1: 0.5}, {1: 1}], {"a": {0}, "b": {1}})
+    counted(chain, window_of(parsed("G[0,1] (a -> F[0,5] b)"), chain), ROUNDOFF)
+    assert [each.tolist() for each in asked[2]] == [[0.25] * 4, [0.5, 0.5, 1.0, 1.0]]
+
+
 def test_what_is_unrolled_has_to_fit_into_memory(every_window_is_long):
     """Ten obligations in three states, of a thousand bytes; of a response a pair of steps each."""
     chain = chain_of([{0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.5}, {2: 1}], {"a": {0}, "b": {1}})
