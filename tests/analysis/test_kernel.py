@@ -322,6 +322,12 @@ class TestSystemsByHand:
         assert [system.exceeds(0, [value, 10, 0]) for value in (6, 7)] == [True, False]
         assert system.moves(0, lambda state, after: after == 2) == set()
 
+    def test_where_one_report_needs_all_mass_the_others_have_none(self):
+        system = small_system({(4, 1): ([0, 0, 10], [5, 5, 10], 10)})
+        assert system.moves(0, lambda state, after: True) == {2}
+        system = small_system({(4, 1): ([0, 0, 9], [5, 5, 10], 10)})
+        assert system.moves(0, lambda state, after: True) == {1, 2}
+
     def test_the_greatest_of_all_ways_counts(self):
         system = small_system({(4, 1): ([10, 0, 0], [10, 0, 0], 10)}, owner=(0, 0, 1, 2))
         assert [system.exceeds(0, [value, 5, 9]) for value in (8, 9)] == [True, False]
