@@ -1,6 +1,5 @@
 """A skeleton and counts give the chain of the definition, exact or rounded to decimals."""
 
-import re
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -10,6 +9,9 @@ from small_objectives import channel_of, objective_of
 
 from verifier.base.errors import InputError, UsageError
 from verifier.chains.filled import assumed_columns, filled_counts, markov_chain
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.matrices import Memory
 
 TOLD = tuple(frozenset(each) for each in ((), "a", "b"))
 # In state 0 one object is drawn: reported as a it leads to state 1, as anything else to state 2.
@@ -35,25 +37,6 @@ def test_transitions_are_sums_of_rates_and_those_of_probability_0_are_left_out()
     exact = chain((1, 1, 1), exact=True)
     assert exact.fractions[:2] == (Fraction(1, 3), Fraction(2, 3))
     assert (exact.rounding_defect, chain((1, 1, 1)).fractions) == (0.0, None)
-
-
-@pytest.mark.parametrize(
-    ("policy", "hint"),
-    [("error", "--empty-contexts backoff"), ("backoff", "--empty-columns prior"), (None, "--empty-columns prior")],
-)
-def test_what_to_assume_of_columns_without_items_is_named(policy, hint):
-    counts = np.ones((1, 3, 3), dtype=np.int64)
-    counts[0, :, 1] = 0
-    memory = None if policy is None else SimpleNamespace(policy=policy)
-    matrices = SimpleNamespace(
-        without_empty_columns=lambda policy: (counts, None),
-        memory=memory,
-        labels=TOLD,
-        bin_text=lambda index: f"[{index}, {index + 1}) m",
-    )
-    with pytest.raises(InputError, match=re.escape("no items with true label a in bin [0, 1) m")) as caught:
-        filled_counts(SKELETON, matrices, "error")
-    assert hint in caught.value.hint
 
 
 def test_assumed_columns_say_where_their_rates_come_from():
@@ -100,3 +83,23 @@ def test_one_to_fifteen_decimals_are_kept():
     for wrong in (0, 16):
         with pytest.raises(UsageError, match=f"expected 1 to 15 decimals to round to, got {wrong}"):
             chain((1, 1, 1), decimals=wrong)
+
+
+@pytest.mark.parametrize(
+    ("memory", "policy", "told", "option"),
+    [
+        (None, "error", True, "--empty-columns prior, neighbour, pool or miss"),
+        ("error", "error", False, "--empty-contexts backoff, pool or prior"),
+        ("error", "prior", False, "--empty-contexts backoff, pool or prior"),
+    ],
+)
+def test_a_column_without_items_that_the_chain_needs_is_named_with_what_may_fill_it(memory, policy, told, option):
+    counts = np.ones((1, 3, 3), dtype=np.int64)
+    counts[0, :, 1] = 0
+    # With memory the bin has items of the label, none of them in the context that the chain is in.
+    within = memory and Memory(Contexts(), np.ones((1, 3, 3), dtype=np.int64), np.full(3, True), memory)
+    matrices = ConfusionMatrices("class", TOLD, np.array([0.0, 10]), counts, memory=within)
+    with pytest.raises(InputError, match=r"no items with true label a in bin \[0, 10\) m") as refused:
+        filled_counts(SKELETON, matrices, policy)
+    assert refused.value.hint.startswith(f"collect data, or name what to assume: {option}")
+    assert ("--empty-columns prior," in refused.value.hint) == told

@@ -67,6 +67,8 @@ PARTS = {
     ],
 }
 """Part -> the tests that judge it; the longest name that a module begins with is its part."""
+for judging in PARTS.values():
+    judging.append("tests/test_golden.py")  # every part has its share in what is frozen
 
 BOUNDS = [
     *("verifier/analysis/kernel.py", "verifier/checking/enclosure.py", "verifier/checking/two_engines.py"),
@@ -105,6 +107,9 @@ _NUMBERS = "verifier/language/expressions/numbers.py"
 _COMMON = "verifier/analysis/robust/common_choices.py"
 _CHANGES = "changes = value[step.following[used]] - value[own, None] + favour * value[own, None]"
 _DEEP = "if len(state.value_stack) > _DEEPEST_STACK:"
+_TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
+_ROWS = "rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)"
+_EXPONENT = "if len(mantissa) > _LONGEST_NUMBER or len(exponent) > 5 or abs(int(exponent or 0)) > _LARGEST_EXPONENT:"
 _LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
 _DRAWN = "valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}"
 _REFINED = "verifier/checking/refinement.py"
@@ -171,8 +176,21 @@ EQUIVALENT = {
     (_COMMON, _CHANGES, "-"): "the same for all choices in a state",
     (_COMMON, _CHANGES, "*"): "a favour of another size, and of the same sign",
     ("verifier/language/expressions/parser.py", _DEEP, ">"): "how deep, not what",
+    ("verifier/language/expressions/parser.py", _EXPONENT, "5"): "how long, not what",
     ("verifier/language/ltl/parser.py", _LONG, "10"): "eleven digits are more than the largest bound",
     ("verifier/systems/diagnosis.py", _DRAWN, "1"): "only what stands at the index is read",
+    (
+        "verifier/systems/diagnosis.py",
+        "view = view_of(system, planner, told, there, 1)",
+        "1",
+    ): "only the first is read",
+    ("verifier/systems/contexts.py", _TAGS, "1"): "numbers that are only compared",
+    (
+        "verifier/systems/contexts.py",
+        "size = max(_BLOCK // len(self.branches.observation), 1)",
+        "//",
+    ): "how many at once",
+    ("verifier/systems/world.py", _ROWS, "1"): "how wide a table without rows is",
     ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
@@ -227,7 +245,6 @@ EQUIVALENT = {
     **{(_LINEAR, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
     (_CONTEXTS, _TAGS, "1"): "numbers of its own",
     (_CONTEXTS, "size = max(_BLOCK // len(self.branches.observation), 1)", "//"): "how many at once",
-    ("verifier/systems/diagnosis.py", "view = view_of(system, planner, told, there, 1)", "1"): "the first is read",
     ("verifier/systems/world.py", _CHOICES, "1"): "of no valuation, or behind the last",
     (_POWERS, "NEGLIGIBLE = 2.0**-70", "70"): "how soon it is known",
     (_POWERS, "taken, next_look = 0, 64", "64"): "how often it is looked, not at what",

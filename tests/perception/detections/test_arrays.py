@@ -39,13 +39,15 @@ def test_supervision_objects():
     assert found.sequences == ("a", "b")
 
 
-def test_tracks_of_some_frames_only_are_none():
-    box = [[1, 2, 3, 4]]
-    for second, tracks in (([7], [4, 7]), (None, None)):
-        truth = [one(box, [0], tracks=[4]), one(box, [0], tracks=second)]
-        found = from_supervision(["ped"], ["f0", "f1"], truth, [one([], [], [])] * 2, sequences=["a", "a"])
-        known = found.annotations.attributes.get("track")
-        assert (None if known is None else known.tolist()) == tracks
+def test_tracks_of_annotations_are_those_of_all_frames_or_none():
+    tracked, plain, none = one([[1, 2, 3, 4]], [0], tracks=[7]), one([[1, 2, 3, 4]], [0]), [one([], [], [])] * 2
+
+    def tracks(*truth):
+        return from_supervision(["ped"], ["f0", "f1"], truth, none).annotations.attributes.get("track")
+
+    assert tracks(tracked, tracked).tolist() == [7, 7]
+    assert tracks(tracked, plain) is None
+    assert tracks(plain, plain) is None
 
 
 def test_real_supervision_objects():
