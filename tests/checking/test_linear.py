@@ -1,8 +1,12 @@
 """Bounds of the batch engine's solver, by hand: in units of 2^-53, which is one rounding."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from verifier.base.errors import EngineError
 from verifier.checking import level_solving, linear
 from verifier.checking.component_solving import BlockSolver
 from verifier.checking.level_solving import LevelEquation
@@ -108,6 +112,15 @@ def test_transitions_of_probability_0_do_not_underflow():
     system = _System(pair(), np.arange(5), True, 1)
     found = system._underflow(system._equation(np.array([[0.25], [0.125], [0.0], [0.25], [0.25]])))
     assert found.tolist() == [2 * (3 + 2 + 2) * 2.0**-1074 / 0.125]
+
+
+def test_one_value_beyond_the_range_of_doubles_is_enough_to_be_refused():
+    # 10^308 is gained in each of 16 steps in state 1, and 1 in state 0.
+    plan = replace(chain_of_two(), start=np.array([0, 1]))
+    values = np.array([[0.5, 0.5, 2.0**-6, 2.0**-6, 2.0**-5]])
+    for gain, refused in ((1e308, True), (1e306, False)):
+        with np.errstate(all="ignore"), pytest.raises(EngineError) if refused else nullcontext():
+            linear.solve(plan, values, np.arange(5), stochastic=True, gains=np.array([[1.0, gain]]))
 
 
 def test_underflow_grows_by_level_where_rows_sum_to_more():

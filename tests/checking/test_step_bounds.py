@@ -136,6 +136,7 @@ def test_what_leaving_out_the_bound_of_a_window_costs(every_window_is_long, monk
     assert found.lower[0, 0] == pytest.approx(63 / 64 - 2 / 32, abs=1e-12)
     assert found.upper[0, 0] == pytest.approx(1, abs=1e-12)
     assert found.probability[0, 0] == (found.lower[0, 0] + found.upper[0, 0]) / 2
+    assert found.error_bound[0, 0] == pytest.approx((1 - 59 / 64) / 2, abs=1e-12)
     assert found.representation_bound[0, 0] == pytest.approx(2 * 2 / 32, rel=1e-9)
     assert found.expected_steps.tolist() == found.expected_jumps.tolist() == [[6]]
     until = counted(chain, window_of(parsed("F[0,7] b"), chain), ROUNDOFF)

@@ -138,9 +138,6 @@ _LEVEL_COUNT = "self._levels = 1 + max((b.level for b in plan.blocks), default=0
 _AT_ONCE_MOST = (
     "self.most_at_once = max(_FEW_AT_ONCE, _NUMBERS_OF_LEVEL * len(plan.blocks) // max(len(plan.edge), 1))"
 )
-_CONTEXTS = "verifier/systems/contexts.py"
-_TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
-_CHOICES = "rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)"
 _SYSTEMS = "at_once = max(1, _NUMBERS_AT_ONCE // (size * (first + size)))"
 _POWERS = "verifier/checking/powers.py"
 _LOOKED = "taken, next_look = min(next_look, most), 2 * next_look"
@@ -243,9 +240,6 @@ EQUIVALENT = {
     (_LINEAR, "_CHUNK = 512", "512"): "how many at once",
     (_LINEAR, "_FEW_AT_ONCE = 16", "16"): "how many at once",
     **{(_LINEAR, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
-    (_CONTEXTS, _TAGS, "1"): "numbers of its own",
-    (_CONTEXTS, "size = max(_BLOCK // len(self.branches.observation), 1)", "//"): "how many at once",
-    ("verifier/systems/world.py", _CHOICES, "1"): "of no valuation, or behind the last",
     (_POWERS, "NEGLIGIBLE = 2.0**-70", "70"): "how soon it is known",
     (_POWERS, "taken, next_look = 0, 64", "64"): "how often it is looked, not at what",
     (_POWERS, _LOOKED, "2"): "how often it is looked, not at what",
