@@ -17,6 +17,8 @@ of points, and a convex function lies below the mean of its values: an upper bou
 bounds for partially observed Markov decision processes, Operations Research 39(1), 1991). Going by what is best at
 one of those points is a planner, which may not be the best: a lower bound.
 
+Where planners do not see all of the state, weights are of the values of hidden variables, too: `hidden_search`.
+
 In the worst case over the environments the best planner draws lots between plans. Its value is the least of V over
 all weights at the start; weights and plans are found in turns, by linear programs, as in matrix games.
 """
@@ -32,6 +34,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from verifier.analysis.belief_grid import grid_values, log_odds, spacings_of, updated
+from verifier.analysis.hidden_game import HiddenGame
+from verifier.analysis.hidden_search import CLOSE, HiddenSearch
 from verifier.analysis.planner_game import Game, longest_episode
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 
@@ -65,7 +69,7 @@ class Bracket:
     exact: bool
 
 
-def worst_cases(game: Game, most_steps: int) -> tuple[Bracket, ...]:
+def worst_cases(game: Game | HiddenGame, most_steps: int) -> tuple[Bracket, ...]:
     """The best over planners of the least over environments, from each initial state.
 
     Args:
@@ -76,7 +80,7 @@ def worst_cases(game: Game, most_steps: int) -> tuple[Bracket, ...]:
     Raises:
         NoAnswerError: there are too many weights even on the widest grid.
     """
-    searches = [_Search.of(game.payoff.shape[1]) for _ in game.starts]
+    searches = [_Search.of(game.environments) for _ in game.starts]
     for spacing, best in _ways(game, most_steps):
         for start, search in enumerate(searches):
             if search.upper - search.lower > WIDEST_BRACKET:
@@ -86,10 +90,10 @@ def worst_cases(game: Game, most_steps: int) -> tuple[Bracket, ...]:
     return tuple(_bracket(game, each.lower, each.upper, each.worst, most_steps, each.exact) for each in searches)
 
 
-def means(game: Game, weights: Sequence[float] | Floats, most_steps: int) -> tuple[Bracket, ...]:
+def means(game: Game | HiddenGame, weights: Sequence[float] | Floats, most_steps: int) -> tuple[Bracket, ...]:
     """The best over planners of the mean over environments with these weights, (environments,) or of each initial
     state; the rest as `worst_cases`."""
-    each_start = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(game.starts), game.payoff.shape[1]))
+    each_start = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(game.starts), game.environments))
     found: list[Bracket] = []
     for spacing, best in _ways(game, most_steps):
         ends = [best(start, given) for start, given in enumerate(each_start)]
@@ -161,9 +165,13 @@ def _lots(plans: Floats) -> tuple[float, Floats]:
     return float((lots / lots.sum() @ plans).min()), weights / weights.sum()
 
 
-def _ways(game: Game, most_steps: int) -> Iterator[tuple[float | None, _Best]]:
-    """None with a way that follows all weights where they are few enough, else finer and finer grids."""
-    count = game.payoff.shape[1]
+def _ways(game: Game | HiddenGame, most_steps: int) -> Iterator[tuple[float | None, _Best]]:
+    """None with a way that follows all weights where they are few enough, else finer and finer grids; where something
+    is hidden, how close the bounds are that are searched for."""
+    if isinstance(game, HiddenGame):
+        yield CLOSE, HiddenSearch(game, most_steps).best
+        return
+    count = game.environments
     try:
         _forward(game, int(game.starts[0]), np.full(count, 1 / count), most_steps)
     except _TooManyError:
@@ -173,8 +181,10 @@ def _ways(game: Game, most_steps: int) -> Iterator[tuple[float | None, _Best]]:
         yield None, partial(_followed, game, most_steps)
 
 
-def _bracket(game: Game, lower: float, upper: float, weights: Floats, most_steps: int, exact: bool) -> Bracket:
-    longest = longest_episode(game)
+def _bracket(
+    game: Game | HiddenGame, lower: float, upper: float, weights: Floats, most_steps: int, exact: bool
+) -> Bracket:
+    longest = game.ends_within() if isinstance(game, HiddenGame) else longest_episode(game)
     slack = most_steps * ((len(weights) * _SAME if exact else 0.0) + 4096 * ROUNDOFF)
     return Bracket(
         max(lower - slack, 0.0),

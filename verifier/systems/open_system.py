@@ -1,7 +1,8 @@
 """A system without its planner: every state that some inputs lead to, and where all inputs lead.
 
 Several environments stand beside each other: whoever chooses the inputs sees the state and the reports, not the
-environment. So states, dynamics and ends must be the same in all of them.
+environment. So states, dynamics and ends must be the same in all of them; where they are not, or planners do not see
+all of the state, each stands alone (`is_seen`).
 """
 
 from __future__ import annotations
@@ -95,19 +96,19 @@ def open_system(
         options: as for `build_skeleton`.
 
     Raises:
-        UsageError: the world decides, or moves what planners do not see, the environments differ in how the state
-            moves, or nothing is admissible for long enough.
+        UsageError: the world decides, the environments differ in how the state moves, or nothing is admissible for
+            long enough.
         InputError: as `build_skeleton`.
         NoAnswerError: more states or memory than the limits allow.
     """
     first = next(iter(systems.values()))
-    _refuse_what_moves(first)
+    _refuse_decisions(first)
     for other in systems.values():
         _refuse_other_motion(first, other)
     asking = _asking_everything(first, matrices)
     scenes = tuple(set_scene(each, asking, name, matrices, options) for name, each in systems.items())
     if any(not np.array_equal(scene.starts, scenes[0].starts) for scene in scenes):
-        raise UsageError(f"{_NOT_TOLD}, and runs begin in different states there")
+        raise UsageError(f"{NOT_TOLD}, and runs begin in different states there")
     told = {observation for scene in scenes for observation in scene.observations}
     observations = tuple(sorted(told, key=lambda label: (len(label), sorted(label))))
     states, following = _reached(scenes[0])
@@ -115,7 +116,7 @@ def open_system(
     ended = scenes[0].ended(valuations, len(states))
     chances, *others = (_chances(scene, valuations, ended) for scene in scenes)
     if any(not np.array_equal(chances, each) for each in others):
-        raise UsageError(f"{_NOT_TOLD}, and 'world' differs there: name one of them (--env NAME)")
+        raise UsageError(f"{NOT_TOLD}, and 'world' differs there: name one of them (--env NAME)")
     return OpenSystem(
         first,
         tuple(systems),
@@ -129,16 +130,24 @@ def open_system(
     )
 
 
-_NOT_TOLD = "a planner that sees only reports does not know in which environment it is"
+_MOVING = "variables", "inputs", "dynamics", "admissible", "initial", "terminal"
+NOT_TOLD = "a planner that sees only reports does not know in which environment it is"
 
 
-def _refuse_what_moves(system: System) -> None:
-    behind, decided = hidden_names(system.model), system.model.decides
-    hidden = [each.name for each in system.model.variables if each.name in behind]
-    if hidden or decided:
-        what = f"variable '{hidden[0]}' is hidden" if hidden else f"the world decides '{decided[0]}'"
+def is_seen(systems: Mapping[str, System]) -> bool:
+    """Whether planners see all of the state, and it moves alike in all environments, as far as is written."""
+    first = next(iter(systems.values()))
+    behind = hidden_names(first.model)
+    parts = [*_MOVING, *(["constants"] if first.model.world else [])]
+    alike = all(getattr(first, what) == getattr(other, what) for other in systems.values() for what in parts)
+    return alike and not any(each.name in behind for each in first.model.variables)
+
+
+def _refuse_decisions(system: System) -> None:
+    if system.model.decides:
+        decided = system.model.decides[0]
         raise UsageError(
-            f"the best possible planner is known for worlds that draw at most what planners see, and {what}"
+            f"the best possible planner is known for worlds that draw, and the world decides '{decided}'"
         )
 
 
@@ -154,9 +163,9 @@ def _chances(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> NDArr
 
 
 def _refuse_other_motion(first: System, other: System) -> None:
-    for what in ("variables", "inputs", "dynamics", "admissible", "initial", "terminal"):
+    for what in _MOVING:
         if getattr(first, what) != getattr(other, what):
-            raise UsageError(f"{_NOT_TOLD}, and '{what}' differs there: name one of them (--env NAME)")
+            raise UsageError(f"{NOT_TOLD}, and '{what}' differs there: name one of them (--env NAME)")
 
 
 def _asking_everything(system: System, matrices: ConfusionMatrices) -> Planner:
