@@ -395,18 +395,12 @@ def test_where_every_choice_is_a_dead_end_it_is_said(written):
         games(spec, matrices)
 
 
-def test_what_is_hidden_or_decided_is_refused(written, tmp_path):
+def test_what_the_world_decides_is_refused(written, tmp_path):
     matrices = read_confusion(written()[1]).matrices
-    hidden = LOOKS.replace('next = "min(n + 1, looks)" }', 'next = "min(n + 1, looks)", hidden = true }')
-    hidden = hidden.replace('{ when = "n < looks - 1", set = { choice = 0 } },', "")
-    moving = SKIPPING.replace(", hidden = false", "").replace('{ when = "n < looks - 1", set = { choice = 0 } },', "")
-    deciding = LOOKS.replace("[inputs]", "[world]\nw = { range = [0, 1] }\n[inputs]")
-    unseen = "worlds that draw at most what planners see, and variable 'n' is hidden"
-    for model, said in ((hidden, unseen), (moving, unseen), (deciding, "the world decides 'w'")):
-        (tmp_path / "other.toml").write_text(model)
-        system = read_model(tmp_path / "other.toml").instantiate()
-        with pytest.raises(UsageError, match=said):
-            open_system({"ped": system}, matrices)
+    (tmp_path / "other.toml").write_text(LOOKS.replace("[inputs]", "[world]\nw = { range = [0, 1] }\n[inputs]"))
+    system = read_model(tmp_path / "other.toml").instantiate()
+    with pytest.raises(UsageError, match="known for worlds that draw, and the world decides 'w'"):
+        open_system({"ped": system}, matrices)
 
 
 def test_environments_that_move_otherwise_are_refused(written, tmp_path):

@@ -339,7 +339,7 @@ def test_what_is_about_worlds_that_stand_still_refuses_it_by_name(tmp_path, caps
     spec, matrices = files(tmp_path, "most: P >= 0.9 [ F stopped ]")
     assert main(["compare", str(spec), "--cm", f"one={matrices}", "--best-planner", "3"]) == 2
     said = capsys.readouterr().err
-    assert "known for worlds that draw at most what planners see, and variable 'x' is hidden" in said
+    assert "the best possible planner is known for worlds that draw, and the world decides" in said
 
 
 @pytest.mark.parametrize("exact", [False, True])
