@@ -395,14 +395,6 @@ def test_where_every_choice_is_a_dead_end_it_is_said(written):
         games(spec, matrices)
 
 
-def test_what_the_world_decides_is_refused(written, tmp_path):
-    matrices = read_confusion(written()[1]).matrices
-    (tmp_path / "other.toml").write_text(LOOKS.replace("[inputs]", "[world]\nw = { range = [0, 1] }\n[inputs]"))
-    system = read_model(tmp_path / "other.toml").instantiate()
-    with pytest.raises(UsageError, match="known for worlds that draw, and the world decides 'w'"):
-        open_system({"ped": system}, matrices)
-
-
 def test_environments_that_move_otherwise_are_refused(written, tmp_path):
     matrices = read_confusion(written()[1]).matrices
     model = LOOKS.replace(

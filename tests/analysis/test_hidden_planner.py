@@ -107,7 +107,7 @@ def test_environments_that_begin_differently_are_refused(tmp_path):
 # ------------------------------------------------------------------------- against all histories
 
 
-def random_hidden_game(rng, depth=3, environments=2, width=5, views=2, reports=2, choices=2, outcomes=2):
+def random_hidden_game(rng, depth=3, environments=2, width=5, views=2, reports=2, choices=2, outcomes=2, moves=1):
     """Nodes in layers for each environment, seen as one of some views of their layer; the last layer is decided."""
     size = 1 + width * depth
     after = np.full((environments * size, choices, outcomes), -1)
@@ -128,15 +128,15 @@ def random_hidden_game(rng, depth=3, environments=2, width=5, views=2, reports=2
     _, numbered = np.unique(view[view >= 0], return_inverse=True)
     view[view >= 0] = numbered
     told = rng.dirichlet(np.full(reports, 0.7), len(view))
-    chances = rng.dirichlet(np.full(outcomes, 0.7), len(view))
+    chances = rng.dirichlet(np.full(outcomes, 0.7), (len(view), moves))
     return HiddenGame(after, chances, payoff, told, view, np.array([[e * size for e in range(environments)]]))
 
 
-def onward(game, weights, choice):
+def onward(game, weights, choice, move=0):
     """What is won, and the weights of the views behind a choice; weights are node -> number or vector."""
     won, behind = 0, {}
     for node, weight in weights.items():
-        for to, chance in zip(game.after[node, choice].tolist(), game.chances[node].tolist(), strict=True):
+        for to, chance in zip(game.after[node, choice].tolist(), game.chances[node, move].tolist(), strict=True):
             if game.payoff[to] >= 0:
                 won = won + weight * chance * game.payoff[to]
             else:
@@ -194,6 +194,111 @@ def lots_value(game, weights):
         bounds=[(0, None)] * count + [(None, None)], method="highs",
     )  # fmt: skip
     return -found.fun
+
+
+def deciding_value(game, prior=None):
+    """The value where the world moves against the planner, in sequence form: the planner's chances of what it does
+    after what it was told, and for each node that may then come what is reached from there; in the worst environment
+    without a prior."""
+    told, columns, rows, equal = range(game.told.shape[1]), itertools.count(), [], []
+    chance, worth = {}, {}
+
+    def chosen(sequence):
+        if sequence not in chance:
+            chance[sequence] = next(columns)
+        return chance[sequence]
+
+    def reached(sequence, node):
+        """Number of the variable for the weight of what is reached from a node, times the chance of the sequence."""
+        if (sequence, node) in worth:
+            return worth[sequence, node]
+        mine = worth[sequence, node] = next(columns)
+        for move in range(game.chances.shape[1]):
+            row = {mine: 1.0}
+            for report in told:
+                for choice in range(game.after.shape[1]):
+                    here = (*sequence, int(game.view[node]), report, choice)
+                    weight = {node: game.told[node, report]}
+                    won, behind = onward(game, weight, choice, move)
+                    at = chosen(here)
+                    row[at] = row.get(at, 0) - won
+                    for each in behind.values():
+                        for to, share in each.items():
+                            further = reached(here, to)
+                            row[further] = row.get(further, 0) - share
+            rows.append(row)
+        return mine
+
+    first = [reached((), node) for node in game.starts[0].tolist()]
+    groups = {}
+    for sequence in list(chance):
+        groups.setdefault(sequence[:-1], []).append(chance[sequence])
+    for (*before, _, _), own in groups.items():
+        equal.append(
+            ({**dict.fromkeys(own, 1.0), **({chance[tuple(before)]: -1.0} if before else {})}, float(not before))
+        )
+    least = next(columns)
+    count = least + 1
+    for at in first if prior is None else ():
+        rows.append({least: 1.0, at: -1.0})
+    gain = np.zeros(count)
+    if prior is None:
+        gain[least] = -1
+    else:
+        gain[first] = -np.asarray(prior)
+
+    def matrix(each):
+        found = np.zeros((len(each), count))
+        for k, row in enumerate(each):
+            for at, number in row.items():
+                found[k, at] += number
+        return found
+
+    bounds = [(None, None)] * count
+    for at in chance.values():
+        bounds[at] = (0, None)
+    bounds[least] = (0, 1)
+    found = linprog(gain, A_ub=matrix(rows), b_ub=np.zeros(len(rows)), A_eq=matrix([row for row, _ in equal]),
+                    b_eq=[right for _, right in equal], bounds=bounds, method="highs")  # fmt: skip
+    return -found.fun
+
+
+def test_random_games_of_a_world_that_decides_against_their_sequence_form(thorough):
+    opened_up = 0
+    for seed in range(40 if thorough else 4):
+        rng = np.random.default_rng([seed, 2])
+        game = random_hidden_game(rng, depth=3, environments=1 + seed % 2, width=4, moves=2)
+        prior = rng.dirichlet(np.ones(game.environments))
+        (mean,), (worst,) = means(game, prior.tolist(), 10), worst_cases(game, 10)
+        for bracket, expected in ((mean, deciding_value(game, prior)), (worst, deciding_value(game))):
+            assert bracket.lower - 1e-7 <= expected <= bracket.upper + 1e-7, seed
+            assert bracket.upper - bracket.lower <= 1e-3, seed
+            opened_up += 1e-3 < expected < 1 - 1e-3
+    assert opened_up >= (40 if thorough else 4)
+
+
+def test_where_the_world_does_not_decide_the_sequence_form_is_that_of_histories():
+    rng = np.random.default_rng(5)
+    game = random_hidden_game(rng, environments=2)
+    units = dict(zip(game.starts[0].tolist(), np.eye(2), strict=True))
+    assert deciding_value(game) == pytest.approx(lots_value(game, units), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "value"),
+    [
+        # Gone with chance p: seen 3/4 (1 - p), else there (1 - p)/4 or gone p, equal for p = 1/5: 4/5.
+        ("{ range = [0, 1] }", Fraction(4, 5)),
+        # With p at most 3/20 it is best to say "there" always, and worst the largest p.
+        ('{ range = [0, 1], probability = { 1 = [0.1, 0.15], 0 = "rest" } }', Fraction(17, 20)),
+        ('{ range = [0, 1], admissible = "leaves = 0 | n > 0" }', Fraction(1)),
+    ],
+)
+def test_a_world_that_decides_when_somebody_leaves_by_hand(tmp_path, leaves, value):
+    model = LEAVING.replace('{ range = [0, 1], probability = { 1 = 0.25, 0 = "rest" } }', leaves)
+    (bracket,) = worst_cases(game_of(tmp_path, LATER + model, RIGHT), 2)
+    assert bracket.lower - 1e-9 <= value <= bracket.upper + 1e-9
+    assert bracket.upper - bracket.lower <= 1e-3
 
 
 def test_random_hidden_games_against_all_histories(thorough):

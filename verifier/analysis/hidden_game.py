@@ -1,8 +1,11 @@
-"""A system without its planner where planners do not see all of the state, or environments move differently.
+"""A system without its planner where planners do not see all of the state, environments differ, or the world decides.
 
 A *node* is an environment with a state and with what remains of the formula there. What the planner sees of it is its
 *view*: the values of the variables that are not hidden, and not whether the episode has ended. Weights of nodes with
 one view are unnormalised: how likely it is to have come there and to have been told what was told.
+
+What the world does is no report: it chooses a *move* for each node, knowing all but the reports of the step. Nodes
+with moves are numbered node by node, all moves of one side by side.
 """
 
 from __future__ import annotations
@@ -25,11 +28,11 @@ from verifier.systems.open_system import NOT_TOLD, OpenSystem
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What one choice leads to from the nodes of a view.
+    """What one choice leads to from the nodes of a view with the moves of the world.
 
     Attributes:
-        won: (nodes of the view,) how likely the formula is known to hold after the step.
-        onward: view -> (nodes there, nodes of this view) how likely each is next.
+        won: (nodes with moves,) how likely the formula is known to hold after the step.
+        onward: view -> (nodes there, nodes with moves) how likely each is next.
     """
 
     won: Floats
@@ -42,11 +45,13 @@ class View:
 
     Attributes:
         nodes: (k,) int64.
-        told: (observations, k) how likely each report is.
+        moves: how many the world has.
+        told: (observations, k * moves) how likely each report is.
         choices: those that are admissible.
     """
 
     nodes: Ints
+    moves: int
     told: Floats
     choices: tuple[Choice, ...]
 
@@ -57,7 +62,7 @@ class HiddenGame:
 
     Attributes:
         after: (nodes, choices, outcomes) int64, -1 where a choice is not admissible.
-        chances: (nodes, outcomes) how likely each outcome of what the world draws is.
+        chances: (nodes, moves, outcomes) how likely each outcome is with each move of the world.
         payoff: (nodes,) 1 where it is decided for the planner, 0 where against it, -1 where it is open.
         told: (nodes, observations) how likely each report is.
         view: (nodes,) int64 number, -1 where the formula is decided.
@@ -98,18 +103,21 @@ class HiddenGame:
         if not np.array_equal(may.all(axis=0), may.any(axis=0)):
             raise UsageError("what is admissible depends on what planners do not see, so they cannot keep to it")
         choices = tuple(self._choice(nodes, int(number)) for number in np.flatnonzero(may[0]))
-        return View(nodes, np.ascontiguousarray(self.told[nodes].T), choices)
+        moves = self.chances.shape[1]
+        return View(nodes, moves, np.repeat(self.told[nodes].T, moves, axis=1), choices)
 
     def _choice(self, nodes: Ints, number: int) -> Choice:
-        drawn = self.chances[nodes].ravel()
-        source = np.repeat(np.arange(len(nodes)), self.chances.shape[1])[drawn > 0]
-        after, chance = self.after[nodes, number].ravel()[drawn > 0], drawn[drawn > 0]
-        won = np.bincount(source, chance * (self.payoff[after] == 1), len(nodes)).astype(np.float64)
+        chances, size = self.chances[nodes], len(nodes) * self.chances.shape[1]
+        drawn = chances.ravel() > 0
+        source = np.repeat(np.arange(size), chances.shape[2])[drawn]
+        led = np.broadcast_to(self.after[nodes, number][:, None], chances.shape)
+        after, chance = led.ravel()[drawn], chances.ravel()[drawn]
+        won = np.bincount(source, chance * (self.payoff[after] == 1), size).astype(np.float64)
         onward = {}
         for view in np.unique(self.view[after]).tolist():
             here = self.view[after] == view
             if view >= 0:
-                shape = len(self.members[view]), len(nodes)
+                shape = len(self.members[view]), size
                 onward[view] = csr_array((chance[here], (self.place[after[here]], source[here])), shape=shape)
         return Choice(won, onward)
 
@@ -155,7 +163,7 @@ def hidden_game(
         if count > most:
             raise too_many(most)
         state = np.maximum(way.state, 0)
-        outcomes = system.chances.shape[1]
+        outcomes = system.chances.shape[2]
         after = way.after.reshape(len(state), -1, outcomes)
         parts.append((np.where(after >= 0, after + count - len(state), -1), way.value))
         own = np.zeros((len(state), len(told)))
@@ -170,8 +178,9 @@ def hidden_game(
     _, view = np.unique(np.concatenate(seen, axis=1)[:, value < 0], axis=1, return_inverse=True)
     views = np.full(count, -1, dtype=np.int64)
     views[value < 0] = view.ravel()
-    width = max(each.shape[1] for each in chances)
-    padded = [np.pad(each, ((0, 0), (0, width - each.shape[1]))) for each in chances]
+    moves, width = np.max([each.shape[1:] for each in chances], axis=0).tolist()
+    drawn = [np.pad(each, ((0, 0), (0, 0), (0, width - each.shape[2]))) for each in chances]
+    padded = [np.pad(each, ((0, 0), (0, moves - each.shape[1]), (0, 0)), mode="edge") for each in drawn]
     padded_after = [np.pad(each, ((0, 0), (0, 0), (0, width - each.shape[2])), mode="edge") for each, _ in parts]
     wins = 0 if negated else 1
     return HiddenGame(

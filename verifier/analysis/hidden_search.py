@@ -10,17 +10,29 @@ the planner knows the node, a convex function lies below the mean of its values.
 on which they are farthest apart, backwards from their ends (heuristic search value iteration: Smith and Simmons,
 Heuristic search value iteration for POMDPs, UAI 2004; the mean of a point and corners: Hauskrecht, Value-function
 approximations for partially observable Markov decision processes, JAIR 13, 2000).
+
+Where the world decides, against the planner, it knows the node and all that was told before this step. It divides the
+weight of each node among its moves so that the sum is least; that is a linear program over what plans reach, whose
+prices are how the planner draws lots (Horak, Bosansky and Pechoucek, Heuristic search value iteration for one-sided
+partially observable stochastic games, AAAI 2017). What the planner reaches so is computed anew from the lots, and any
+division bounds it from above, so that no rounding of the program counts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
 
 from verifier.analysis.hidden_game import HiddenGame, View
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Mask
+from verifier.base.errors import NoAnswerError
 
 CLOSE = 1e-4
 """Bounds that are as close need not be improved."""
@@ -94,10 +106,10 @@ class HiddenSearch:
     def _sure(self) -> list[Floats]:
         """(nodes,) what is reached from a node that is known, for each number of steps left."""
         game, found = self.game, [(self.game.payoff == 1).astype(np.float64)]
-        may = (game.after >= 0).all(axis=2)
+        may: Mask = np.asarray((game.after >= 0).all(axis=2))
         for _ in range(self.most_steps if self.ends_within is None else self.ends_within):
-            led = np.einsum("nco,no->nc", found[-1][game.after], game.chances)
-            after = np.where(may, led, 0.0).max(axis=1)
+            led = np.einsum("nco,nmo->ncm", found[-1][game.after], game.chances)
+            after = np.where(may[:, :, None], led, 0.0).max(axis=1).min(axis=1)
             found.append(np.where(game.payoff < 0, after, found[0]))
         return found
 
@@ -153,12 +165,13 @@ class HiddenSearch:
         for view, left, weights in reversed(path):
             self._improve(view, left, weights)
 
-    def _onward(self, view: int, left: int, weights: Floats) -> list[_Onward]:
-        """What each choice leads to after each report; nothing where no steps are left."""
-        if self.ends_within is None and left == 0:
-            return []
+    def _is_over(self, left: int) -> bool:
+        return self.ends_within is None and left == 0
+
+    def _onward(self, view: int, left: int, divided: Floats) -> list[_Onward]:
+        """What each choice leads to after each report, for weights of nodes with moves."""
         here, after = self._view(view), max(left - 1, 0)
-        told = (here.told * weights).T
+        told = (here.told * divided).T
         found = []
         for choice in here.choices:
             parts = [(other, self._bounds(other, after), matrix @ told) for other, matrix in choice.onward.items()]
@@ -171,9 +184,9 @@ class HiddenSearch:
 
     def _widest(self, view: int, left: int, weights: Floats) -> tuple[int, Floats] | None:
         """The view and weights after the report and choice that seems best where the bounds are farthest apart."""
-        onward = self._onward(view, left, weights)
-        if not onward:
+        if self._is_over(left):
             return None
+        onward = self._onward(view, left, self._divided(view, left, weights)[0])
         widest, found = CLOSE * 1e-3, None
         chosen = np.array([each.upper for each in onward]).argmax(axis=0)
         for report, choice in enumerate(chosen.tolist()):
@@ -183,20 +196,103 @@ class HiddenSearch:
         return found
 
     def _improve(self, view: int, left: int, weights: Floats) -> None:
-        onward, here = self._onward(view, left, weights), self._view(view)
-        if not onward:
-            self._bounds(view, left).improve(weights, np.zeros(len(weights)), 0.0)
+        bounds = self._bounds(view, left)
+        if self._is_over(left):
+            bounds.improve(weights, np.zeros(len(weights)), 0.0)
             return
+        divided, lots = self._divided(view, left, weights)
+        onward = self._onward(view, left, divided)
         above = float(np.array([each.upper for each in onward]).max(axis=0).sum())
-        chosen, plan = np.array([each.lower for each in onward]).argmax(axis=0), np.zeros(len(weights))
-        for report, number in enumerate(chosen.tolist()):
-            choice, each = here.choices[number], onward[number]
-            reached = choice.won.copy()
-            for other, part, _, _ in each.ends:
-                plans = self._bounds(other, max(left - 1, 0)).plans
-                reached += choice.onward[other].T @ plans[(plans @ part[:, report]).argmax()]
-            plan += here.told[report] * reached
-        self._bounds(view, left).improve(weights, plan, above)
+        here, plan = self._view(view), np.zeros(len(divided))
+        for report, told in enumerate(here.told):
+            plan += told * (self._best_reply(view, left, onward, report) if lots is None else lots[report])
+        bounds.improve(weights, plan.reshape(-1, here.moves).min(axis=1), above)
+
+    def _best_reply(self, view: int, left: int, onward: list[_Onward], report: int) -> Floats:
+        """(nodes with moves,) what the choice reaches that is best after a report, by what plans reach behind it."""
+        number = int(np.argmax([each.lower[report] for each in onward]))
+        choice = self._view(view).choices[number]
+        reached = choice.won.copy()
+        for other, part, _, _ in onward[number].ends:
+            plans = self._bounds(other, max(left - 1, 0)).plans
+            reached += choice.onward[other].T @ plans[(plans @ part[:, report]).argmax()]
+        return reached
+
+    def _divided(self, view: int, left: int, weights: Floats) -> tuple[Floats, Floats | None]:
+        """(nodes with moves,) the weights as the world divides them, and (observations, nodes with moves) what the
+        planner reaches that draws lots against it; None where the world has one move."""
+        here = self._view(view)
+        if here.moves == 1:
+            return weights, None
+        behind = {
+            (number, other): self._bounds(other, max(left - 1, 0)).plans @ matrix
+            for number, choice in enumerate(here.choices)
+            for other, matrix in choice.onward.items()
+        }
+        self.work += sum(each.size for each in behind.values()) * len(here.told)
+        return _least_division(here, behind, weights)
+
+
+def _least_division(here: View, behind: Mapping[tuple[int, int], Floats], weights: Floats) -> tuple[Floats, Floats]:
+    """As `HiddenSearch._divided`, by a linear program.
+
+    Its variables are the divided weights (as parts of 1), for each report what is reached after it, and for each
+    report, choice and view behind it what the best plan reaches there.
+
+    Args:
+        here: the nodes.
+        behind: choice and view behind it -> (plans, nodes with moves) what each plan there reaches.
+        weights: of the nodes.
+    """
+    size, reports, parts = here.told.shape[1], len(here.told), list(behind)
+    first = size + reports  # of the last kind, report by report
+    count = first + reports * len(parts)
+    rows = list[NDArray[np.float64]]()
+    for report, told in enumerate(here.told):
+        for number, choice in enumerate(here.choices):
+            row = np.zeros(count)
+            row[:size], row[size + report] = told * choice.won, -1
+            row[[first + report * len(parts) + k for k, (own, _) in enumerate(parts) if own == number]] = 1
+            rows.append(row[None])
+        for k, part in enumerate(parts):
+            block = np.zeros((len(behind[part]), count))
+            block[:, :size], block[:, first + report * len(parts) + k] = behind[part] * told, -1
+            rows.append(block)
+    of_nodes = np.kron(np.eye(len(weights)), np.ones(here.moves))
+    # Sparse ones are accepted, whatever the types of the library say.
+    below: Any = csr_array(np.concatenate(rows))
+    equal: Any = csr_array(np.pad(of_nodes, ((0, 0), (0, count - size))))
+    found = linprog(
+        np.concatenate([np.zeros(size), np.ones(reports), np.zeros(count - first)]),
+        A_ub=below,
+        b_ub=np.zeros(below.shape[0]),
+        A_eq=equal,
+        b_eq=weights / weights.sum(),
+        bounds=[(0, None)] * size + [(None, None)] * (count - size),
+        method="highs",
+    )
+    if found.x is None:
+        raise NoAnswerError(f"the linear program of what the world does has no answer: {found.message}")
+    divided = np.maximum(found.x[:size], 0).reshape(-1, here.moves)
+    short = divided.sum(axis=1, keepdims=True)
+    divided = np.divide(divided, short, out=np.full_like(divided, 1 / here.moves), where=short > 0)
+    lots, prices = np.zeros((reports, size)), np.maximum(-found.ineqlin.marginals, 0)
+    at = 0
+    for report in range(reports):
+        chosen = _shares(prices[at : at + len(here.choices)])
+        at += len(here.choices)
+        lots[report] = chosen @ [choice.won for choice in here.choices]
+        for part in parts:
+            mixed = _shares(prices[at : at + len(behind[part])])
+            at += len(behind[part])
+            lots[report] += chosen[part[0]] * (mixed @ behind[part])
+    return (divided * weights[:, None]).ravel(), lots
+
+
+def _shares(prices: Floats) -> Floats:
+    """The prices as parts of 1; all of it for the first where they are 0."""
+    total = prices.sum()
+    return np.asarray(prices / total) if total > 0 else np.eye(len(prices))[0]
 
 
 @dataclass(frozen=True, eq=False)

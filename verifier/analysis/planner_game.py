@@ -88,7 +88,7 @@ def game_of(
     following = np.where(following < 0, -1, np.searchsorted(codes, following))
     return Game(
         following.reshape(len(codes), *system.following.shape[1:]),
-        system.chances[state],
+        system.chances[state, 0],
         np.asarray((values >= 0).all(axis=1)),
         np.asarray(values == (0 if negated else 1), dtype=np.float64),
         system.reported(rates)[:, state],

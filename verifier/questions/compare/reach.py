@@ -12,7 +12,7 @@ import numpy as np
 from verifier.analysis.best_planner import means, worst_cases
 from verifier.analysis.hidden_game import HiddenGame, hidden_game
 from verifier.analysis.planner_game import Game, game_of
-from verifier.base.errors import InputError
+from verifier.base.errors import InputError, UsageError
 from verifier.language.specs import Requirement
 from verifier.questions.compare.tables import Reach
 from verifier.study.case import Study
@@ -60,6 +60,7 @@ def _reached(detector: str, study: Study, most_steps: int) -> list[Reach]:
     opened = [(dict(constants), _opened(each, study)) for constants, each in systems.items()]
     found = []
     for number, requirement in enumerate(study.requirements):
+        _refuse_friends(requirement)
         in_mean = requirement.over_profile
         each = [
             reach
@@ -132,6 +133,16 @@ def _game(study: Study, number: int, opened: Opened, *, negated: bool) -> Game |
     if len(opened) == 1 and is_seen({"": opened[0].system}):
         return game_of(opened[0], *asked, negated=negated, most=most)
     return hidden_game(opened, *asked, negated=negated, most=most)
+
+
+def _refuse_friends(requirement: Requirement) -> None:
+    """Refuse what a world that decides does for the planner; UsageError."""
+    end = requirement.asked.end
+    if end and (end == "min") == _wants_less(requirement):
+        raise UsageError(
+            f"the best possible planner is known against a world that decides, and '{requirement.name}' asks what "
+            "this world may do for it: name others with --requirement"
+        )
 
 
 def _wants_less(requirement: Requirement) -> bool:
