@@ -50,7 +50,6 @@ def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
     and gate.
 
     Args:
-        result: what was found.
         pairs: also the chances of all pairs.
     """
     lines = [", ".join(one_line(file.name) for file in result.inputs)]

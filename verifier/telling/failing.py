@@ -23,6 +23,7 @@ from verifier.questions.explain.explain_result import (
     RunRecord,
     StepRecord,
 )
+from verifier.systems.remembered_frames import FRAME
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
 from verifier.telling.grounds import name_text, sentence, state_text
 from verifier.telling.pictures import Line, chart, plot
@@ -226,13 +227,13 @@ def _counted_text(result: ExplainResult, alternatives: Sequence[Sequence[Detecti
 def _run_items(result: ExplainResult, explained: Explained, run: RunRecord) -> Iterator[str]:
     if run.irrevocable_after == 0:
         yield "The violation is unavoidable from the start."
-    at = 0
+    at, unit = 0, "frame" if FRAME in run.initial else "step"
     for steps in _stretches(run):
         first, at = at + 1, at + len(steps)
-        when = f"Step {at}" if len(steps) == 1 else f"Steps {first} to {at}"
+        when = f"{sentence(unit)} {at}" if len(steps) == 1 else f"{sentence(unit)}s {first} to {at}"
         lost = " From here the violation is unavoidable" if at == run.irrevocable_after else ""
-        likely = "; the steps below are the most likely ones" if lost and at < len(run.steps) else ""
-        told = _stretch_text(result, explained, steps)
+        likely = f"; the {unit}s below are the most likely ones" if lost and at < len(run.steps) else ""
+        told = _stretch_text(result, explained, steps, unit)
         yield f"{when}: {told} Then {state_text(steps[-1].after)}.{lost}{likely}{'.' if lost else ''}"
 
 
@@ -247,7 +248,7 @@ def _alike(run: RunRecord, at: int, step: StepRecord) -> tuple[object, ...]:
     return at >= run.irrevocable_after, step.matters, what
 
 
-def _stretch_text(result: ExplainResult, explained: Explained, steps: Sequence[StepRecord]) -> str:
+def _stretch_text(result: ExplainResult, explained: Explained, steps: Sequence[StepRecord], unit: str) -> str:
     first = steps[0]
     if not first.matters:
         return "what is reported makes no difference." if first.there else "the detector is not asked."
@@ -259,7 +260,7 @@ def _stretch_text(result: ExplainResult, explained: Explained, steps: Sequence[S
     told += [f"{others} less probable combinations"] if others else []
     combined = "; or ".join(told) if any(" and " in each for each in told) else listed(told, "or")
     rate = number_text(sum(report.probability for report in first.reported))
-    often = " in each step" if len(steps) > 1 else ""
+    often = f" in each {unit}" if len(steps) > 1 else ""
     return f"{listed(things) or 'nothing'} is there, and {combined} is reported (probability {rate}{often})."
 
 

@@ -291,9 +291,8 @@ class _Steps:
         channel, located, found = self._channel, self._channel.located, list[_Draw]()
         told = channel.told[None, row] if located is None else located.told[:, row]
         shares = np.ones(told.shape[:2]) if located is None else located.shares(self._rates.dtype)[:, row]
-        for draw, (at, true) in enumerate(
-            zip(channel.bins[row].tolist(), channel.columns[row].tolist(), strict=True)
-        ):
+        reported = zip(channel.bins[row].tolist(), channel.columns[row].tolist(), strict=True)
+        for draw, (at, true) in enumerate(reported):
             heard_as: dict[_Heard, dict[int, float]] = {}
             for own, share in zip(told[:, draw].tolist(), shares[:, draw].tolist(), strict=True):
                 for label, rate in enumerate(self._rates[at, :, true].tolist() if true >= 0 and share > 0 else []):
@@ -307,7 +306,6 @@ class _Steps:
         """(observation, what counts) -> probability.
 
         Args:
-            row: of the channel.
             ranks: rank of the risk behind each observation.
             alike: for each observation the first one that leads to the same state; those in the result.
         """

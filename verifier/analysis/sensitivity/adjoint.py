@@ -141,7 +141,6 @@ def flow_derivatives(objective: Objective, rates: Floats, visits: Floats, worth:
     """Derivative in every matrix cell of what flows, in one step of each visit, into states of some worth.
 
     Args:
-        objective: where.
         rates: (bins, predicted, true), every cell a number.
         visits: (k, p) how often each product state is left.
         worth: (p,) what entering each product state is worth.

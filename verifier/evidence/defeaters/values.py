@@ -28,6 +28,11 @@ class Claim:
     planner: str
     point: int | None = None
 
+    @property
+    def about(self) -> tuple[str, str, str]:
+        """Run, requirement and planner."""
+        return self.run, self.requirement, self.planner
+
 
 @dataclass(frozen=True)
 class Doubt:
@@ -61,7 +66,6 @@ class Defeater:
     """A doubt with a name: `D1`, `D2`, ... in the order in which they were found.
 
     Attributes:
-        id: its name.
         kind, message, claims, remedy: as in `Doubt`.
     """
 

@@ -53,7 +53,6 @@ class Baseline:
     """An earlier result.
 
     Attributes:
-        file: where it is from.
         detectors: name -> SHA-256 of its matrices; the name is empty for a `verify run`, which has one.
         worst: (spec, requirement, detector, planner) -> its worst probability.
     """

@@ -16,7 +16,7 @@ from verifier.questions.compare.scores import Scores
 from verifier.questions.compare.tables import RequirementComparison, SpecComparison
 from verifier.study.gates import Drop, DropGate
 from verifier.study.options import Selection
-from verifier.study.results import RunResult, point_document
+from verifier.study.results import RunResult
 
 
 def gate_of(
@@ -95,7 +95,7 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
         found = results[requirement, planner]
         larger = not found.is_upper
         asked, means = asked_formula(found.asked, found.formula), [vars(each) for each in found.means]
-        now = worst_of_points([point_document(each) for each in found.points], larger, asked, means)
+        now = worst_of_points([json_values(each) for each in found.points], larger, asked, means)
         _check_comparable(before, now, place)
         drop, failed = drop_of(before, now, max_drop)
         drops.append(

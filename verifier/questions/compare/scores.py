@@ -62,7 +62,6 @@ class Scores:
         """Take the draws of one block.
 
         Args:
-            requirement, configuration: whose.
             sign: 1 if larger probabilities are better, else -1.
             where: for each place the initial states of the block that lie there.
             parts: (c, m) probabilities, M rows in all.
@@ -123,10 +122,8 @@ class Scores:
         """The configurations along every axis on which the scenarios of a requirement differ.
 
         Args:
-            requirement: its number.
             kinds: of each configuration's draws.
             sign: as in `add`.
-            level: of the intervals.
         """
         axes: dict[str, set[Fraction]] = {}
         for of, _, (axis, value) in self.least:

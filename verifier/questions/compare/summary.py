@@ -42,9 +42,7 @@ def requirement_comparison(
         configurations: in the order of the scores.
         points: Storm's, of each configuration.
         scores: all of the spec.
-        index: of the requirement.
         kinds: of each configuration's draws.
-        level: of the intervals.
         reach: of the best possible planner.
         profiles: what the scenarios of each configuration count for, where means are asked for.
     """

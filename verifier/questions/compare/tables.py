@@ -38,9 +38,7 @@ class Drawn:
     """How a detector's matrices were drawn for one spec.
 
     Attributes:
-        detector: its name.
         kind: posterior, or drives resampled.
-        reason: why.
         channel: the test of the memoryless detector.
     """
 
@@ -63,7 +61,6 @@ class Entry:
     """One configuration under one requirement.
 
     Attributes:
-        detector, planner: who.
         verdict, condition: over the scenarios that are not vacuous, if there are any.
         worst: position of the worst point.
         best: chance that no other configuration is better; ties are shared.
@@ -146,7 +143,6 @@ class Reach:
     It sees the state and the reports but is not told the environment, and may remember everything and draw lots.
 
     Attributes:
-        detector: its name.
         lower, upper: some planner reaches the one that is worse, none a better one than the other.
         constants, initial: of that scenario; no initial state where it is a mean over these.
         weights: of the environments, against which the bound that none exceeds was found; or those of the profile.
@@ -207,7 +203,6 @@ class ParetoView:
     """Two requirements at once.
 
     Attributes:
-        first, second: their names.
         non_dominated: for each configuration whether no other is at least as good in both and better in one, with the
             measured matrices.
         chances: of that, over the draws.
