@@ -18,7 +18,6 @@ from verifier.base.documents import (
     Count,
     Derives,
     Exact,
-    Extended,
     Limits,
     Magnitude,
     MisfitError,
@@ -36,7 +35,7 @@ from verifier.checking.verdicts import (
     worst_verdict,
 )
 from verifier.study.gates import Gates
-from verifier.study.points import Numbers, Point, PointInterval, WorldDecisions
+from verifier.study.points import Numbers, Point, ProfileMean, WorldDecisions, refuse_other_means
 from verifier.study.records import MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
@@ -92,38 +91,6 @@ class StrategyEnds:
 
     smallest: float
     largest: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProfileMean:
-    """The mean of a number over all scenarios, by their weights.
-
-    Attributes:
-        constants: values of the swept constants.
-        probability, lower, upper: the mean, and its numerical bounds.
-        exact: as a fraction, or None.
-        interval: from draws of the matrices that all scenarios share; None where that was not asked for.
-    """
-
-    constants: Mapping[str, str]
-    probability: Extended
-    lower: Extended
-    upper: Extended
-    exact: Exact | None = None
-    interval: PointInterval | None = None
-
-
-def refuse_other_means(weights: Sequence[Fraction], points: Sequence[Point], means: Sequence[ProfileMean]) -> None:
-    """Refuse means that are not those of the points by their weights; MisfitError."""
-    if len(weights) != len(points) * bool(means):
-        raise MisfitError(["weights"], "expected one entry per point beside means")
-    for at, mean in enumerate(means):
-        told = zip(weights, points, strict=True)
-        here = [(weight, point.value) for weight, point in told if point.constants == mean.constants]
-        if sum(weight for weight, _ in here) != 1:
-            raise MisfitError(["weights"], "expected weights that add up to 1 for each mean")
-        if float(sum(weight * value for weight, value in here if weight)) != mean.probability:
-            raise MisfitError(["means", at, "probability"], "expected the mean of the points by their weights")
 
 
 def refuse_no_probability(target: Target | None) -> None:

@@ -14,9 +14,9 @@ from verifier.analysis.comparison import RankingChange
 from verifier.analysis.intervals.intervals import Kind
 from verifier.base.documents import Condition, Count, Exact, Limits, NumberText, Share
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
-from verifier.study.points import Point
+from verifier.study.points import Point, ProfileMean, refuse_other_means
 from verifier.study.profile import Profile
-from verifier.study.results import AskedText, ProfileMean, Target, refuse_other_means
+from verifier.study.results import AskedText, Target
 
 Row = tuple[Share | None, ...]
 """One number per configuration; None where it has no scenario."""
