@@ -36,6 +36,7 @@ from verifier.base.errors import NoAnswerError
 
 CLOSE = 1e-4
 """Bounds that are as close need not be improved."""
+MOST_HISTORIES = 20_000
 MOST_WORK = 2 * 10**9
 """Of numbers looked up."""
 _BETTER = 1e-13
@@ -110,7 +111,9 @@ class HiddenSearch:
         for _ in range(self.most_steps if self.ends_within is None else self.ends_within):
             led = np.einsum("nco,nmo->ncm", found[-1][game.after], game.chances)
             after = np.where(may[:, :, None], led, 0.0).max(axis=1).min(axis=1)
-            found.append(np.where(game.payoff < 0, after, found[0]))
+            found.append(np.where(game.payoff < 0, after, found[-1]))
+            if self.ends_within is not None:
+                found = found[-1:]
         return found
 
     def best(self, start: int, weights: Floats) -> tuple[Floats, float]:
@@ -124,7 +127,9 @@ class HiddenSearch:
             first = np.zeros(len(game.members[view]))
             first[game.place[nodes[open_]]] = weights[open_]
             bounds = self._bounds(view, self._left)
-            while self.work <= MOST_WORK and self._gap(bounds, first) > CLOSE:
+            for _ in range(MOST_HISTORIES):
+                if self.work > MOST_WORK or self._gap(bounds, first) <= CLOSE:
+                    break
                 self._explore(view, first)
             plan = bounds.plans[(bounds.plans @ first).argmax()]
             found[open_] = plan[game.place[nodes[open_]]]
