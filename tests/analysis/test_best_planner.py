@@ -425,12 +425,19 @@ def test_environments_that_draw_otherwise_are_refused(written, tmp_path):
         open_system(systems, matrices)
 
 
-def test_too_large_games_are_refused(written, monkeypatch):
-    game = looking(written, 3)["right"]
+@pytest.mark.parametrize("looks", [1, 5, 30])
+def test_where_no_grid_is_small_enough_it_is_searched(written, monkeypatch, looks):
+    game = looking(written, looks)["right"]
     monkeypatch.setattr(best_planner, "MOST_MOVES", 0)
     monkeypatch.setattr("verifier.analysis.belief_grid.MOST_NUMBERS", 10)
-    with pytest.raises(NoAnswerError, match="too many states, reports and environments"):
-        worst_cases(game, 3)
+    (bracket,), (mean,) = worst_cases(game, looks), means(game, [0.25, 0.75], looks)
+    expected = sum(max(Fraction(1, 4) * ped, Fraction(3, 4) * nobody) for ped, nobody in likelihoods(looks))
+    for found, value in ((bracket, most_powerful(looks)), (mean, expected)):
+        assert found.lower - 1e-12 <= value <= found.upper + 1e-12
+        assert found.upper - found.lower <= 1e-3
+
+
+def test_too_large_games_are_refused(written, monkeypatch):
     system, _ = games(*written())
     formula = _formula(written)
     with pytest.raises(NoAnswerError, match="the limit is 3"):

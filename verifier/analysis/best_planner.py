@@ -17,7 +17,8 @@ of points, and a convex function lies below the mean of its values: an upper bou
 bounds for partially observed Markov decision processes, Operations Research 39(1), 1991). Going by what is best at
 one of those points is a planner, which may not be the best: a lower bound.
 
-Where planners do not see all of the state, weights are of the values of hidden variables, too: `hidden_search`.
+Where planners do not see all of the state, weights are of the values of hidden variables, too: `hidden_search`, which
+also answers where no grid is small enough.
 
 In the worst case over the environments the best planner draws lots between plans. Its value is the least of V over
 all weights at the start; weights and plans are found in turns, by linear programs, as in matrix games.
@@ -34,7 +35,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from verifier.analysis.belief_grid import grid_values, log_odds, spacings_of, updated
-from verifier.analysis.hidden_game import HiddenGame
+from verifier.analysis.hidden_game import HiddenGame, told_apart
 from verifier.analysis.hidden_search import CLOSE, HiddenSearch
 from verifier.analysis.planner_game import Game, longest_episode
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
@@ -76,9 +77,6 @@ def worst_cases(game: Game | HiddenGame, most_steps: int) -> tuple[Bracket, ...]
         game: the nodes.
         most_steps: an episode that has not ended after so many counts as lost, in every environment where nothing
             is decided yet.
-
-    Raises:
-        NoAnswerError: there are too many weights even on the widest grid.
     """
     searches = [_Search.of(game.environments) for _ in game.starts]
     for spacing, best in _ways(game, most_steps):
@@ -167,18 +165,22 @@ def _lots(plans: Floats) -> tuple[float, Floats]:
 
 def _ways(game: Game | HiddenGame, most_steps: int) -> Iterator[tuple[float | None, _Best]]:
     """None with a way that follows all weights where they are few enough, else finer and finer grids; where something
-    is hidden, how close the bounds are that are searched for."""
-    if isinstance(game, HiddenGame):
-        yield CLOSE, HiddenSearch(game, most_steps).best
-        return
-    count = game.environments
-    try:
-        _forward(game, int(game.starts[0]), np.full(count, 1 / count), most_steps)
-    except _TooManyError:
-        for spacing in spacings_of(game, most_steps):
+    is hidden, or no grid is small enough, how close the bounds are that are searched for."""
+    spacings: list[float] = []
+    if isinstance(game, Game):
+        count = game.environments
+        try:
+            _forward(game, int(game.starts[0]), np.full(count, 1 / count), most_steps)
+        except _TooManyError:
+            spacings = list(spacings_of(game, most_steps))
+        else:
+            yield None, partial(_followed, game, most_steps)
+            return
+        for spacing in spacings:
             yield spacing, grid_values(game, most_steps, spacing).best
-    else:
-        yield None, partial(_followed, game, most_steps)
+    if not spacings:
+        hidden = told_apart(game) if isinstance(game, Game) else game
+        yield CLOSE, HiddenSearch(hidden, most_steps).best
 
 
 def _bracket(

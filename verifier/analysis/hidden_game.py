@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from verifier.analysis.planner_game import episode_steps, progress_in, too_many
+from verifier.analysis.planner_game import Game, episode_steps, progress_in, too_many
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import UsageError
 from verifier.language.expressions.syntax import Node
@@ -127,6 +127,23 @@ class HiddenGame:
         return episode_steps(
             np.where(over[:, None], -1, self.after.reshape(len(over), -1)), over, self.starts.ravel()
         )
+
+
+def told_apart(game: Game) -> HiddenGame:
+    """The same game with its nodes once for each environment."""
+    count, size = game.environments, len(game.over)
+    shift = size * np.arange(count)
+    after = np.where(game.following < 0, -1, game.following + shift[:, None, None, None])
+    _, view = np.unique(np.where(game.over, -1, np.arange(size)), return_inverse=True)
+    view = np.where(game.over, -1, view.ravel() - int(game.over.any()))
+    return HiddenGame(
+        after.reshape(count * size, *game.following.shape[1:]),
+        np.tile(game.chances, (count, 1))[:, None],
+        np.where(game.over, game.payoff.T, -1).astype(np.int64).ravel(),
+        game.told.reshape(count * size, -1),
+        np.tile(view, count),
+        game.starts[:, None] + shift,
+    )
 
 
 def hidden_game(

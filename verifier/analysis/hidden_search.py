@@ -36,9 +36,9 @@ from verifier.base.errors import NoAnswerError
 
 CLOSE = 1e-4
 """Bounds that are as close need not be improved."""
-MOST_HISTORIES = 20_000
 MOST_WORK = 2 * 10**9
-"""Of numbers looked up."""
+"""Of numbers looked up; a step counts for `LEAST_WORK` of them at least, a linear program for more."""
+LEAST_WORK = 10**4
 _BETTER = 1e-13
 
 
@@ -127,9 +127,7 @@ class HiddenSearch:
             first = np.zeros(len(game.members[view]))
             first[game.place[nodes[open_]]] = weights[open_]
             bounds = self._bounds(view, self._left)
-            for _ in range(MOST_HISTORIES):
-                if self.work > MOST_WORK or self._gap(bounds, first) <= CLOSE:
-                    break
+            while self.work <= MOST_WORK and self._gap(bounds, first) > CLOSE:
                 self._explore(view, first)
             plan = bounds.plans[(bounds.plans @ first).argmax()]
             found[open_] = plan[game.place[nodes[open_]]]
@@ -177,6 +175,7 @@ class HiddenSearch:
         """What each choice leads to after each report, for weights of nodes with moves."""
         here, after = self._view(view), max(left - 1, 0)
         told = (here.told * divided).T
+        self.work += LEAST_WORK
         found = []
         for choice in here.choices:
             parts = [(other, self._bounds(other, after), matrix @ told) for other, matrix in choice.onward.items()]
@@ -192,7 +191,7 @@ class HiddenSearch:
         if self._is_over(left):
             return None
         onward = self._onward(view, left, self._divided(view, left, weights)[0])
-        widest, found = CLOSE * 1e-3, None
+        widest, found = _BETTER, None
         chosen = np.array([each.upper for each in onward]).argmax(axis=0)
         for report, choice in enumerate(chosen.tolist()):
             for other, part, lower, upper in onward[choice].ends:
@@ -234,7 +233,7 @@ class HiddenSearch:
             for number, choice in enumerate(here.choices)
             for other, matrix in choice.onward.items()
         }
-        self.work += sum(each.size for each in behind.values()) * len(here.told)
+        self.work += 100 * LEAST_WORK + 100 * sum(each.size for each in behind.values()) * len(here.told)
         return _least_division(here, behind, weights)
 
 
