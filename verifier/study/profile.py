@@ -21,7 +21,8 @@ from verifier.base.errors import UsageError
 from verifier.checking.enclosure import doubles_around
 from verifier.study.case import Case, Study
 from verifier.study.expecting import weights_of
-from verifier.study.points import Point, PointInterval, ProfileMean
+from verifier.study.points import Point, PointInterval
+from verifier.study.results import ProfileMean
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from verifier.base.documents import (
     Count,
     Derives,
     Exact,
+    Extended,
     Limits,
     Magnitude,
     MisfitError,
@@ -26,16 +27,14 @@ from verifier.base.documents import (
 )
 from verifier.base.documents import InputFile as InputFile
 from verifier.base.numbers import decimal_text
-from verifier.base.result import Result
 from verifier.checking.verdicts import (
     Verdict,
     condition_over,
     verdict_over,
-    verdict_text,
     worst_verdict,
 )
 from verifier.study.gates import Gates
-from verifier.study.points import Numbers, Point, ProfileMean, WorldDecisions, refuse_other_means
+from verifier.study.points import Judged, JudgedResult, Numbers, Point, PointInterval, WorldDecisions
 from verifier.study.records import MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
@@ -93,6 +92,38 @@ class StrategyEnds:
     largest: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProfileMean:
+    """The mean of a number over all scenarios, by their weights.
+
+    Attributes:
+        constants: values of the swept constants.
+        probability, lower, upper: the mean, and its numerical bounds.
+        exact: as a fraction, or None.
+        interval: from draws of the matrices that all scenarios share; None where that was not asked for.
+    """
+
+    constants: Mapping[str, str]
+    probability: Extended
+    lower: Extended
+    upper: Extended
+    exact: Exact | None = None
+    interval: PointInterval | None = None
+
+
+def refuse_other_means(weights: Sequence[Fraction], points: Sequence[Point], means: Sequence[ProfileMean]) -> None:
+    """Refuse means that are not those of the points by their weights; MisfitError."""
+    if len(weights) != len(points) * bool(means):
+        raise MisfitError(["weights"], "expected one entry per point beside means")
+    for at, mean in enumerate(means):
+        told = zip(weights, points, strict=True)
+        here = [(weight, point.value) for weight, point in told if point.constants == mean.constants]
+        if sum(weight for weight, _ in here) != 1:
+            raise MisfitError(["weights"], "expected weights that add up to 1 for each mean")
+        if float(sum(weight * value for weight, value in here if weight)) != mean.probability:
+            raise MisfitError(["means", at, "probability"], "expected the mean of the points by their weights")
+
+
 def refuse_no_probability(target: Target | None) -> None:
     """Refuse a target that no probability can be compared with; MisfitError."""
     if target is not None and target.probability > 1:
@@ -100,7 +131,7 @@ def refuse_no_probability(target: Target | None) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequirementResult(Derives):
+class RequirementResult(Judged, Derives):
     """One requirement under one planner, over all its scenarios.
 
     Attributes:
@@ -164,11 +195,6 @@ class RequirementResult(Derives):
     def is_upper(self) -> bool:
         """Whether the target limits the probability from above."""
         return self.target is not None and self.target.is_upper
-
-    @property
-    def verdict_text(self) -> str:
-        """The verdict with its condition, for people."""
-        return verdict_text(self.verdict.value, self.condition)
 
     @property
     def worst_point(self) -> Point:
@@ -261,7 +287,7 @@ def engines_of(runs: Iterable[RunResult]) -> Engines:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class RunResult(Derives, Result):
+class RunResult(Derives, JudgedResult):
     """Everything one `verify run` found.
 
     Attributes:
@@ -303,16 +329,6 @@ class RunResult(Derives, Result):
     DRAWN = "verifier.telling.figures.run:figure_of_run"
     NAMED_BY = ("requirement", "planner")
     METRICS = ("probability", "interval_lower", "interval_upper", "bounds_lower", "bounds_upper")
-
-    @property
-    def headline(self) -> str:
-        """Title and verdict."""
-        return f"{self.title}: {self.verdict_text}"
-
-    @property
-    def verdict_text(self) -> str:
-        """The verdict with its condition, for people."""
-        return verdict_text(self.verdict.value, self.condition)
 
     def measured_rows(self) -> Iterator[dict[str, str | int | float]]:
         """The row of the worst scenario of each requirement, for each value of swept constants."""

@@ -10,8 +10,8 @@ from verifier.base.errors import one_line
 from verifier.base.numbers import exact_or_number, interval_text, level_text
 from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict
-from verifier.study.points import Point, ProfileMean, WorldDecisions
-from verifier.study.results import RequirementResult, RunResult
+from verifier.study.points import Point, WorldDecisions
+from verifier.study.results import ProfileMean, RequirementResult, RunResult
 from verifier.telling.grounds import told_verdict
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.telling.terminal import aligned

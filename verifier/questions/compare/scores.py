@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from verifier.analysis.comparison import ranking_changes
 from verifier.analysis.confidence import Data
@@ -27,7 +28,8 @@ from verifier.base.errors import NoAnswerError, UsageError
 from verifier.base.numbers import decimal_text
 from verifier.language.expressions import evaluate
 from verifier.questions.compare.tables import Curve
-from verifier.study.points import Point, ProfileMean
+from verifier.study.points import Point
+from verifier.study.results import ProfileMean
 from verifier.study.scenarios import Block
 from verifier.systems.skeleton import Skeleton
 
@@ -231,7 +233,9 @@ def check_enough_draws(count: int, least_chance: Fraction | None) -> None:
         )
 
 
-def drawn_probabilities(objective: Objective, data: Data, settings: ConfidenceSettings) -> Iterator[Floats]:
+def drawn_probabilities(
+    objective: Objective, data: Data, settings: ConfidenceSettings
+) -> Iterator[NDArray[np.float64]]:
     """(c, m) probabilities of each draw from each initial state, `data.draws` rows in all.
 
     Draw number d has the same matrices for every objective on the same counts, and for detectors of the same
