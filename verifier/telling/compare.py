@@ -297,10 +297,11 @@ def _best_planner_notes(result: CompareResult) -> Iterator[str]:
         return
     yield (
         f"{BEST.capitalize()}: no planner does better, and some planner does as well as the worse end of P. It sees "
-        "the state and what the planners of the model may ask, remembers everything, may draw lots, and is not told "
-        "the environment: P is that of the worst one, or over the profile the mean by its weights. The measured "
-        "matrices are taken for exact and successive reports for independent: where a detector errs again and again, "
-        "collecting reports gains less."
+        "what of the state is not hidden and what the planners of the model may ask, remembers everything, may draw "
+        "lots, and is not told the environment: P is that of the worst one, or over the profile the mean by its "
+        "weights. A world that decides knows all that was seen and done before the step, and does its worst. The "
+        "measured matrices are taken for exact and successive reports for independent: where a detector errs again "
+        "and again, collecting reports gains less."
     )
     if not all(each.all_end for each in reaches):
         steps = max(each.steps for each in reaches)
