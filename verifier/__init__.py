@@ -131,7 +131,8 @@ def explain(spec: File, cm: Counts, *, system: SystemModel | None = None, **choi
         spec, cm, system: as for `run`.
         choices: as the options of `verify explain`, such as `record="record.csv"`.
 
-    >>> found = explain("specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json", environment="ped", draws=100)
+    >>> matrices = "examples/nuscenes_yolov3_class.json"
+    >>> found = explain("specs/car_pedestrian.ltl", matrices, environment="ped", draws=100)
     >>> [row["cause"] for row in found.rows() if row["requirement"] == "stops_for_pedestrians"]
     ['ped in [0, 10) m reported as empty']
     """

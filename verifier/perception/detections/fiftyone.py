@@ -107,13 +107,14 @@ def _rows(samples: Elements, names: list[str], field: str, file: int) -> tuple[R
     )
 
 
-def _size(samples: Elements, row: int) -> tuple[float, float]:
+def _size(samples: Elements, row: int) -> list[int]:
     metadata = samples.items[row].get("metadata")
-    size = [metadata.get(name) for name in ("width", "height")] if isinstance(metadata, dict) else []
-    if len(size) != 2 or not all(type(each) is int and each > 0 for each in size):
+    told = [metadata.get(name) for name in ("width", "height")] if isinstance(metadata, dict) else []
+    size = [each for each in told if type(each) is int and each > 0]
+    if len(size) != 2:
         raise InputError(
             "a sample with detections needs 'metadata' with width and height",
             Place(samples.file, path=samples.pointer(row)),
             "dataset.compute_metadata() before the export",
         )
-    return size[0], size[1]
+    return size
