@@ -164,4 +164,4 @@ def test_pezzementi_2021_on_logs_of_ones_own(tmp_path):
     header, *table = rows(output / "table_10.csv")
     table = [dict(zip(header, row, strict=True)) for row in table]
     area = {row["detector"]: float(row["area"]) for row in table if row["row"] == "baseline"}
-    assert area == {"good": 1.0, "jumpy": 0}
+    assert area == {"good": 1, "jumpy": 1}  # both find the person long before the alarm counts
