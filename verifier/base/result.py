@@ -122,7 +122,8 @@ def recorded(kind: type[Record], /, *sources: object, **others: Any) -> Record:
     chosen = dict(others)
     for each in fields(kind):
         source = next((source for source in sources if hasattr(source, each.name)), None)
-        if each.name not in others and (source is not None or each.default is MISSING):
+        open_ = each.default is MISSING and each.default_factory is MISSING
+        if each.name not in others and (source is not None or open_):
             chosen[each.name] = plain(getattr(source, each.name))
     return kind(**chosen)
 

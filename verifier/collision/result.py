@@ -47,7 +47,6 @@ class CollisionResult(Result):
     """Everything one `verify collision` found.
 
     Attributes:
-        title: for people.
         detectors: the pairs that went in, with their sources.
         settings: every choice that can change a number.
         policies: what was found under each braking policy.

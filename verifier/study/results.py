@@ -113,6 +113,19 @@ class ProfileMean:
     interval: PointInterval | None = None
 
 
+def refuse_other_means(weights: Sequence[Fraction], points: Sequence[Point], means: Sequence[ProfileMean]) -> None:
+    """Refuse means that are not those of the points by their weights; MisfitError."""
+    if len(weights) != len(points) * bool(means):
+        raise MisfitError(["weights"], "expected one entry per point beside means")
+    for at, mean in enumerate(means):
+        told = zip(weights, points, strict=True)
+        here = [(weight, point.value) for weight, point in told if point.constants == mean.constants]
+        if sum(weight for weight, _ in here) != 1:
+            raise MisfitError(["weights"], "expected weights that add up to 1 for each mean")
+        if float(sum(weight * value for weight, value in here if weight)) != mean.probability:
+            raise MisfitError(["means", at, "probability"], "expected the mean of the points by their weights")
+
+
 def refuse_no_probability(target: Target | None) -> None:
     """Refuse a target that no probability can be compared with; MisfitError."""
     if target is not None and target.probability > 1:
@@ -162,15 +175,7 @@ class RequirementResult(Derives):
     def __post_init__(self) -> None:
         if self.strategies is not None and len(self.strategies) != len(self.points):
             raise MisfitError(["strategies"], "expected one entry per point")
-        if len(self.weights) != len(self.points) * bool(self.means):
-            raise MisfitError(["weights"], "expected one entry per point beside means")
-        for at, mean in enumerate(self.means):
-            told = zip(self.weights, self.points, strict=True)
-            here = [(weight, point.value) for weight, point in told if point.constants == mean.constants]
-            if sum(weight for weight, _ in here) != 1:
-                raise MisfitError(["weights"], "expected weights that add up to 1 for each mean")
-            if float(sum(weight * value for weight, value in here if weight)) != mean.probability:
-                raise MisfitError(["means", at, "probability"], "expected the mean of the points by their weights")
+        refuse_other_means(self.weights, self.points, self.means)
         if self.asked.startswith("P"):
             refuse_no_probability(self.target)
             for at, point in enumerate(self.points):

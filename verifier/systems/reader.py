@@ -169,12 +169,10 @@ def _duration(found: Element) -> Fraction | None:
 def _variable(name: str, found: Element, *, moves: bool) -> Variable:
     known = ("range", "next", "hidden", "unit") if moves else ("range", "default", "unit")
     found.table(known, required=("range", "next") if moves else ("range",))
-    found.given("unit", Element.string, "", empty=True)
     ends = _range(found.at("range"))
     following = _node(found.at("next")) if moves else None
-    return Variable(
-        name, ends, following, found.given("default", _node, None), found.given("hidden", Element.truth, None)
-    )
+    default, hidden = found.given("default", _node, None), found.given("hidden", Element.truth, None)
+    return Variable(name, ends, following, default, hidden, found.given("unit", Element.string, "", empty=True))
 
 
 def _moved(name: str, found: Element) -> Draw | Decision:

@@ -42,8 +42,6 @@ class ConfusionFile:
     """Matrices together with the file they came from.
 
     Attributes:
-        matrices: the matrices.
-        name: of the file, as given.
         sha256: of its bytes.
         sequences: the counts of each sequence, which add up to the matrices; None where the file has none.
         mixed: the matrices by the bins of a variable that is weighed; None where none is.
@@ -70,7 +68,6 @@ def read_confusion(
     """Read a confusion document as one matrix per distance bin, and per bin of the variables that are kept apart.
 
     Args:
-        path: of the file.
         where: bins of further variables to use; the matrices are summed over the others.
         score_threshold: which member of a family.
         mix: file with weights of the bins of a further variable (`verifier.perception.confusion.mix`).

@@ -59,7 +59,6 @@ class Memory:
         contexts: the context function; the matrices of a bin follow each other in the order of its names.
         whole: (bins, predicted, true) int64, the counts of each bin whatever the context, untracked items included.
         followed: (true,) bool, the labels with tracks; the column of any other is in its first context.
-        policy: one of `EMPTY_CONTEXT_POLICIES`.
     """
 
     contexts: Contexts
@@ -85,7 +84,6 @@ class ConfusionMatrices:
         labels: the label of each row and of each column, all different, the empty label among them.
         edges_m: strictly increasing ends of the distance bins; the last may be infinite (an overflow bin).
         counts: (bins, predicted, true) int64, not negative.
-        title: one line for people.
         metadata: whatever else the file says (distance measure, matching and false-positive policy, source).
         variables: further variables whose bins have matrices of their own; the last one's bins vary fastest.
         memory: where every bin is divided by context: a bin and a context are numbered together, context fastest.

@@ -96,9 +96,7 @@ class Answer:
     """What one planner, at one value of each swept constant, requires of perception.
 
     Attributes:
-        planner: its name.
         constants: values of the swept constants.
-        outcome: see `Outcome`.
         condition: what the probabilities of `measured` and `at_value` assume of the detector, `if ...`; None where
             that is tested and not contradicted. Perfect perception assumes nothing.
         met_as_measured: whether the measured matrices meet the requirement.
@@ -170,13 +168,11 @@ class RequireResult(Result):
     Attributes:
         command: that made it, inputs by name without folders.
         title: what the matrices are, for people.
-        inputs: the files that went in.
         matrices: what the matrices are and how they were made; None where that is not said.
         channel: the test of the detector's model.
         settings: every choice that can change a number, by name.
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
-        mode: what was varied.
         answers: one per planner and value of the swept constants.
     """
 

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import Count, Limits, Sha256, Share, json_values
 from verifier.base.errors import UsageError
-from verifier.base.result import Result
+from verifier.base.result import Result, recorded
 from verifier.robustness.mutators.imagefiles import DepthRecord, DepthSource
 from verifier.robustness.mutators.moving import AnnotationKind, Annotations, Moved
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, moves_boxes, needs_depth
@@ -231,7 +231,6 @@ class BatchResult(Result):
 
     Attributes:
         images: what became of each, in the order in which they were named.
-        settings: what was done to them.
         left_over: files that an earlier run left among these outputs; their paths below the folder of outputs.
         sheet: the contact sheet as the bytes of a PNG file, where one was asked for.
 
@@ -351,12 +350,6 @@ def _image(image: ImageResult) -> MutatedImage:
     depth = None
     if image.depth_sha256 is not None and image.depth_known is not None:
         depth = ImageDepth(image.depth_sha256, image.depth_known)
-    return MutatedImage(
-        image.name,
-        image.file,
-        image.size,
-        image.sha256,
-        depth,
-        tuple(MutatedFile(each.mutation, each.path, each.sha256) for each in image.outputs),
-        tuple(MutateFailure(each.mutation, each.message) for each in image.failures),
-    )
+    outputs = tuple(recorded(MutatedFile, each) for each in image.outputs)
+    failures = tuple(recorded(MutateFailure, each) for each in image.failures)
+    return recorded(MutatedImage, image, depth=depth, outputs=outputs, failures=failures)

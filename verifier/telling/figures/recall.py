@@ -27,9 +27,6 @@ def recall_figure(matrices: ConfusionMatrices) -> Figure:
     """The recall of every class in every bin that has items of it.
 
     An interval is that of independent items. A last bin without end is drawn as wide as the one before it.
-
-    Args:
-        matrices: to draw.
     """
     from matplotlib import colormaps
 
