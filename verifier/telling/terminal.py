@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from verifier.base.errors import one_line
@@ -58,6 +60,28 @@ def block_lines(block: Block, *, colour: bool = False) -> Iterator[str]:
 def _shades(row: Row) -> list[str]:
     shares = (cell.heat if isinstance(cell, Cell) else None for cell in row)
     return ["" if share is None else next(colour for least, colour in SHADES if share >= least) for share in shares]
+
+
+def narrowed(header: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> list[str]:
+    """As `aligned`, with the cells of wide columns broken at spaces until lines have at most so many columns; a word
+    that is too long stays whole."""
+    cells = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    least = [
+        max(len(word) for cell in column for word in (cell.split() or [""])) for column in zip(*cells, strict=True)
+    ]
+    while sum(widths) + 2 * len(widths) - 2 > columns and widths != least:
+        widest = max(range(len(widths)), key=lambda k: (widths[k] > least[k], widths[k]))
+        widths[widest] -= 1
+    lines = []
+    for row in cells:
+        parts = [textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+                 for cell, width in zip(row, widths, strict=True)]  # fmt: skip
+        for each in itertools.zip_longest(*parts, fillvalue=""):
+            lines.append("  ".join(map(str.ljust, each, widths)).rstrip())
+        if row is header:
+            lines.append("  ".join("-" * width for width in widths))
+    return lines
 
 
 def aligned(
