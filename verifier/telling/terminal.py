@@ -14,29 +14,30 @@ SHADES = ((0.95, "\x1b[32m"), (0.8, "\x1b[92m"), (0.6, "\x1b[33m"), (0.3, "\x1b[
 """Least share -> colour, warm where little is left."""
 
 
-def section_lines(section: Section) -> Iterator[str]:
+def section_lines(section: Section, *, columns: int | None = None) -> Iterator[str]:
     """A section under its heading; those below it follow."""
     title = one_line(section.title)
     yield title
     yield "=" * len(title)
-    yield from blocks_lines(section.blocks)
+    yield from blocks_lines(section.blocks, columns=columns)
     for inner in section.sections:
         yield ""
-        yield from section_lines(inner)
+        yield from section_lines(inner, columns=columns)
 
 
-def blocks_lines(blocks: Iterable[Block], *, colour: bool = False) -> Iterator[str]:
-    """Blocks below each other; what has a caption stands apart, and with `colour` cells with a share are coloured."""
+def blocks_lines(blocks: Iterable[Block], *, colour: bool = False, columns: int | None = None) -> Iterator[str]:
+    """Blocks below each other; what has a caption stands apart, and with `colour` cells with a share are coloured.
+    Tables wider than `columns` have their cells broken."""
     before = False
     for at, block in enumerate(blocks):
         apart = isinstance(block, Table) and bool(block.caption)
         if at and (apart or before):
             yield ""
-        yield from block_lines(block, colour=colour)
+        yield from block_lines(block, colour=colour, columns=columns)
         before = apart
 
 
-def block_lines(block: Block, *, colour: bool = False) -> Iterator[str]:
+def block_lines(block: Block, *, colour: bool = False, columns: int | None = None) -> Iterator[str]:
     """A paragraph in one line, a list, or a table below its caption; of a picture its caption."""
     match block:
         case Paragraph():
@@ -49,12 +50,18 @@ def block_lines(block: Block, *, colour: bool = False) -> Iterator[str]:
                 yield one_line(block.caption)
             rows = [[one_line(cell.text if isinstance(cell, Cell) else cell) for cell in row] for row in block.rows]
             shades = list(map(_shades, block.rows)) if colour else None
-            yield from aligned([*map(one_line, block.header or ("what", "value"))], rows, shades)
+            header = [*map(one_line, block.header or ("what", "value"))]
+            lines = aligned(header, rows)
+            if columns is not None and max(map(len, lines)) > columns:
+                lines = narrowed(header, rows, columns)
+            elif shades:
+                lines = aligned(header, rows, shades)
+            yield from lines
         case Figure():
             yield one_line(block.caption)
         case Fold():
             yield one_line(block.summary)
-            yield from blocks_lines(block.blocks, colour=colour)
+            yield from blocks_lines(block.blocks, colour=colour, columns=columns)
 
 
 def _shades(row: Row) -> list[str]:
