@@ -45,24 +45,25 @@ MOST_SENTENCES = 4
 """Requirements of a spec of which a summary says who is ahead."""
 
 
-def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
+def compare_table(result: CompareResult, *, pairs: bool = False, columns: int | None = None) -> str:
     """The output of `verify compare`: per spec and requirement the configurations, then Pareto view, ranking_changes
     and gate.
 
     Args:
         pairs: also the chances of all pairs.
+        columns: that tables have at most; None for any number.
     """
     lines = [", ".join(one_line(file.name) for file in result.inputs)]
     for spec in result.specs:
         for requirement in spec.requirements:
-            lines += ["", *blocks_lines(_requirement(result, spec, requirement))]
+            lines += ["", *blocks_lines(_requirement(result, spec, requirement), columns=columns)]
             if pairs:
-                lines += ["", *blocks_lines(_pairs(spec, requirement))]
-            lines += blocks_lines(_changes(spec, requirement))
-        found = list(blocks_lines(_pareto(spec)))
+                lines += ["", *blocks_lines(_pairs(spec, requirement), columns=columns)]
+            lines += blocks_lines(_changes(spec, requirement), columns=columns)
+        found = list(blocks_lines(_pareto(spec), columns=columns))
         lines += ["", *found] if found else []
     if result.gate is not None:
-        lines += ["", *blocks_lines(_gate(result.gate))]
+        lines += ["", *blocks_lines(_gate(result.gate), columns=columns)]
     lines += ["", *(one_line(note) for note in _notes(result)), *remark_lines(result.remarks)]
     return "\n".join(lines) + "\n"
 
