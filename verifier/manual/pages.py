@@ -22,7 +22,7 @@ TOPICS: Mapping[str, str] = {
     "matrices": "confusion matrices by distance: how to count or write them",
     "formats": "how to read each format of detections",
     "results": "what each number of a result means, and what it assumes",
-    "guarantees": "what is assumed, what is proven, what is only estimated",
+    "assumptions": "what is assumed, what is proven, what is only estimated",
     "papers": "the papers behind the program",
     "gallery": "eleven systems to learn from and to start from",
     "ci": "gates and files for continuous integration",
