@@ -24,6 +24,7 @@ TOPICS: Mapping[str, str] = {
     "results": "what each number of a result means, and what it assumes",
     "assumptions": "what is assumed, what is proven, what is only estimated",
     "papers": "the papers behind the program",
+    "track-record": "what detectors with memory predict of real tracks, and what was seen there",
     "gallery": "eleven systems to learn from and to start from",
     "ci": "gates and files for continuous integration",
     "cluster": "on a cluster, and with much data",

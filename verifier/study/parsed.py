@@ -88,9 +88,7 @@ class ParsedRule:
     """A rule, a run, or a command of a module.
 
     Attributes:
-        sets: what is set.
         stay: the state stays as it is.
-        reach, through: of a run.
     """
 
     when: str
@@ -106,7 +104,6 @@ class ParsedPlanner:
 
     Attributes:
         file: that it stands in; `asks` and `sets` are the columns of its table.
-        rows: of its table.
     """
 
     name: str
@@ -140,7 +137,6 @@ class ParsedStudy:
     """What a run would be about.
 
     Attributes:
-        inputs: the files.
         constants: with what spec and command line set, as in the first scenario.
         conditions: `initial`, `terminal` and `admissible`, and the `weight` of initial states if it is not 1.
         step_s, frames: duration of a step, and reports in each.

@@ -127,7 +127,6 @@ class PlacedObject:
 
     Attributes:
         class_name: its class; "" where that depends on the state.
-        name: its identity, "" for none.
         when: in which states it is there. Elsewhere it reports nothing and stands in nobody's bin.
         class_when: class -> in which states it is of that class; exactly one wherever the object is there.
         at: further variable of the matrices -> its value, or the name of a bin -> in which states it is in it.

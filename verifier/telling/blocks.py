@@ -16,7 +16,6 @@ class Cell:
     """One cell of a table that is more than text.
 
     Attributes:
-        text: what is read.
         order: what the column is sorted by; None: by the text.
         verdict: a verdict to mark the text as, or "".
         heat: share from 0 to 1 that the background shows; None for none.
@@ -62,7 +61,6 @@ class Paragraph:
     """A paragraph.
 
     Attributes:
-        text: its text.
         kind: "" for prose, "lead" for what must be read first, "note" for what qualifies a number, "formula",
             "verdict" with the verdict before it, or "overall" with the verdict after it.
         verdict: that verdict, which a condition may follow behind a comma, or "".
@@ -109,7 +107,6 @@ class Fold:
 
     Attributes:
         summary: what there is to be shown.
-        blocks: that are shown.
         printed: whether they are also on paper; what a picture shows is not.
     """
 
@@ -126,8 +123,6 @@ class Section:
     """A heading and what stands under it.
 
     Attributes:
-        title: the heading.
-        blocks: in order.
         sections: below it, after the blocks.
         id: by which others lead to it; "" for none.
         verdict: shown beside the heading, with its condition, or "".

@@ -73,6 +73,15 @@ def html_text(page: Page) -> str:
     )
 
 
+def html_fragment(page: Page) -> str:
+    """The sections of a page to stand in another one, such as a notebook: no script, a style for itself alone."""
+    style = STYLE.replace(":root", ":scope").replace("body{", ":scope{")
+    sections = "".join(_section(each, 2) for each in page.sections)
+    inside = re.sub(r' id="[^"]*"', "", re.sub(r'<a href="#[^"]*">(.*?)</a>', r"\1", sections))
+    title = f"<h1>{escaped(page.title)}</h1>"
+    return f'<div class="verifier">\n<style>@scope (.verifier){{{style}}}</style>\n{title}\n{inside}</div>\n'
+
+
 def escaped(text: str) -> str:
     """Text as HTML, also within quotes; right-to-left words keep their direction to themselves.
 

@@ -116,7 +116,7 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
         run: the document it was made from.
     """
     content: RateResult = rate.result
-    bounds, accepted = content.bounds, content.acceptance
+    bounds, accepted = content.decisive, content.acceptance
     if accepted is None:
         raise ValueError("a rate that is not compared with a criterion has no goal")
     claim = Claim(run.sha256, content.requirement, content.planner)
@@ -358,7 +358,7 @@ def _recall(answer: Mapping[str, Any]) -> str:
 
 
 def _rate_text(rate: RateResult) -> str:
-    bounds = rate.bounds
+    bounds = rate.decisive
     level = "the data's uncertainty left out" if bounds.level is None else f"at level {bounds.level:.6g}"
     ends = rate_interval_text(bounds.lower, bounds.upper)
     assumes = f"; assumes that {' and '.join(bounds.assumes)}" if bounds.assumes else ""

@@ -24,6 +24,7 @@ from verifier.analysis.sensitivity.state_map import map_variables
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.budget import memory_limit
 from verifier.base.errors import EngineError, InputError, Place, UsageError
+from verifier.base.result import recorded
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.perception.confusion import ConfusionMatrices
@@ -71,7 +72,6 @@ def explain_spec(
 
     Args:
         spec_path, confusion_path, options, progress, system: as in `verify_spec`.
-        settings: how much is said.
         record_path: the per-object record of the counting that gave the matrices, to name the frames.
 
     Raises:
@@ -112,11 +112,6 @@ def explained(
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
     _refuse_memory(options, traced)
-    if study.inputs.contexts is not None and study.inputs.model.frames > 1:
-        raise UsageError(
-            "verify explain tells the steps of runs, and with memory the chain follows each of several frames in a "
-            "step: name --memory none"
-        )
     if settings.with_map:  # before anything is computed
         map_variables([each.name for each in study.inputs.model.variables], settings.variables)
     if run is None:
@@ -135,26 +130,13 @@ def explained(
         ]
         world = confirmed_decisions(result, point, study)
         told.append(explained_record(result, point, explanation, counted, names, settings.rows, world))
-    return ExplainResult(
-        title=run.title,
+    return recorded(
+        ExplainResult,
+        run,
+        command=(),
         verdict=run.verdict,
-        condition=run.condition,
         inputs=run.inputs if traced is None else (*run.inputs, traced.file),
-        matrices=run.matrices,
-        settings=run.settings,
-        channel=run.channel,
-        versions=run.versions,
-        engines=run.engines,
-        remarks=run.remarks,
-        explain=ExplainChoices(
-            patterns=settings.patterns,
-            members=settings.members,
-            full_paths=settings.full_paths,
-            rows=settings.rows,
-            level=settings.level,
-            prior=settings.prior,
-            map=tuple(settings.variables) if settings.with_map else None,
-        ),
+        explain=recorded(ExplainChoices, settings, map=tuple(settings.variables) if settings.with_map else None),
         labels=names,
         bins=tuple(study.matrices.bin_text(index) for index in range(study.matrices.bin_count)),
         explanations=tuple(told),
