@@ -20,7 +20,7 @@ from printed_text import without_noise
 
 from verifier.cli import command_parser, main
 from verifier.evidence.context import read_context
-from verifier.language.specs import parse_spec
+from verifier.language.specs.reader import parse_spec
 from verifier.manual.gallery import FOLDER, GALLERY, SMALL_MODEL, files_of
 from verifier.manual.pages import PAGES, TOPICS, page
 from verifier.manual.website import heading_id, write_website

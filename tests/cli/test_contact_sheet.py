@@ -1,4 +1,4 @@
-"""The sheet of frames behind detection errors: which frames, what is drawn, what is blurred, what is refused."""
+"""The sheet of frames behind detection errors: which frames, what is drawn on them, what is blurred or refused."""
 
 import base64
 import csv

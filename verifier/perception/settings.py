@@ -57,6 +57,19 @@ GROUPS_HELP = (
 )
 
 
+GapsOfTracks = Annotated[
+    Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
+]
+OwnColumns = Annotated[
+    Mapping[str, str],
+    Option(
+        "rename a column: NAME is the expected name, OWN the name in the file (repeatable)",
+        metavar="NAME=OWN",
+        parse=partial(pair, "--column", "NAME=VALUE"),
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CountSettings:
     """Every choice of `verify confusion`; None of what the data or the format decide."""
@@ -100,14 +113,7 @@ class CountSettings:
     first_category: Annotated[
         int | None, Option("number of the first class in predictions.json (yolo)", metavar="0|1")
     ] = None
-    column: Annotated[
-        Mapping[str, str],
-        Option(
-            "rename a column: NAME is the expected name, OWN the name in the file (repeatable)",
-            metavar="NAME=OWN",
-            parse=partial(pair, "--column", "NAME=VALUE"),
-        ),
-    ] = field(default_factory=dict)
+    column: OwnColumns = field(default_factory=dict)
 
     min_score: Annotated[
         float | None,
@@ -177,9 +183,7 @@ class CountSettings:
         str,
         Option("count also by context: what went before on the track, run:L or last:K", metavar="CONTEXTS"),
     ] = "none"
-    gaps: Annotated[
-        Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
-    ] = "break"
+    gaps: GapsOfTracks = "break"
     period: Annotated[float | None, Option("time from frame to frame", metavar="S")] = None
     units: Annotated[
         Units | None, Option("with --memory: count by these instead of by drive, for --bounds units:U")
@@ -241,9 +245,7 @@ class ReplaySettings:
             metavar="CONTEXTS,...",
         ),
     ] = None
-    gaps: Annotated[
-        Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
-    ] = "break"
+    gaps: GapsOfTracks = "break"
     confidence: Annotated[float, Option("level of the interval", metavar="C")] = 0.95
     splits: Annotated[
         int | None,

@@ -12,11 +12,35 @@ from verifier.analysis.intervals.intervals import Kind
 from verifier.analysis.intervals.tiers import Tier
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.documents import Condition, Count, Exact, Extended, Level, Limits, Share
-from verifier.checking.verdicts import Basis, Decision, Reason, Verdict, verdict_of
+from verifier.base.result import Result
+from verifier.checking.verdicts import Basis, Decision, Reason, Verdict, verdict_of, verdict_text
 from verifier.study.options import VerdictSource
 
 if TYPE_CHECKING:  # linear programs take long to load
     from verifier.analysis.dependence_free import FreeBounds as ProvenBounds
+
+
+class Judged:
+    """What has a verdict, which a condition may belong to."""
+
+    verdict: Verdict
+    condition: Condition | None
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict with its condition, for people."""
+        return verdict_text(self.verdict.value, self.condition)
+
+
+class JudgedResult(Judged, Result):
+    """A result with a title and a verdict."""
+
+    title: str
+
+    @property
+    def headline(self) -> str:
+        """Title and verdict."""
+        return f"{self.title}: {self.verdict_text}"
 
 
 @dataclass(frozen=True)

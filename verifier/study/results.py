@@ -27,16 +27,14 @@ from verifier.base.documents import (
 )
 from verifier.base.documents import InputFile as InputFile
 from verifier.base.numbers import decimal_text
-from verifier.base.result import Result
 from verifier.checking.verdicts import (
     Verdict,
     condition_over,
     verdict_over,
-    verdict_text,
     worst_verdict,
 )
 from verifier.study.gates import Gates
-from verifier.study.points import Numbers, Point, PointInterval, WorldDecisions
+from verifier.study.points import Judged, JudgedResult, Numbers, Point, PointInterval, WorldDecisions
 from verifier.study.records import MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
@@ -133,7 +131,7 @@ def refuse_no_probability(target: Target | None) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequirementResult(Derives):
+class RequirementResult(Judged, Derives):
     """One requirement under one planner, over all its scenarios.
 
     Attributes:
@@ -197,11 +195,6 @@ class RequirementResult(Derives):
     def is_upper(self) -> bool:
         """Whether the target limits the probability from above."""
         return self.target is not None and self.target.is_upper
-
-    @property
-    def verdict_text(self) -> str:
-        """The verdict with its condition, for people."""
-        return verdict_text(self.verdict.value, self.condition)
 
     @property
     def worst_point(self) -> Point:
@@ -294,7 +287,7 @@ def engines_of(runs: Iterable[RunResult]) -> Engines:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class RunResult(Derives, Result):
+class RunResult(Derives, JudgedResult):
     """Everything one `verify run` found.
 
     Attributes:
@@ -336,16 +329,6 @@ class RunResult(Derives, Result):
     DRAWN = "verifier.telling.figures.run:figure_of_run"
     NAMED_BY = ("requirement", "planner")
     METRICS = ("probability", "interval_lower", "interval_upper", "bounds_lower", "bounds_upper")
-
-    @property
-    def headline(self) -> str:
-        """Title and verdict."""
-        return f"{self.title}: {self.verdict_text}"
-
-    @property
-    def verdict_text(self) -> str:
-        """The verdict with its condition, for people."""
-        return verdict_text(self.verdict.value, self.condition)
 
     def measured_rows(self) -> Iterator[dict[str, str | int | float]]:
         """The row of the worst scenario of each requirement, for each value of swept constants."""

@@ -75,7 +75,6 @@ class SystemModel:
         labels: name -> state condition, an abbreviation and a proposition.
         environments: name -> the objects that stand there.
         variants: name of an environment that is written as a table -> how the model differs there.
-        world: the inputs that the world draws or decides.
         field_of_view_m: from where to where false positives arise in every bin; None where only places have them.
         step_s: duration of a step in seconds.
         rewards: name -> what a step from a state that is not terminal gains, over the state and the inputs.
@@ -83,7 +82,6 @@ class SystemModel:
         frames: how often the detector reports in each step.
         constraints: conditions on the constants without which the model makes no sense (a stop line beyond the
             end of the road meets every requirement, vacuously).
-        sha256: hash of the file's bytes.
         document: the file, for the lines of errors.
         moved: dotted key -> the key of the file that stands in its place in one environment.
     """

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from verifier.base.words import counted, listed, name_text, some_of
 from verifier.evidence.context import DUTIES, CaseContext
-from verifier.evidence.defeaters import Defeater
+from verifier.evidence.defeaters.values import Defeater
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import Subject, matrices_of
 from verifier.study.parsed import ParsedRule, ParsedStudy, ParsedVariable

@@ -11,9 +11,8 @@ from verifier.analysis.channel_test import Channel
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
 from verifier.base.documents import Condition, Count, FractionText, Level, Limits, Magnitude
-from verifier.base.result import Result
-from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.study.points import Point, WorldDecisions
+from verifier.checking.verdicts import Verdict
+from verifier.study.points import JudgedResult, Point, WorldDecisions
 from verifier.study.records import MatricesRecord, SettingsRecord
 from verifier.study.results import AskedText, Engines, RunInput, StrategyEnds, Target
 
@@ -334,7 +333,7 @@ class Explained:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ExplainResult(Result):
+class ExplainResult(JudgedResult):
     """Everything one `verify explain` found.
 
     Attributes:
@@ -367,16 +366,6 @@ class ExplainResult(Result):
     DRAWN = "verifier.telling.figures.explain:explain_figure"
     NAMED_BY = ("requirement", "planner", "scenario")
     METRICS = ("probability",)
-
-    @property
-    def verdict_text(self) -> str:
-        """The verdict with its condition, for people."""
-        return verdict_text(self.verdict.value, self.condition)
-
-    @property
-    def headline(self) -> str:
-        """Title and verdict."""
-        return f"{self.title}: {self.verdict_text}"
 
     def measured_rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement: its probability in the scenario that is explained."""
