@@ -31,7 +31,7 @@ from verifier.evidence.bundle.trace import (
     trace_section,
     trace_text,
 )
-from verifier.evidence.case import Case, build_case, gsn_svg, gsn_yaml
+from verifier.evidence.case import Case, build_case, gsn_html, gsn_svg, gsn_yaml
 from verifier.evidence.case.building import standings
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
@@ -230,6 +230,10 @@ def _svg(basis: Basis) -> str:
     return gsn_svg(basis.case)
 
 
+def _sheets(basis: Basis) -> str:
+    return gsn_html(basis.case)
+
+
 def _counts(basis: Basis) -> str:
     return counts_text(basis.parts.rebuilt.matrices)
 
@@ -302,6 +306,7 @@ DERIVED: tuple[Derived, ...] = (
     Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", _trace),
     Derived("case/gsn.yaml", "the assurance case in GSN, for gsn2x", "application/yaml", _yaml),
     Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", _svg),
+    Derived("case/gsn_print.html", "the assurance case in GSN, on sheets of A4", "text/html", _sheets),
     Derived("report/report.html", "the report for people", "text/html", _html),
     Derived("report/report.md", "the report in Markdown", "text/markdown", _markdown),
     Derived("report/report.csv", "every verified probability as a row", "text/csv", _csv),

@@ -328,7 +328,10 @@ def _made(document: Document, first: Document) -> Table | None:
     )
     settings, before = document.content.get("settings", {}), first.content.get("settings", {})
     same = {name for name, value in settings.items() if document is not first and before.get(name, settings) == value}
-    pairs += [(name_text(name), plain(value)) for name, value in settings.items() if name not in same]
+    own = {name: value for name, value in settings.items() if name not in same}
+    unset = [name_text(name) for name, value in own.items() if value is None or value is False]
+    pairs += [(name_text(name), plain(value)) for name, value in own.items() if name_text(name) not in unset]
+    pairs += [("none, or no", ", ".join(unset))] if unset else []
     pairs += [("all others", f"as of {first.name}")] if same else []
     return facts(f"Settings of {document.name}", *pairs) if pairs else None
 
