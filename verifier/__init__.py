@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from verifier.collision.result import CollisionResult
     from verifier.evidence.bundle.build import Bundle
     from verifier.evidence.findings import CheckReport
+    from verifier.evidence.risk.document import RiskResult
     from verifier.perception.confusion.counts import ConfusionCounts
     from verifier.questions.compare.compare_result import CompareResult
     from verifier.questions.explain.explain_result import ExplainResult
@@ -269,6 +270,18 @@ def report(results: Files, title: str | None = None) -> str:
 
     paths = [results] if isinstance(results, str | Path) else results
     return html_report([read_document(path) for path in paths], title)
+
+
+def risk(context: File, results: Files) -> RiskResult:
+    """Hazardous behaviour and harm per hour, over conditions with their shares (`verify evidence risk`).
+
+    Args:
+        context: of the case (.toml), with conditions and hazards.
+        results: documents of runs, one with the matrices of each condition.
+    """
+    from verifier.evidence.risk import risk_from
+
+    return risk_from(context, [results] if isinstance(results, str | Path) else results)
 
 
 def build_evidence(spec: File, cm: File, output: File, *, force: bool = False, **choices: Any) -> Bundle:

@@ -126,7 +126,7 @@ help, the matrices, the assumptions and the provenance. The HTML page is one fil
 Results are what --output of the other commands writes; matrices belong to a result where their SHA-256 is that of its
 input. Which explanations belong to which run is found from the inputs that both name.
 """
-EVIDENCE_HELP = "evidence for an assurance case: build a bundle, check one, rates per hour"
+EVIDENCE_HELP = "evidence for an assurance case: build a bundle, check one, rates and risk per hour"
 BUILD = """\
 Make a bundle of evidence: run SPEC as verify run does, explain every requirement, find what each asks of the
 detector, repeat the run under the other policies that apply, prove probabilities and confidence bounds, and put all
@@ -148,6 +148,14 @@ encounters of testing would show the criterion without any model.
 
   verify evidence rate RESULT.json --requirement NAME --encounters 240 --hours 20 --accept 1e-7/h
   verify evidence rate RESULT.json --requirement NAME --exposure ped=12/h --exposure obs=10..14/h --exposure empty=0/h
+"""
+RISK = """\
+Residual risk: hazardous behaviour and harm per hour of every hazard in CASE, over its conditions with their shares,
+the share of encounters in none of them, and the way from behaviour to harm; by exact interval arithmetic, with the
+error budget, what the upper end comes from, and which single number, improved, would meet the criterion. CASE names
+the matrices of each condition; each RESULT is that of verify run with one of them.
+
+  verify evidence risk case.toml day_run.json night_run.json
 """
 
 
@@ -321,6 +329,12 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.rate:rate_command",
         "violation rate per hour, and what would show an acceptance criterion",
         RATE,
+    ),
+    "evidence risk": Verb(
+        "verifier.evidence.settings:RiskSettings",
+        "verifier.cli.risk:risk_command",
+        "hazardous behaviour and harm per hour, over conditions and in none of them",
+        RISK,
     ),
 }
 

@@ -30,6 +30,7 @@ from verifier.evidence.measured import (
     check_curves,
     check_mutate,
     check_rate,
+    check_risk,
     check_trade_offs,
     refuse_misfits,
 )
@@ -392,6 +393,7 @@ CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
         "trade_offs": check_trade_offs,
         "confusion": check_confusion,
         "rate": check_rate,
+        "risk": check_risk,
         "mutate": check_mutate,
         "assess": check_assess,
     }

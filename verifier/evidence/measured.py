@@ -15,6 +15,7 @@ from verifier.evidence.following.assessments import assess_misfits
 from verifier.evidence.following.collisions import collision_misfits
 from verifier.evidence.following.numbers import Misfits, misfits, near
 from verifier.evidence.following.rates import rate_misfits
+from verifier.evidence.following.risks import risk_misfits
 from verifier.evidence.following.trade_offs import trade_offs_misfits
 from verifier.evidence.resting import (
     check_criterion,
@@ -87,6 +88,11 @@ def check_rate(document: Document) -> None:
 
 def _is_rate(encounters: int | None, per_hour: float | None, hours: Fraction) -> bool:
     return encounters is not None and per_hour is not None and near(float(encounters), per_hour * float(hours))
+
+
+def check_risk(document: Document) -> None:
+    """What a risk states fits together; what follows from it is refused where it is read."""
+    refuse_misfits(document, risk_misfits(document.result))
 
 
 def check_assess(document: Document) -> None:

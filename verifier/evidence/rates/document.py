@@ -172,11 +172,12 @@ def _bounds(bounds: Bounds) -> RateBounds:
 
 def _term(term: Term) -> RateTerm:
     worst = term.worst
-    exposure = _exposure(term.exposure, term.ends)
+    exposure = exposure_told(term.exposure, term.ends)
     return RateTerm(term.environment, worst.scenario, term.scenarios, float(worst.probability), exposure)
 
 
-def _exposure(exposure: Exposure, ends: tuple[Fraction, Fraction]) -> RateExposure:
+def exposure_told(exposure: Exposure, ends: tuple[Fraction, Fraction]) -> RateExposure:
+    """An exposure with the ends of its interval."""
     return RateExposure(
         kind="count" if exposure.is_count else "number" if exposure.lower == exposure.upper else "interval",
         encounters=exposure.encounters,

@@ -31,6 +31,7 @@ from verifier.evidence.report.subjects import (
     unattached_answers,
 )
 from verifier.evidence.report.summary import summary_section
+from verifier.evidence.risk.telling import risk_section, risk_sentences
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RunResult
@@ -100,6 +101,10 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
     elif document.kind == "rate":
         told = {name: content[name] for name in ("requirement", "planner", "verdict", "basis", "condition")}
         yield told | {"reason": reason_text(document.result.reason)}
+    elif document.kind == "risk":
+        for hazard, found in zip(content["hazards"], content["risks"], strict=True):
+            told = {"requirement": hazard["requirement"], "planner": hazard["planner"]}
+            yield told | {"verdict": found["verdict"], "condition": found["condition"]}
 
 
 def _about(found: Content) -> dict[str, Any]:
@@ -192,6 +197,8 @@ def report_page(documents: Sequence[Document], title: str | None = None) -> Page
     for each in others:
         if each.kind == "rate":
             sentences += rate_sentences(each.result, alone(each, documents))
+        elif each.kind == "risk":
+            sentences += risk_sentences(each.result, alone(each, documents))
         elif each.kind in SENTENCES:
             sentences += SENTENCES[each.kind](each)
     sections = [summary_section(documents, subjects, sentences)]
@@ -213,6 +220,8 @@ def _other_section(document: Document, anchor: str, note: str) -> Section:
             return compare_section(result, document.name, anchor)
         case "rate":
             return rate_section(result, document.name, anchor, note)
+        case "risk":
+            return risk_section(result, document.name, anchor, note)
         case "assess":
             return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
         case "collision":

@@ -1,0 +1,20 @@
+"""The command `verify evidence risk`: ask, print and write what was found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from verifier.base.files import document_text
+from verifier.cli.invocation import Command
+from verifier.cli.targets import check_targets, give
+from verifier.evidence.risk import risk_from
+from verifier.evidence.risk.telling import risk_table
+from verifier.evidence.settings import RiskSettings
+
+
+def risk_command(arguments: RiskSettings, command: Command) -> int:
+    """Run `verify evidence risk` and give its exit code."""
+    check_targets(arguments, "risk")
+    study = replace(risk_from(arguments.context, arguments.results), command=command)
+    give(arguments, document_text(study), lambda: risk_table(study))
+    return int(study.verdict.exit_code)
