@@ -382,19 +382,20 @@ def test_a_bar_on_a_terminal_only(run, images, monkeypatch):
 # Disks and interruptions, with a process of its own.
 
 
-SLOWED = """
+WAITING = """
 import itertools, sys, time
+from pathlib import Path
 from verifier.cli import main
 from verifier.robustness.mutators import batch
 made, number = batch._image, itertools.count()
-def slowly(*arguments):
-    if next(number) > 3:
-        time.sleep(1)
+def waiting(*arguments):
+    while next(number) > 3 and not Path("interrupted").exists():
+        time.sleep(0.01)
     return made(*arguments)
-batch._image = slowly
+batch._image = waiting
 sys.exit(main(sys.argv[1:]))
 """
-"""The command, but from the fifth image on it takes its time."""
+"""The command, but the fifth image waits until it was interrupted."""
 
 
 def started(folder, *arguments, limit=None, program=("-m", "verifier")):
@@ -440,12 +441,13 @@ def test_an_interrupted_run_leaves_whole_files_and_goes_on(run, images, how):
         Image.fromarray(picture(number)).save(images / "images" / f"{number}.png")
     sweep = "salt_and_pepper:share=0.01..0.2/8"
     arguments = ["images", "--sweep", sweep, "--mutation", "haze:visibility_m=50", "--depth-constant", 20]
-    process = started(images, *arguments, "-o", "out", "--jobs", 2, program=("-c", SLOWED))
-    until = time.monotonic() + 60
-    while len(list((images / "out").rglob("[0-9]*.png"))) < 20 and time.monotonic() < until:
+    process = started(images, *arguments, "-o", "out", "--jobs", 2, program=("-c", WAITING))
+    while len(list((images / "out").rglob("[0-9]*.png"))) < 20:
+        assert process.poll() is None, "the run was over before it was interrupted"
         time.sleep(0.005)
     process.send_signal(how)
-    _, err = process.communicate(timeout=60)
+    (images / "interrupted").touch()
+    _, err = process.communicate()
     left = sorted((images / "out").rglob("[0-9]*.png"))
     assert len(left) >= 20
     assert not (images / "out" / "mutate.json").exists(), "the run was over before it was interrupted"

@@ -130,6 +130,7 @@ BAD = [
     ("FN = 2", "FN = 2, recall = 0.7", 25, "recall: the counts give 0.8"),
     ("performance = { TP = 8, FP = 2, FN = 2 }\n", "", 2, "needs performance on the source"),
     ('["night"]', '["nigth"]', 29, "unknown circumstance 'nigth'"),
+    ('["night"]', '["night", "night"]', 29, "circumstances[1]: the circumstance 'night' is listed twice"),
     ("recall = 0.79", "recall = 79", 30, "expected a number from 0 to 1, got 79"),
     ("recall = 0.79", "Recall = 0.79", 30, "did you mean 'recall'?"),
     ("recall = 0.79", "precision = 0.79", 2, "'at night' has no value of recall"),

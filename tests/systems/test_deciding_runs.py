@@ -8,6 +8,7 @@ from fractions import Fraction as Fr
 import pytest
 from document_edits import summed
 from scipy.stats import beta
+from small_bundles import WALKER_MODEL
 from world_specs import matrices_of, spec_of
 
 from verifier.analysis.settings import ConfidenceSettings
@@ -58,29 +59,12 @@ def test_exact_fractions_are_those_of_the_oracle(crossing):
         assert each.worst_point.exact == Fr(values[each.name]["exact"])
 
 
-MODEL = """
-initial = "x = 0"
-terminal = "x >= 2"
-[variables]
-x = { range = [0, 3], next = "ite(u = 1, 2, ite(push = 1, 3, 1))" }
-[world]
-push = { range = [0, 1] }
-[inputs]
-u = { range = [0, 1], default = 0 }
-[labels]
-stopped = "x = 2"
-lost = "x = 3"
-[environments]
-ped = [{ class = "ped", distance_m = 5 }]
-[planners.walker]
-rules = [{ when = "sees(ped)", set = { u = 1 } }, {}]
-"""
 # The pedestrian is reported with 3/4. The world may wait once in x = 0 and once in x = 1, or end the episode in 3.
 # Stopped: at once with 3/4; else, if it waits for ever, surely in the end; if it pushes at once, never again.
 COUNTS = [[3, 0], [1, 1]]
 
 
-def files(folder, requirements, model=MODEL, counts=COUNTS):
+def files(folder, requirements, model=WALKER_MODEL, counts=COUNTS):
     (folder / "model.toml").write_text(model)
     (folder / "spec.ltl").write_text('model "model.toml"\n' + requirements)
     document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
@@ -178,7 +162,7 @@ def test_conditional_probabilities_where_the_world_decides(exact, tmp_path):
         assert asked["waited_max"].worst_point.exact == Fr(1, 4)
 
 
-GAINING = MODEL.replace(
+GAINING = WALKER_MODEL.replace(
     "[labels]",
     """[rewards]
 asked = "ite(x = 1, 2, 1)"

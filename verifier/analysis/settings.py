@@ -20,8 +20,9 @@ Requested: TypeAlias = Literal["auto", "posterior", "bootstrap"]
 Bounds: TypeAlias = Literal[
     "auto", "drives", "approximate", "items", "anytime", "units:drive", "units:track", "units:frame"
 ]
-Unit: TypeAlias = Literal["drive", "track", "frame"]
 """What confidence bounds can be asked to rest on; "auto" is drives where the file knows them, else items."""
+Unit: TypeAlias = Literal["drive", "track", "frame"]
+"""What bounds by units (`units:drive` and the like) take as independent."""
 Weights: TypeAlias = Literal["item", "track", "drive"]
 """What a rate is the rate of, see `verifier.analysis.intervals.drive_items`."""
 Semantics: TypeAlias = Literal["per_state", "shared_matrix"]

@@ -297,7 +297,7 @@ class Factorised:
         # Where every edge leads to an earlier state, or every one to a later state, nothing has to be factorised.
         self._triangular: csr_array[Any, Any] | None = None
         if self._lower or np.all(targets > sources):
-            self._triangular = _one_minus(size, sources, targets, weights)
+            self._triangular = one_minus(size, sources, targets, weights)
             return
         matrix = csc_array(
             eye_array(size, format="csc") - csc_array((weights, (sources, targets)), shape=(size, size))
@@ -321,8 +321,13 @@ class Factorised:
         return result
 
 
-def _one_minus(size: int, sources: Ints, targets: Ints, weights: NDArray[np.float64]) -> csr_array[Any, Any]:
-    """I - W in rows, of edges in the order of their sources; the entry of the diagonal is the last of its row."""
+def one_minus(size: int, sources: Ints, targets: Ints, weights: NDArray[np.float64]) -> csr_array[Any, Any]:
+    """I - W in rows, the entry of the diagonal the last of its row.
+
+    Args:
+        size: the number of states, k.
+        sources, targets, weights: (e,), the entries of the k by k matrix W beside its diagonal, by source.
+    """
     indptr = np.zeros(size + 1, dtype=np.int32)
     np.cumsum(np.bincount(sources, minlength=size) + 1, out=indptr[1:])
     indices, data = np.empty(indptr[-1], dtype=np.int32), np.ones(indptr[-1])

@@ -276,29 +276,31 @@ class _System:
     def _solved(self, equation: Equation | LevelEquation, gains: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
         """x of the probabilities (or gains) and, beside them, the jumps; and (matrices,) whether all are numbers."""
         shape = (self._plan.size + 2, self._columns, len(equation.least_leave))
-        if not isinstance(equation, LevelEquation):
-            x = np.zeros(shape)
-        elif self._values is None or self._values.shape != shape:
-            x = np.zeros(shape)
-            self._values = x if self._plan.size > LARGEST_KEPT else None
-        else:
-            x = self._values
-        x[self._plan.size, 0] = gains is None
         if isinstance(equation, LevelEquation):
+            x = self._kept(shape)
+            x[self._plan.size, 0] = gains is None
             equation.solve(x, None if gains is None else gains[:, None])
             return x, np.ones(shape[2], dtype=bool)  # what is no number would be none in an initial state, either
-        else:
-            right = np.zeros((self._plan.size, *shape[1:]))
-            if gains is not None:
-                right[:, 0] = gains
-            if self._columns == 2:
-                right[:, 1] = equation.leave
-            equation.solve(x, right)
+        x, right = np.zeros(shape), np.zeros((self._plan.size, *shape[1:]))
+        x[self._plan.size, 0] = gains is None
+        if gains is not None:
+            right[:, 0] = gains
+        if self._columns == 2:
+            right[:, 1] = equation.leave
+        equation.solve(x, right)
         solved = np.isfinite(x[:, 0].min(axis=0)) & np.isfinite(x[:, 0].max(axis=0))
         if self._columns == 2:
             # A useless factorisation may give anything; the certificate finds it out if it is told numbers.
             x[:, 0] = np.clip(np.nan_to_num(x[:, 0]), 0, 1 if self._stochastic and gains is None else None)
         return x, solved
+
+    def _kept(self, shape: tuple[int, ...]) -> Floats:
+        """Room for x, used again for the next matrices where it is large."""
+        if self._values is not None and self._values.shape == shape:
+            return self._values
+        x = np.zeros(shape)
+        self._values = x if self._plan.size > LARGEST_KEPT else None
+        return x
 
     def _relative_bound(self, equation: Equation | LevelEquation, value: Floats) -> Floats:
         """(m, matrices) the relative bound with underflow; infinite where something was factorised."""

@@ -153,7 +153,8 @@ def compare(
         draws: for intervals; every curve then needs its sums.
 
     Raises:
-        UsageError: a curve is there twice, a baseline is missing, a group names an unknown condition.
+        UsageError: a curve is there twice, a baseline is missing, a condition has two severities, a group names an
+            unknown condition.
     """
     named = {(each.detector, each.condition): each for each in curves}
     if len(named) < len(curves):
@@ -165,7 +166,12 @@ def compare(
         if (each, BASELINE) not in named:
             raise UsageError(f"detector {shown(each)} has no curve for the condition '{BASELINE}'")
     conditions = tuple(dict.fromkeys([BASELINE, *(each.condition for each in curves)]))
-    severities = {each.condition: each.severity for each in curves}
+    severities: dict[str, str] = {}
+    for curve in curves:
+        told = severities.setdefault(curve.condition, curve.severity)
+        if told != curve.severity:
+            both = " and ".join(shown(name) if name else "of no severity" for name in (told, curve.severity))
+            raise UsageError(f"condition {shown(curve.condition)} is {both}: a condition has one severity")
     plan = _plan(conditions, severities, groups or {})
     columns = [_column(each, plan, named, draws) for each in detectors]
     return MetricTable(

@@ -190,7 +190,7 @@ def _file(table: Element) -> dict[str, Any]:
     """The file of evidence beside the context: its name, hash, and what is wrong with it."""
     if not table.has("file"):
         return {}
-    name, copied = table.at("file").string(), table.given("copy", _truth, True)
+    name, copied = table.at("file").string(), table.given("copy", Element.truth, True)
     if fault := fault_of(name):
         raise table.at("file").fail(f"expected a file beside this one or below, found {shown(name)}: {fault}")
     stated = table.given("sha256", Element.string, "")
@@ -221,12 +221,6 @@ def _disposition(key: str, table: Element, evidence: Mapping[str, Evidence]) -> 
 def _day(element: Element) -> datetime.date:
     if type(element.value) is not datetime.date:
         raise element.fail(f"expected a date such as 2026-05-04, found {shown(element.value)}")
-    return element.value
-
-
-def _truth(element: Element) -> bool:
-    if type(element.value) is not bool:
-        raise element.fail(f"expected true or false, found {shown(element.value)}")
     return element.value
 
 

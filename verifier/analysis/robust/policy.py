@@ -24,6 +24,7 @@ from scipy.sparse.linalg import SuperLU, splu, spsolve_triangular
 from verifier.analysis.robust.step import UncertainStep
 from verifier.base.arrays import Floats, Ints, Mask, distinct, row_sums
 from verifier.base.errors import EngineError
+from verifier.checking.elimination import one_minus
 from verifier.checking.graphs import components
 
 MOST_ITERATIONS = 1000
@@ -219,26 +220,12 @@ class PolicySearch:
         share, row, column = self._weights[used], self._row[used], self._column[used]
         out: Floats = np.bincount(row, row_sums(share), len(self._owners)).astype(np.float64)
         inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]
+        source, target = np.broadcast_to(row[:, None], column.shape)[inner], column[inner]
+        weight, size = share[inner] / out[source], len(self._owners)
         if self._acyclic:
-            return self._triangle(share / -out[row][:, None], row, column, inner), out
-        source = np.broadcast_to(row[:, None], column.shape)[inner]
-        shape = (len(self._owners), len(self._owners))
-        moves = csr_array((share[inner] / out[source], (source, column[inner])), shape=shape)
-        return csc_array(eye_array(len(self._owners), format="csc") - moves.tocsc()), out
-
-    def _triangle(self, shares: Floats, row: Ints, column: Ints, inner: Mask) -> csr_array[Any]:
-        """I - W of (k, moves) negative shares in increasing rows, where they are `inner`; a row ends with its 1."""
-        size = len(self._owners)
-        last = np.flatnonzero(np.diff(row, append=size))
-        ones, own = np.zeros((len(row), 1)), np.zeros((len(row), 1), dtype=bool)
-        ones[last], own[last] = 1, True
-        kept = np.concatenate([inner, own], axis=1)
-        lengths = np.bincount(row, kept.sum(axis=1), size)
-        data = np.concatenate([shares, ones], axis=1)[kept]
-        places = np.concatenate([column, row[:, None]], axis=1)[kept]
-        return csr_array(
-            (data, places, np.concatenate([[0], np.cumsum(lengths).astype(np.int64)])), shape=(size, size)
-        )
+            return one_minus(size, source, target, weight), out
+        moves = csr_array((weight, (source, target)), shape=(size, size))
+        return csc_array(eye_array(size, format="csc") - moves.tocsc()), out
 
     def _substituted(self, matrix: Any, right: Floats, turned: bool = False) -> Floats:
         """The solution where no run comes back, of the equations or of those `turned` round."""

@@ -193,11 +193,6 @@ def derived(parts: Parts) -> Basis:
     return basis
 
 
-def derived_texts(parts: Parts) -> dict[str, str]:
-    """Path -> text of every derived file, the manifest last."""
-    return derived(parts).made
-
-
 def derived_row(path: str) -> Derived | None:
     """The row of the table that a path belongs to; None for what is not derived."""
     return next(

@@ -93,7 +93,7 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
         return Given((), f"its inputs are not here: {', '.join(map(one_line, missing)) or 'matrices'}", False)
     matrices, why = places[wanted["confusion"].sha256], "its settings are not those of a run that is made here"
     if run.unanswered or any(point.dependence_free for each in run.requirements for point in each.points):
-        return Given((), "it holds what a bundle does not make: bounds by linear program, or no answer")
+        return Given((), "of a run put in, no answers and bounds whatever the dependence are not made again")
     found, candidates = list[Study](), list[RunOptions]()
     try:
         candidates = list(_options_of(run))

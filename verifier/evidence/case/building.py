@@ -112,7 +112,7 @@ def standings(
         goal, run, each = max(made, key=lambda one: severity(one[0].status))
         assert goal.status is not None
         against = [
-            one for one in defeaters if any(_about(claim) == (run.sha256, name, planner) for claim in one.claims)
+            one for one in defeaters if any(claim.about == (run.sha256, name, planner) for claim in one.claims)
         ]
         alike = [one for one, _, _ in made if one.status is goal.status]
         rests_on = tuple(dict.fromkeys(name for one in alike for name in one.rests_on))
@@ -128,10 +128,6 @@ def standings(
         *found,
         *(Standing(name, "", Status.UNDEVELOPED, Grade.UNTESTED, why) for name, why in unevidenced.items()),
     )
-
-
-def _about(claim: Claim) -> tuple[str, str, str]:
-    return claim.run, claim.requirement, claim.planner
 
 
 def _requirement_claims(

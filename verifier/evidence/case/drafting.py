@@ -266,7 +266,7 @@ class Draft:
     def touching(self, claim: Claim) -> list[Defeater]:
         """The defeaters of a claim about all scenarios, and of those about single ones."""
         key = (claim.run, claim.requirement, claim.planner)
-        found = [each for one in self._against for each in self.against(one) if key == _about(one)]
+        found = [each for one in self._against for each in self.against(one) if key == one.about]
         return list(dict.fromkeys(found))
 
     def challenge(self, identifier: str, defeaters: Sequence[Defeater]) -> None:
@@ -317,10 +317,6 @@ class Draft:
     def case(self, title: str) -> Case:
         """The case, once every identifier has its element."""
         return Case(title, tuple(each for each in self._elements.values() if each is not None), dict(self.goals))
-
-
-def _about(claim: Claim) -> tuple[str, str, str]:
-    return claim.run, claim.requirement, claim.planner
 
 
 def undeveloped(draft: Draft, text: str, note: str = "", amlas: str = "", grade: Grade = Grade.UNTESTED) -> str:

@@ -21,8 +21,8 @@ from verifier.telling.grounds import FREE_ASSUMES, FREE_KNOWN, channel_lines
 def grounds_at(draft: Draft, run: Document, each: RequirementResult, at: int) -> tuple[Ground, ...]:
     """What the number of a scenario of a requirement rests on, each ground once.
 
-    What holds whatever the detector predicts rests on nothing but the computation; what holds however reports depend
-    on each other, on the data alone.
+    What holds whatever the detector predicts rests on nothing but the computation. What holds however reports depend
+    on each other rests on `FREE_ASSUMES`, which no data test: a verdict from it is conditional.
     """
     point, claim = each.points[at], Claim(run.sha256, each.name, each.planner)
     found = [*draft.verification(run), *draft.residual(claim), *draft.residual(replace(claim, point=at))]
@@ -45,12 +45,12 @@ def grounds_of(draft: Draft, runs: Sequence[Document]) -> list[str]:
 def _memory(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
     """That detection errors depend on the past as the chain has it, by the test of the classes that it draws."""
     result: RunResult = run.result
-    contexts, tested = result.channel.contexts, channel_test(result.channel.classes, point.draws)
     if point.decided_free is not None:
         yield draft.ground(("free",), FREE_ASSUMES, f"Not tested; {FREE_KNOWN}")
         return
     if point.basis == "any_dependence" or result.settings.tier == "rate_box":
         return
+    contexts, tested = result.channel.contexts, channel_test(result.channel.classes, point.draws)
     text = f"Detection errors depend on the past through {contexts} of the object only"
     if contexts is None:
         text = "Detection errors are independent between time steps and between objects (memoryless detector)"

@@ -313,10 +313,7 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
     """How the requirement fails, and what it asks of the detector, where that was found out."""
     each = argued.requirement
     for doubt in draft.sensitivities:
-        if any(
-            (one.run, one.requirement, one.planner) == (argued.run.sha256, each.name, each.planner)
-            for one in doubt.claims
-        ):
+        if any(claim.about == (argued.run.sha256, each.name, each.planner) for claim in doubt.claims):
             yield draft.context(f"Sensitivity: {doubt.message}", "A weaker choice than that of the run: no doubt")
     for document in argued.documents:
         if document.kind == "explain" and same_sources(document, argued.run):

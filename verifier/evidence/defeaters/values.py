@@ -28,6 +28,11 @@ class Claim:
     planner: str
     point: int | None = None
 
+    @property
+    def about(self) -> tuple[str, str, str]:
+        """Run, requirement and planner."""
+        return self.run, self.requirement, self.planner
+
 
 @dataclass(frozen=True)
 class Doubt:

@@ -12,18 +12,9 @@ from verifier.perception.confusion.bins import Bins, parse_edges, parse_variable
 from verifier.perception.confusion.job import Filters
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, read_class_map
+from verifier.perception.detections.formats import COLUMNS, OPTIONS
 from verifier.perception.matching import MatchingPolicy, convention, usual_threshold
 from verifier.perception.settings import CountSettings
-
-OF_READERS = (
-    "frames",
-    "distance_field",
-    "detection_distance_field",
-    "detected_class",
-    "image_size",
-    "first_category",
-)
-"""Settings that are options of readers."""
 
 
 def reading(settings: CountSettings) -> Reading:
@@ -38,8 +29,8 @@ def reading(settings: CountSettings) -> Reading:
 
 def reader_options(settings: CountSettings) -> dict[str, Any]:
     """The options of the format's reader that were chosen."""
-    options = {name: getattr(settings, name) for name in OF_READERS}
-    options |= {"columns": settings.column} if settings.column else {}
+    options = {name: getattr(settings, name) for name in OPTIONS if name not in COLUMNS}
+    options |= {"columns": settings.column or None}
     return {name: value for name, value in options.items() if value is not None}
 
 

@@ -50,21 +50,9 @@ def auto(
     return data.change(origin={**data.origin, "recognised": told})
 
 
-FORMATS = {
-    "auto": Format(
-        "recognised by the annotations",
-        auto,
-        (
-            "frames",
-            "distance_field",
-            "detection_distance_field",
-            "detected_class",
-            "columns",
-            "detection_columns",
-            "image_size",
-            "first_category",
-        ),
-    ),
+COLUMNS = ("columns", "detection_columns")
+"""Options of tables: what their columns mean."""
+_NAMED = {
     "kitti_object": Format("KITTI object: folders or zip archives of label and result files", kitti_object),
     "kitti_tracking": Format(
         "KITTI tracking: folders or zip archives, one file per sequence", kitti_tracking, ("frames",)
@@ -79,8 +67,11 @@ FORMATS = {
         ("image_size", "first_category", "detection_distance_field"),
     ),
     "voc": Format("Pascal VOC: XML files, and XML files with scores or result files", voc),
-    "table": Format("CSV or Parquet with named columns", tables, ("columns", "detection_columns", "frames")),
+    "table": Format("CSV or Parquet with named columns", tables, ("frames", *COLUMNS)),
 }
+OPTIONS = tuple(dict.fromkeys(option for chosen in _NAMED.values() for option in chosen.options))
+"""Every option of a reader."""
+FORMATS = {"auto": Format("recognised by the annotations", auto, OPTIONS), **_NAMED}
 
 
 def read_detections(

@@ -9,7 +9,7 @@ from pathlib import Path
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_bytes
 from verifier.base.tables import NUMBER, PARQUET
-from verifier.perception.detections.sources import Member, read_source
+from verifier.perception.detections.sources import Member, NoFilesError, read_source
 from verifier.perception.detections.texttables import WHOLE
 
 TABLES = (".csv", ".tsv", *PARQUET)
@@ -37,9 +37,7 @@ def recognised(annotations: str | Path) -> tuple[str, str]:
     for wanted, find in ((".xml", _of_xml), (".txt", _of_text)):
         try:
             members = read_source(annotations, "annotations", wanted).members
-        except InputError as error:
-            if not error.message.startswith("no file *"):
-                raise
+        except NoFilesError:
             continue
         if wanted in Path(members[0].name).suffix.lower():
             return find(members)

@@ -36,6 +36,11 @@ from verifier.base.libraries import library
 from verifier.perception.detections.classmap import ClassMap
 from verifier.perception.settings import DontCare
 
+
+class NoFilesError(InputError):
+    """A folder or an archive without a file of the kind that was looked for."""
+
+
 MOST_FILES = 500_000
 """Files of one folder or archive; more is refused."""
 
@@ -65,6 +70,7 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
     that of the lines "<SHA-256 of the file>  <name>" in the same order.
 
     Raises:
+        NoFilesError: no such file in the folder or archive.
         InputError: nothing there, unreadable, too large, an encrypted or damaged archive, unsafe names in it.
     """
     target = Path(path)
@@ -80,7 +86,7 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
         else:
             members = (Member(str(path), target.stem, target.parent.name, raw),)
     if not members:
-        raise InputError(f"no file *{suffix} in it", Place(str(path)))
+        raise NoFilesError(f"no file *{suffix} in it", Place(str(path)))
     record = {"role": role, "name": target.name, "files": len(members), "sha256": digest}
     return Source(members, record)
 

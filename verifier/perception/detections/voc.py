@@ -24,7 +24,7 @@ from verifier.base.tables import NUMBER
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Material, Rows, assemble
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.imageframes import image_frames
-from verifier.perception.detections.sources import Member, Reading, Source, codes, read_source
+from verifier.perception.detections.sources import Member, NoFilesError, Reading, Source, codes, read_source
 from verifier.perception.detections.texttables import Kind, Layout, read_tables
 
 OBJECT = "annotation/object"
@@ -49,8 +49,11 @@ def voc(annotations: str | Path, detections: str | Path, reading: Reading | None
     index = {name: at for at, name in enumerate(frames.names)}
     found = _detected(detections)
     offset = len(truth.members)
-    as_xml = found.members[0].name.lower().endswith(".xml")
-    rows = _of_xml(found, index, offset, scored=True) if as_xml else _of_results(found, index, offset)
+    if found.members[0].name.lower().endswith(".xml"):
+        image_frames(found.members)  # refuses two files of one image
+        rows = _of_xml(found, index, offset, scored=True)
+    else:
+        rows = _of_results(found, index, offset)
     files = tuple(each.name for each in truth.members + found.members)
     labels = _of_xml(truth, index, 0)
     material = Material("voc", frames, labels, rows, files, [truth.record, found.record])
@@ -60,9 +63,7 @@ def voc(annotations: str | Path, detections: str | Path, reading: Reading | None
 def _detected(path: str | Path) -> Source:
     try:
         return read_source(path, "detections", ".xml")
-    except InputError as error:
-        if not error.message.startswith("no file *"):
-            raise
+    except NoFilesError:
         return read_source(path, "detections")
 
 
@@ -137,7 +138,6 @@ class _Objects:
 
 
 def _of_xml(source: Source, index: Mapping[str, int], offset: int, scored: bool = False) -> Rows:
-    image_frames(source.members)  # refuses two files of one image
     read = []
     for member in source.members:
         read.append(_Objects(member.name))

@@ -90,6 +90,9 @@ def read_target(found: Element, rules: Mapping[str, DistanceRule], names: tuple[
     """
     found.table(TARGET_KEYS, required=("name",))
     shown = tuple(_known(each, "circumstance", names) for each in found.list_at("circumstances"))
+    for at, each in enumerate(found.list_at("circumstances")):
+        if shown[at] in shown[:at]:
+            raise each.fail(f"the circumstance '{shown[at]}' is listed twice")
     distances: dict[str, DatasetDistance] = {}
     for key in ("distances", "similarities"):
         for name, each in found.table_at(key):
