@@ -53,9 +53,10 @@ def risk_blocks(study: RiskResult) -> Iterator[Block]:
     for hazard, found in zip(study.hazards, study.risks, strict=True):
         yield from _hazard_blocks(study, hazard, found)
     if len(study.hazards) > 1 or study.accepted is not None:
-        source = f" ({name_text(study.source)})" if study.source else ""
         criterion = (
-            "" if study.accepted is None else f"; {_accepted_text(study.accepted)}{source}: {_met(study.total)}"
+            ""
+            if study.accepted is None
+            else f"; {_accepted_text(study.accepted)}{source_text(study.source)}: {_met(study.total)}"
         )
         yield Paragraph(f"all hazards together, whatever their dependence: {_rates_text(study.total)}{criterion}")
     budget = ", ".join(f"{float(each.error):.3g} {name_text(each.part)}" for each in study.parts)
@@ -73,7 +74,7 @@ def _hazard_blocks(study: RiskResult, hazard: RiskHazard, found: RiskFound) -> I
         (
             name_text(cell.condition),
             name_text(cell.environment),
-            _ends_text(shares[cell.environment, cell.condition]),
+            ends_text(shares[cell.environment, cell.condition]),
             Cell(bounds_text(cell.lower, cell.upper), cell.upper),
             f"unknown: {cell.unknown}" if cell.unknown else name_text(cell.scenario),
         )
@@ -84,7 +85,7 @@ def _hazard_blocks(study: RiskResult, hazard: RiskHazard, found: RiskFound) -> I
         caption, ("condition", "environment", "share", "P per encounter", "worst scenario"), rows, sortable=True
     )
     yield Paragraph(f"{name_text(hazard.name)}: {_rates_text(found)}")
-    stated = [f"{each.name} {_ends_text(each)}{_source_text(each)}" for each in hazard.chain]
+    stated = [f"{each.name} {ends_text(each)}{source_text(each.source)}" for each in hazard.chain]
     missing = [name for name in CHAIN if name not in {each.name for each in hazard.chain}]
     stated += [f"{listed(missing)} not stated, taken as 1"] if missing else []
     yield Paragraph(f"from behaviour to harm: {'; '.join(stated)}")
@@ -118,7 +119,7 @@ def _met_text(where: RiskEnvironment) -> str:
         said += f" ({unlisted.left_over} of {counted(unlisted.classified, 'classified encounter')})"
     elif unlisted.upper == 1:
         said += " (nothing is stated)"
-    source = f" ({name_text(unlisted.source)})" if unlisted.source else ""
+    source = source_text(unlisted.source)
     return (
         f"{name_text(where.name)}: {ends} encounters per hour, from {exposure_text(where.exposure)}; {said}{source}"
     )
@@ -141,10 +142,12 @@ def _met(found: RiskFound) -> str:
     return verdict_text(CRITERION[found.verdict], found.condition)
 
 
-def _ends_text(share: RiskShare) -> str:
+def ends_text(share: RiskShare) -> str:
+    """A share, or both of its ends."""
     lower, upper = (f"{float(end):.6g}" for end in share.ends)
     return lower if share.lower == share.upper else f"[{lower}, {upper}]"
 
 
-def _source_text(share: RiskShare) -> str:
-    return f" ({name_text(share.source)})" if share.source else ""
+def source_text(source: str) -> str:
+    """A source behind what it is of; empty where there is none."""
+    return f" ({name_text(source)})" if source else ""
