@@ -279,9 +279,14 @@ def risk(context: File, results: Files) -> RiskResult:
         context: of the case (.toml), with conditions and hazards.
         results: documents of runs, one with the matrices of each condition.
     """
-    from verifier.evidence.risk import risk_from
+    from verifier.evidence.consistency import read_document
+    from verifier.evidence.context import read_context
+    from verifier.evidence.risk.assembly import Stated, residual_risk
 
-    return risk_from(context, [results] if isinstance(results, str | Path) else results)
+    paths = [results] if isinstance(results, str | Path) else results
+    case = read_context(context)
+    stated = Stated(case.risk, case.exposures, case.file)
+    return residual_risk(stated, [read_document(path) for path in paths])
 
 
 def build_evidence(spec: File, cm: File, output: File, *, force: bool = False, **choices: Any) -> Bundle:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from verifier.base.files import document_text
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets, give
-from verifier.evidence.risk import risk_from
+from verifier.evidence.consistency import read_document
+from verifier.evidence.context import read_context
+from verifier.evidence.risk.assembly import Stated, residual_risk
 from verifier.evidence.risk.telling import risk_table
 from verifier.evidence.settings import RiskSettings
 
@@ -15,6 +17,8 @@ from verifier.evidence.settings import RiskSettings
 def risk_command(arguments: RiskSettings, command: Command) -> int:
     """Run `verify evidence risk` and give its exit code."""
     check_targets(arguments, "risk")
-    study = replace(risk_from(arguments.context, arguments.results), command=command)
+    context, runs = read_context(arguments.context), [read_document(path) for path in arguments.results]
+    stated = Stated(context.risk, context.exposures, context.file)
+    study = replace(residual_risk(stated, runs), command=command)
     give(arguments, document_text(study), lambda: risk_table(study))
     return int(study.verdict.exit_code)

@@ -20,7 +20,7 @@ from verifier.evidence.defeaters.values import KINDS
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
-from verifier.evidence.risk.assembly import residual_risk
+from verifier.evidence.risk.assembly import Stated, residual_risk
 from verifier.study.case import Study
 from verifier.study.results import RunResult
 from verifier.study.scenarios import ends_of
@@ -197,11 +197,13 @@ def made_rates(parts: Parts) -> dict[str, str]:
 
 def made_risk(parts: Parts) -> dict[str, str]:
     """The risk of the hazards of the context, by its path; nothing where there are none."""
-    if not parts.context.risk.hazards:
+    context = parts.context
+    if not context.risk.hazards:
         return {}
     others = {each.sha256 for each in parts.alternatives.values()} - {parts.run.sha256}
     runs = [each for each in parts.documents.values() if each.kind == "run" and each.sha256 not in others]
-    return {RISK: document_text(residual_risk(parts.context, runs))}
+    stated = Stated(context.risk, context.exposures, context.file)
+    return {RISK: document_text(residual_risk(stated, runs))}
 
 
 def rate_paths(run: RunResult) -> dict[int, str]:

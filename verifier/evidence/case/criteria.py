@@ -87,12 +87,12 @@ def risk_goals(draft: Draft, risk: Document, runs: Sequence[Document]) -> Iterat
         runs: the documents it was made from.
     """
     content: RiskResult = risk.result
-    sources = {run.sha256: run.source for run in content.runs}
+    by_number = {k: one for k, run in enumerate(content.runs) for one in runs if one.sha256 == run.sha256}
     rests = {
         hazard.name: [
-            _Rests(run, hazard.requirement, hazard.planner, sources[run.sha256], hazard.left_out)
-            for run in runs
-            if any(cell.run == run.sha256 for cell in hazard.cells)
+            _Rests(run, hazard.requirement, hazard.planner, content.runs[k].source, hazard.left_out)
+            for k, run in by_number.items()
+            if any(cell.run == k for cell in hazard.cells)
         ]
         for hazard in content.hazards
     }

@@ -19,7 +19,6 @@ from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.base.statistics import clopper_pearson
 from verifier.base.version import __version__
 from verifier.checking.verdicts import Contradicted, Refused
-from verifier.evidence.context import CaseContext
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateInput, exposure_told
 from verifier.evidence.rates.exposure import (
@@ -56,7 +55,17 @@ ONE = Fraction(1)
 T = TypeVar("T")
 
 
-def residual_risk(context: CaseContext, documents: Sequence[Document]) -> RiskResult:
+@dataclass(frozen=True)
+class Stated:
+    """What people state of a case: conditions and hazards, environment or `EVERY` -> encounters per hour, and name
+    and SHA-256 of the file it was read from."""
+
+    risk: DeclaredRisk
+    exposures: Mapping[str, Exposure]
+    file: tuple[str, str] | None = None
+
+
+def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
     """Hazardous behaviour and harm per hour of every hazard of a context.
 
     Args:
@@ -76,7 +85,7 @@ def residual_risk(context: CaseContext, documents: Sequence[Document]) -> RiskRe
     _refuse_different(there)
     events = [_Events.of(hazard, context, runs) for hazard in declared.hazards]
     used = [run for each in there for run in _used(each, events)]
-    hazards = tuple(each.told(context) for each in events)
+    hazards = tuple(each.told(context, [run.sha256 for run in used]) for each in events)
     names = list(dict.fromkeys(name for each in hazards for name in each.environments))
     return RiskResult(
         inputs=(
@@ -134,7 +143,7 @@ class _Events:
     conditions: Mapping[str, _Known | str]
 
     @classmethod
-    def of(cls, hazard: RiskHazard, context: CaseContext, runs: Mapping[str, Document | None]) -> _Events:
+    def of(cls, hazard: RiskHazard, context: Stated, runs: Mapping[str, Document | None]) -> _Events:
         """Raises UsageError."""
         first = next((run for run in runs.values() if run is not None), None)
         if first is None:
@@ -144,7 +153,7 @@ class _Events:
         asked = requirement_of(first, hazard.requirement, hazard.planner or None)
         event = unwanted(asked, None if asked.target is not None else "violated")
         all_of = dict.fromkeys(point.environment for point in asked.points)
-        exposures = context.exposures_for(all_of)
+        exposures = {name: each for name, each in context.exposures.items() if name == EVERY or name in all_of}
         if EVERY in exposures and hazard.environments:
             raise UsageError(f"hazard {hazard.name} names environments, and [exposure.{EVERY}] is of all of them")
         if hazard.environments:
@@ -165,14 +174,14 @@ class _Events:
         told = {"planner": asked.planner, "event": event, "environments": tuple(groups), "left_out": left_out}
         return cls(RiskHazard(**{**vars(hazard), **told}), found)
 
-    def told(self, context: CaseContext) -> RiskHazard:
-        """With its cells."""
+    def told(self, context: Stated, used: Sequence[str]) -> RiskHazard:
+        """With its cells; `used` are the SHA-256 of the runs."""
         places = [(name, *each) for name in self.hazard.environments for each in self.conditions.items()]
         assumed = [known.assumes.get(name) for name, _, known in places if isinstance(known, _Known)]
         return replace(
             self.hazard,
             assumes=tuple(dict.fromkeys(text for text in assumed if text is not None)),
-            cells=tuple(_cell(*place, context) for place in places),
+            cells=tuple(_cell(*place, context, used) for place in places),
         )
 
 
@@ -197,7 +206,7 @@ def _known(run: Document, groups: Mapping[str, Sequence[Chance]]) -> _Known | st
     return _Known(run, source, groups, assumes, refused)
 
 
-def _cell(environment: str, condition: str, known: _Known | str, context: CaseContext) -> RiskCell:
+def _cell(environment: str, condition: str, known: _Known | str, context: Stated, used: Sequence[str]) -> RiskCell:
     why = known if isinstance(known, str) else known.refused.get(environment, "")
     if why or isinstance(known, str):
         return RiskCell(environment=environment, condition=condition, unknown=why)
@@ -216,7 +225,7 @@ def _cell(environment: str, condition: str, known: _Known | str, context: CaseCo
         upper=min(float_above(place.total(1)), 1.0),
         estimate=float(estimate),
         scenario=worst.scenario,
-        run=known.run.sha256,
+        run=used.index(known.run.sha256),
     )
 
 
@@ -250,7 +259,7 @@ def _used(run: Document, events: Sequence[_Events]) -> Iterable[RiskRun]:
 
 
 def _environments(
-    names: Sequence[str], context: CaseContext, runs: Sequence[RiskRun], hazards: Sequence[RiskHazard]
+    names: Sequence[str], context: Stated, runs: Sequence[RiskRun], hazards: Sequence[RiskHazard]
 ) -> tuple[RiskEnvironment, ...]:
     """With intervals of counts that leave the confidence that is asked for; UsageError where none would."""
     found = tuple(environment_of(name, context, USUAL_ERROR) for name in names)
@@ -276,7 +285,7 @@ def _environments(
     return found if least is None else tuple(environment_of(name, context, share) for name in names)
 
 
-def environment_of(name: str, context: CaseContext, share: Fraction) -> RiskEnvironment:
+def environment_of(name: str, context: Stated, share: Fraction) -> RiskEnvironment:
     """What is stated of an environment; `share` is how often the interval of each count may miss. UsageError."""
     exposure, stated = context.exposures[name], context.risk.unlisted
     unlisted = RiskUnlisted() if not stated else _stated_of(name, stated, "[unknown]")
@@ -295,7 +304,7 @@ def environment_of(name: str, context: CaseContext, share: Fraction) -> RiskEnvi
     )
 
 
-def stated_in(risk: RiskResult) -> CaseContext:
+def stated_in(risk: RiskResult) -> Stated:
     """What people stated, as a document has it: `residual_risk` of it and of its runs is that document."""
     exposures = {}
     for where in risk.environments:
@@ -324,7 +333,7 @@ def stated_in(risk: RiskResult) -> CaseContext:
         None if risk.accepted is None else fraction_of(risk.accepted),
         risk.source,
     )
-    return CaseContext(exposures=exposures, risk=declared)
+    return Stated(declared, exposures)
 
 
 def _stated_of(name: str, stated: Mapping[str, T], what: str) -> T:

@@ -83,7 +83,7 @@ def errors_of(
     runs: Iterable[RiskRun], environments: Sequence[RiskEnvironment], hazards: Iterable[RiskHazard]
 ) -> dict[str, Fraction]:
     """What each interval is called -> how often it may miss."""
-    found = {f"{run.source} of {run.name} ({run.sha256[:8]})": run.error for run in runs}
+    found = {f"{run.source} of run {number}, {run.name}": run.error for number, run in enumerate(runs, 1)}
     stated: list[RiskEnvironment | RiskUnlisted | RiskShare] = [*environments]
     stated += [each.unlisted for each in environments]
     stated += [share for each in environments for share in each.shares]

@@ -132,7 +132,7 @@ class RiskCell:
         lower, upper: over the initial states, mixed as stated, else from the least to the worst.
         estimate: with the rates as measured, in the stated mix or the worst state; None where nothing is known.
         scenario: the worst one.
-        run: SHA-256 of the run; None where nothing is known.
+        run: number of the run, from 0; None where nothing is known.
         unknown: why nothing is known, and 0 to 1 is taken; empty where something is.
     """
 
@@ -142,7 +142,7 @@ class RiskCell:
     upper: Share = 1.0
     estimate: Share | None = None
     scenario: str = ""
-    run: Sha256 | None = None
+    run: Count | None = None
     unknown: str = ""
 
     def __post_init__(self) -> None:
