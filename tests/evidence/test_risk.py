@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 from brake import HIT, PHANTOM, VACUOUS, write, write_run
+from risk_cases import CASE
 from run_documents import channel, document, matrices, point, requirement, run
 
 import verifier
@@ -20,29 +21,6 @@ from verifier.evidence.rates.hazard import RateQuestion, hazard_rate
 from verifier.evidence.report import markdown_report
 from verifier.evidence.risk.assembly import Stated, residual_risk
 
-CASE = """
-[exposure.ped]
-encounters = 240
-hours = 20
-[condition.day]
-matrices = "day.json"
-share = [0.85, 0.95]
-source = "Fleet log L, 2026"
-[condition.night]
-matrices = "night.json"
-share = [0.05, 0.15]
-[unknown]
-at_most = 0
-[hazard.H1]
-event = "no_hit"
-environments = ["ped"]
-severity = "S3"
-source = "HARA 3.2"
-exposed = 1
-uncontrolled = [0.3, 0.5]
-severe = [0.1, 0.2]
-accept_harm_per_hour = 1e-3
-"""
 SEEN = "[unknown]\nclassified = 300\nleft_over = 0"
 
 

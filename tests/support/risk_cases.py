@@ -6,6 +6,39 @@ from itertools import product
 from verifier.evidence.rates.document import RateExposure
 from verifier.evidence.risk.records import CHAIN, RiskCell, RiskEnvironment, RiskHazard, RiskShare, RiskUnlisted
 
+CASE = """
+[exposure.ped]
+encounters = 240
+hours = 20
+[condition.day]
+matrices = "day.json"
+share = [0.85, 0.95]
+source = "Fleet log L, 2026"
+[condition.night]
+matrices = "night.json"
+share = [0.05, 0.15]
+[unknown]
+at_most = 0
+[hazard.H1]
+event = "no_hit"
+environments = ["ped"]
+severity = "S3"
+source = "HARA 3.2"
+exposed = 1
+uncontrolled = [0.3, 0.5]
+severe = [0.1, 0.2]
+accept_harm_per_hour = 1e-3
+"""
+"""By day and by night; the matrices lie beside it."""
+
+
+def shown(claim):
+    """A document that shows a claim."""
+    return (
+        f'[evidence.{claim}]\nclaim = "{claim}"\ntitle = "T"\nfile = "docs/{claim}.txt"\nauthor = "N. N."\n'
+        "date = 2026-05-04\n"
+    )
+
 
 def share(name, lower, upper, part=None, error=Fraction(0)):
     lower, upper = Fraction(lower), Fraction(upper)
