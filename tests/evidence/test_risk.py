@@ -440,6 +440,9 @@ STATED = [
     (("unlisted", {"upper": 0.001}), "unlisted/upper"),
     (("unlisted", {"classified": 3000}), "unlisted/upper"),
     (("unlisted", {"error": Fraction(1, 1000)}), "unlisted/"),
+    (("unlisted", {"error": Fraction(-1, 2)}), ""),
+    (("unlisted", {"part": "encounters of ped"}), "unlisted/part"),
+    (("exposure", {"kind": "interval"}), "exposure/kind"),
 ]
 
 
@@ -467,3 +470,28 @@ def test_one_that_is_made_of_other_numbers_is_refused_beside_its_runs(folder, ru
     )
     with pytest.raises(InputError, match="/runs/0/times"):
         markdown_report([weaker, *runs])
+
+
+def test_no_part_of_the_error_is_hidden_behind_another(folder, runs):
+    found = risk(folder, runs)
+    ((place,), (hazard,)) = found.environments, found.hazards
+    twice = tuple(replace(each, part="share of day") for each in place.shares)
+    with pytest.raises(InputError, match="/environments/0/shares"):
+        check_document(made_again(found, environments=(replace(place, shares=twice),)))
+    chain = (replace(hazard.chain[0], part="share of day"), *hazard.chain[1:])
+    with pytest.raises(InputError, match="/hazards/0/chain/0/part"):
+        check_document(made_again(found, hazards=(replace(hazard, chain=chain),)))
+    less = replace(place, unlisted=replace(place.unlisted, error=Fraction(-1, 2)))
+    with pytest.raises(InputError, match="/environments/0/unlisted"):
+        check_document(made_again(found, environments=(less,)))
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        replace(place.shares[0], error=Fraction(-1, 2))
+
+
+def test_what_is_too_large_or_too_much_is_refused(folder, runs):
+    huge = CASE.replace("encounters = 240\nhours = 20", "per_hour = 9e299") + "[exposure.empty]\nper_hour = 9e299\n"
+    huge = huge.replace("[unknown]\nat_most = 0", "[unknown]\nat_most = 1").replace('environments = ["ped"]\n', "")
+    with pytest.raises(UsageError, match="a rate of more than 1e\\+300 per hour is none"):
+        risk(folder, runs, huge)
+    with pytest.raises(InputError, match="condition: expected at most 50 conditions, got 51"):
+        stated(folder, "".join(f"[condition.c{k}]\nshare = [0, 1]\n" for k in range(51)))

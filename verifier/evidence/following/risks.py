@@ -30,11 +30,20 @@ def risk_misfits(risk: RiskResult) -> Misfits:
         for c, cell in enumerate(hazard.cells):
             if cell.run is not None and cell.run >= len(named):
                 yield f"/hazards/{h}/cells/{c}/run", "expected the number of a run"
-    stated = stated_in(risk)
+        for k, factor in enumerate(hazard.chain):
+            yield from misfits(f"/hazards/{h}/chain/{k}/part", factor.part, f"{factor.name} of {hazard.name}")
+    try:
+        stated = stated_in(risk)
+    except ValueError as error:
+        yield "/environments", str(error)
+        return
     for k, where in enumerate(risk.environments):
-        if [share.name for share in where.shares] != [each.name for each in risk.conditions]:
-            yield f"/environments/{k}/shares", "expected a share of each condition"
+        parts = [(share.name, share.part.removesuffix(f" in {where.name}")) for share in where.shares]
+        if parts != [(each.name, f"share of {each.name}") for each in risk.conditions]:
+            yield f"/environments/{k}/shares", "expected a share of each condition, called so"
             return
+        if where.unlisted.part.removesuffix(f" in {where.name}") != "unlisted encounters":
+            yield f"/environments/{k}/unlisted/part", "expected the part of unlisted encounters"
         share = where.error if where.exposure.kind == "count" else where.unlisted.error
         try:
             follows = environment_of(where.name, stated, share)

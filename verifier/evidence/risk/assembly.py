@@ -87,20 +87,23 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
     used = [run for each in there for run in _used(each, events)]
     hazards = tuple(each.told(context, [run.sha256 for run in used]) for each in events)
     names = list(dict.fromkeys(name for each in hazards for name in each.environments))
-    return RiskResult(
-        inputs=(
-            *(() if context.file is None else (RateInput("context", *context.file),)),
-            *(RateInput("result", run.name, run.sha256) for run in used),
-        ),
-        versions={"verifier": __version__},
-        conditions=declared.conditions,
-        environments=_environments(names, context, used, hazards),
-        runs=tuple(used),
-        hazards=hazards,
-        confidence=declared.confidence,
-        accepted=None if declared.accepted is None else fraction_text(declared.accepted),
-        source=declared.source,
-    )
+    try:
+        return RiskResult(
+            inputs=(
+                *(() if context.file is None else (RateInput("context", *context.file),)),
+                *(RateInput("result", run.name, run.sha256) for run in used),
+            ),
+            versions={"verifier": __version__},
+            conditions=declared.conditions,
+            environments=_environments(names, context, used, hazards),
+            runs=tuple(used),
+            hazards=hazards,
+            confidence=declared.confidence,
+            accepted=None if declared.accepted is None else fraction_text(declared.accepted),
+            source=declared.source,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _run_with(matrices: str | None, documents: Iterable[Document]) -> Document | None:
@@ -327,7 +330,10 @@ def stated_in(risk: RiskResult) -> Stated:
         ),
         risk.conditions,
         shares,
-        {where.name: where.unlisted for where in risk.environments},
+        {
+            each.name: each.unlisted if each.unlisted.classified else replace(each.unlisted, error=Fraction(0))
+            for each in risk.environments
+        },
         {where.name: {one.name: one for one in where.initial} for where in risk.environments if where.initial},
         risk.confidence,
         None if risk.accepted is None else fraction_of(risk.accepted),

@@ -25,7 +25,7 @@ from verifier.base.toml import Element
 from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, float_above
 from verifier.evidence.rates.hazard import EVERY
-from verifier.evidence.risk.records import CHAIN, RiskCondition, RiskHazard, RiskShare, RiskUnlisted
+from verifier.evidence.risk.records import CHAIN, MOST_CONDITIONS, RiskCondition, RiskHazard, RiskShare, RiskUnlisted
 
 RISK_TABLES = ("risk", "condition", "unknown", "initial", "hazard")
 _UNKNOWN = ("classified", "left_over", "at_most", "source")
@@ -66,6 +66,8 @@ class DeclaredRisk:
 def read_risk(top: Element) -> DeclaredRisk:
     """The tables of a context that are about risk; InputError."""
     tables = top.table_at("condition")
+    if len(tables) > MOST_CONDITIONS:
+        raise top.at("condition").fail(f"expected at most {MOST_CONDITIONS} conditions, got {len(tables)}")
     conditions = tuple(_condition(name, each) for name, each in tables)
     shares = {name: _shares(name, each) for name, each in tables}
     for where in dict.fromkeys(where for each in shares.values() for where in each):

@@ -61,7 +61,7 @@ class RiskResult(Derives):
     accepted: FractionText | None
     source: str
     parts: tuple[RiskPart, ...] = derived(lambda risk: tuple(starmap(RiskPart, risk.errors.items())))
-    level: Share = derived(lambda risk: max(float(1 - sum(risk.errors.values(), Fraction(0))), 0.0))
+    level: Share = derived(lambda risk: float(max(1 - sum(risk.errors.values()), Fraction(0))))
     risks: tuple[RiskFound, ...] = derived(
         lambda risk: tuple(risk_of(hazard, risk.environments) for hazard in risk.hazards)
     )

@@ -15,6 +15,7 @@ from verifier.evidence.settings import Event
 
 Source: TypeAlias = Literal["bounds", "interval"]
 """Of the ends of probabilities."""
+MOST_CONDITIONS = 50
 CHAIN = ("exposed", "uncontrolled", "severe")
 """From hazardous behaviour to harm: somebody is exposed to it, it is not controlled, the harm is severe."""
 
@@ -92,6 +93,10 @@ class RiskEnvironment:
     unlisted: RiskUnlisted
     shares: Annotated[tuple[RiskShare, ...], Limits(min_length=1)]
     initial: tuple[RiskShare, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.shares) > MOST_CONDITIONS:
+            raise ValueError(f"expected at most {MOST_CONDITIONS} conditions")
 
 
 @dataclass(frozen=True, kw_only=True)

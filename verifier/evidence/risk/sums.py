@@ -38,6 +38,7 @@ Part: TypeAlias = Literal["condition", "environment", "factor"]
 ZERO = Fraction(0)
 UNLISTED = "in no listed condition"
 HALVINGS = 60
+LARGEST_RATE = 1e300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,14 +201,20 @@ def _found(
     verdict = verdict_of(harm[0], harm[1], "<=", limit)
     decided = verdict in (Verdict.SATISFIED, Verdict.VIOLATED)
     return RiskFound(
-        behaviour_lower=float_below(behaviour[0]),
-        behaviour_upper=float_above(behaviour[1]),
+        behaviour_lower=float_below(_known(behaviour[0])),
+        behaviour_upper=float_above(_known(behaviour[1])),
         harm_lower=float_below(harm[0]),
         harm_upper=float_above(harm[1]),
         verdict=verdict,
         condition=f"if {' and '.join(assumes)}" if decided and assumes else None,
         **more,
     )
+
+
+def _known(rate: Fraction) -> Fraction:
+    if rate > LARGEST_RATE:
+        raise ValueError(f"a rate of more than {LARGEST_RATE:.0e} per hour is none")
+    return rate
 
 
 def _place(where: RiskEnvironment, cells: Sequence[RiskCell]) -> Place:
@@ -230,7 +237,7 @@ def _estimate(places: Sequence[tuple[RiskEnvironment, Sequence[RiskCell]]]) -> f
         weights = middle([share.ends for share in where.shares])
         mixed = sum((weight * chance for weight, chance in zip(weights, chances, strict=True)), ZERO)
         rate += Fraction(met) * ((1 - unlisted) * mixed + unlisted)
-    return float(rate)
+    return float(_known(rate))
 
 
 def _contributions(
