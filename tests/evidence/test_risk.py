@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 from brake import HIT, PHANTOM, VACUOUS, write, write_run
+from document_edits import summed
 from risk_cases import CASE
 from run_documents import channel, document, matrices, point, requirement, run
 
@@ -351,7 +352,7 @@ def test_on_the_command_line_and_in_python(folder, runs, capsys):
     assert '"verifier.risk.v1"' in capsys.readouterr().out
     page = markdown_report([written, *runs]).replace("\\", "")
     assert "**violated, if items are independent**: Hazard H1: harm [0.002966, 0.04006] per hour at 85 %" in page
-    assert "98.9 % of the upper end comes from night" in page
+    assert "98.9 % of the upper end comes from condition night" in page
     assert "## Residual risk: risk.json" in page
     assert "is not beside this risk" not in page
     assert "is not beside this risk" in markdown_report([written])
@@ -370,6 +371,7 @@ FORGED = [
     (("environments", 0, "exposure", "upper"), 11.0, "/risks/0/behaviour_upper"),
     (("environments", 0, "unlisted", "upper"), 0.001, "/risks/0/behaviour_lower"),
     (("environments", 0, "unlisted", "left_over"), 300, "/risks/0/per_hour"),
+    (("environments", 0, "unlisted", "left_over"), None, "/environments/0/unlisted"),
     (("environments", 0, "error"), "1/2", "/parts/2/error"),
     (("environments", 0, "shares", 1, "upper"), "1/10", "/risks/0"),
     (("environments", 0, "shares", 1, "lower"), "9/10", "/environments/0/shares/1"),
@@ -407,9 +409,9 @@ def changed(content, way, value):
 @pytest.mark.parametrize(("way", "value", "where"), FORGED, ids=range(len(FORGED)))
 def test_a_document_that_contradicts_itself_is_refused(folder, runs, way, value, where, tmp_path):
     content = json_values(risk(folder, runs, CASE.replace("[unknown]\nat_most = 0", SEEN)))
-    (tmp_path / "risk.json").write_text(json.dumps(content))
+    (tmp_path / "risk.json").write_text(json.dumps(summed(content)))
     read_document(tmp_path / "risk.json")
-    (tmp_path / "risk.json").write_text(json.dumps(changed(content, way, value)))
+    (tmp_path / "risk.json").write_text(json.dumps(summed(changed(content, way, value))))
     with pytest.raises(InputError) as refused:
         read_document(tmp_path / "risk.json")
     assert where in str(refused.value)

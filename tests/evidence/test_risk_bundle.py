@@ -59,7 +59,7 @@ def test_the_risk_is_in_the_bundle_and_every_document_of_it(bundle):
     assert [each["name"] for each in risk["inputs"]] == ["case.toml", "run.json", "given/night_run.json"]
     assert {"inputs/context/day.json", "inputs/context/night.json"} <= bundle.files.keys()
     page = bundle.files["report/report.md"].decode().replace("\\", "")
-    assert "98.9 % of the upper end comes from night" in page
+    assert "98.9 % of the upper end comes from condition night" in page
     assert '"risk.json"' in bundle.files["manifest.json"].decode()
     assert "risk.json" in bundle.files["ro-crate-metadata.json"].decode()
     report = check_files("b", bundle.files)

@@ -16,8 +16,8 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateExposure, RateResult
 from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.risk.document import RiskResult
-from verifier.evidence.risk.records import RiskHazard
-from verifier.evidence.risk.sums import UNLISTED, RiskFound
+from verifier.evidence.risk.records import UNLISTED, RiskHazard
+from verifier.evidence.risk.sums import RiskFound
 from verifier.evidence.risk.telling import ends_text, source_text
 from verifier.evidence.status import Grade, Ground, Status, worst_status
 from verifier.telling.grounds import reason_text, told_verdict
@@ -141,7 +141,7 @@ def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str
     places = [where for where in risk.environments if where.name in used]
     shares = [
         f"{name_text(share.name)} {ends_text(share)}{source_text(share.source)}" for share in places[0].shares
-    ] + [f"{UNLISTED} at most {where.unlisted.upper:.6g}{source_text(where.unlisted.source)}" for where in places]
+    ] + [f"in {UNLISTED} at most {where.unlisted.upper:.6g}{source_text(where.unlisted.source)}" for where in places]
     found = {
         "exposure": _exposures_text((where.name, where.exposure) for where in places),
         "conditions": f"Encounters are in the conditions as often as stated: {some_of(shares, 8)}",

@@ -25,7 +25,15 @@ from verifier.base.toml import Element
 from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, float_above
 from verifier.evidence.rates.hazard import EVERY
-from verifier.evidence.risk.records import CHAIN, MOST_CONDITIONS, RiskCondition, RiskHazard, RiskShare, RiskUnlisted
+from verifier.evidence.risk.records import (
+    CHAIN,
+    MOST_CONDITIONS,
+    UNLISTED,
+    RiskCondition,
+    RiskHazard,
+    RiskShare,
+    RiskUnlisted,
+)
 
 RISK_TABLES = ("risk", "condition", "unknown", "initial", "hazard")
 _UNKNOWN = ("classified", "left_over", "at_most", "source")
@@ -105,6 +113,8 @@ def _refuse(where: Element, shares: Iterable[RiskShare], name: str) -> None:
 
 def _condition(name: str, table: Element) -> RiskCondition:
     table.table(("share", "matrices", "level", "source"), ("share",))
+    if name == UNLISTED:
+        raise table.fail("this name is that of what no condition lists")
     if not table.has("matrices"):
         return RiskCondition(name=name)
     file = table.at("matrices").string()

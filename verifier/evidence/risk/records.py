@@ -16,6 +16,7 @@ from verifier.evidence.settings import Event
 Source: TypeAlias = Literal["bounds", "interval"]
 """Of the ends of probabilities."""
 MOST_CONDITIONS = 50
+UNLISTED = "no listed condition"
 CHAIN = ("exposed", "uncontrolled", "severe")
 """From hazardous behaviour to harm: somebody is exposed to it, it is not controlled, the harm is severe."""
 
@@ -65,6 +66,10 @@ class RiskUnlisted:
     part: str = "unlisted encounters"
     error: Exact = Fraction(0)
     source: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.classified is None) != (self.left_over is None) or (self.left_over or 0) > (self.classified or 0):
+            raise ValueError("expected encounters that were classified, and those of them left over, or neither")
 
     @property
     def estimate(self) -> Fraction | None:

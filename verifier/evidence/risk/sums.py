@@ -30,13 +30,12 @@ import numpy as np
 from verifier.base.documents import Condition, Magnitude, Share, fraction_of
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.evidence.rates.exposure import float_above, float_below
-from verifier.evidence.risk.records import RiskCell, RiskEnvironment, RiskHazard
+from verifier.evidence.risk.records import UNLISTED, RiskCell, RiskEnvironment, RiskHazard
 from verifier.perception.confusion.mix import Mix, extreme_weights
 
 Ends: TypeAlias = tuple[Fraction, Fraction]
 Part: TypeAlias = Literal["condition", "environment", "factor"]
 ZERO = Fraction(0)
-UNLISTED = "in no listed condition"
 HALVINGS = 60
 LARGEST_RATE = 1e300
 
@@ -262,7 +261,7 @@ def _numbers(
 ) -> Iterator[tuple[str, str, int, Fraction, Fraction]]:
     """The numbers of an environment: what each is called, the name and place of it, its upper end, and the least."""
     yield f"encounters{where} per hour", "met", 0, place.met[1], ZERO
-    yield f"share of encounters{where} {UNLISTED}", "unlisted", 0, place.unlisted, ZERO
+    yield f"share of encounters{where} in {UNLISTED}", "unlisted", 0, place.unlisted, ZERO
     spare = sum((high for _, high in place.shares), ZERO) - 1
     for k, (cell, (low, high)) in enumerate(zip(cells, place.shares, strict=True)):
         yield f"probability of the event in {cell.condition}{where}", "chances", k, place.chances[k][1], ZERO

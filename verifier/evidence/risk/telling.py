@@ -9,8 +9,8 @@ from verifier.base.words import bounds_text, counted, listed, percent, rate_inte
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.evidence.rates.telling import CRITERION, exposure_text
 from verifier.evidence.risk.document import RiskResult
-from verifier.evidence.risk.records import CHAIN, RiskEnvironment, RiskHazard, RiskShare
-from verifier.evidence.risk.sums import UNLISTED, RiskFound
+from verifier.evidence.risk.records import CHAIN, UNLISTED, RiskEnvironment, RiskHazard, RiskShare
+from verifier.evidence.risk.sums import RiskFound
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.telling.grounds import name_text, told_verdict
 from verifier.telling.terminal import blocks_lines
@@ -39,7 +39,10 @@ def risk_sentences(study: RiskResult, alone: str) -> Iterator[tuple[str, str]]:
     for hazard, found in zip(study.hazards, study.risks, strict=True):
         text = f"Hazard {name_text(hazard.name)}: {_harm_text(found)} at {level_text(study.level)}"
         most = next((each for each in found.contributions if each.kind == "condition"), None)
-        text += f"; {percent(most.share, 3)} of the upper end comes from {name_text(most.name)}" if most else ""
+        where = "" if most is None or most.name == UNLISTED else "condition "
+        text += (
+            f"; {percent(most.share, 3)} of the upper end comes from {where}{name_text(most.name)}" if most else ""
+        )
         text += "; no criterion is stated" if hazard.accepted is None else f"; {_accepted_text(hazard.accepted)}"
         yield f"{text}.{f' Note: {alone}.' if alone else ''}", told_verdict(found)
     if len(study.hazards) > 1 or study.accepted is not None:
@@ -114,7 +117,7 @@ def _hazard_blocks(study: RiskResult, hazard: RiskHazard, found: RiskFound) -> I
 
 def _met_text(where: RiskEnvironment) -> str:
     unlisted, ends = where.unlisted, rate_interval_text(where.exposure.lower, where.exposure.upper)
-    said = f"at most {unlisted.upper:.6g} of them {UNLISTED}"
+    said = f"at most {unlisted.upper:.6g} of them in {UNLISTED}"
     if unlisted.classified is not None:
         said += f" ({unlisted.left_over} of {counted(unlisted.classified, 'classified encounter')})"
     elif unlisted.upper == 1:
