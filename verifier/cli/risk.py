@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from verifier.base.files import document_text
 from verifier.cli.invocation import Command
@@ -16,8 +17,9 @@ from verifier.evidence.settings import RiskSettings
 
 def risk_command(arguments: RiskSettings, command: Command) -> int:
     """Run `verify evidence risk` and give its exit code."""
-    check_targets(arguments, "risk")
-    context, runs = read_context(arguments.context), [read_document(path) for path in arguments.results]
+    context = read_context(arguments.context)
+    check_targets(arguments, "risk", [str(Path(arguments.context).parent / each) for each in context.documents])
+    runs = [read_document(path) for path in arguments.results]
     stated = Stated(context.risk, context.exposures, context.file)
     study = replace(residual_risk(stated, runs), command=command)
     give(arguments, document_text(study), lambda: risk_table(study))

@@ -79,7 +79,7 @@ def _hazard_blocks(study: RiskResult, hazard: RiskHazard, found: RiskFound) -> I
             name_text(cell.environment),
             ends_text(shares[cell.environment, cell.condition]),
             Cell(bounds_text(cell.lower, cell.upper), cell.upper),
-            f"unknown: {cell.unknown}" if cell.unknown else name_text(cell.scenario),
+            f"unknown: {name_text(cell.unknown)}" if cell.unknown else name_text(cell.scenario),
         )
         for cell in hazard.cells
     )
