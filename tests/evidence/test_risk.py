@@ -365,6 +365,9 @@ def test_a_criterion_that_is_met_ends_with_exit_code_0(folder, capsys):
     assert main(["evidence", "risk", *words[:2]]) == 3  # of the night nothing is known
     assert "unknown: no run of its matrices is here" in capsys.readouterr().out
     assert main(["evidence", "risk", words[0], str(folder / "day.json")]) == 2
+    before = (folder / "day.json").read_bytes()
+    assert main(["evidence", "risk", *words, "-o", str(folder / "day.json")]) == 2
+    assert (folder / "day.json").read_bytes() == before
 
 
 FORGED = [
