@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from verifier.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from verifier.base.result import Result
     from verifier.chains.chain import MarkovChain
     from verifier.closedloop.trade_offs import TradeOffs
     from verifier.collision.result import CollisionResult
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from verifier.evidence.findings import CheckReport
     from verifier.evidence.risk.document import RiskResult
     from verifier.perception.confusion.counts import ConfusionCounts
+    from verifier.perception.confusion.metric import ConfusionMetric
     from verifier.questions.compare.compare_result import CompareResult
     from verifier.questions.explain.explain_result import ExplainResult
     from verifier.questions.require.require_result import RequireResult
@@ -33,16 +35,18 @@ if TYPE_CHECKING:
     from verifier.study.results import RunResult
     from verifier.systems.model import SystemModel
 
+    Counts = str | Path | ConfusionCounts
+
 File = str | Path
 Files = File | Sequence[File]
 
 
-def run(spec: File, cm: File, *, system: SystemModel | None = None, **choices: Any) -> RunResult:
+def run(spec: File, cm: Counts, *, system: SystemModel | None = None, **choices: Any) -> RunResult:
     """How likely a system meets the requirements of a spec, how sure that is, and what that decides (`verify run`).
 
     Args:
         spec: requirements in LTL (.ltl); the file names the system model.
-        cm: confusion matrices (.json).
+        cm: confusion matrices: a file (.json), or what `count` or a metric gave.
         system: the model that the spec names with a planner in Python, from `with_planner`.
         choices: as the options of `verify run`, such as `environment="ped"`, `planner="all"`,
             `sweep={"vmax": (1, 2)}` or `sweep="vmax=1..10"`.
@@ -51,10 +55,12 @@ def run(spec: File, cm: File, *, system: SystemModel | None = None, **choices: A
         verifier.base.errors.VerifierError: each says what was found, what was expected, and what to do.
     """
     from verifier.base.keywords import settings_from
+    from verifier.perception.confusion.document import named_file
     from verifier.pipeline import verify_spec
     from verifier.study.options import RunOptions
 
-    return verify_spec(spec, cm, settings_from(RunOptions, choices), system=system)
+    with named_file(cm) as file:
+        return verify_spec(spec, file, settings_from(RunOptions, choices), system=system)
 
 
 def with_planner(
@@ -83,7 +89,7 @@ def with_planner(
     return added(model, name, function, asks, memory)
 
 
-def markov_chain(spec: File, cm: File, *, system: SystemModel | None = None, **choices: Any) -> MarkovChain:
+def markov_chain(spec: File, cm: Counts, *, system: SystemModel | None = None, **choices: Any) -> MarkovChain:
     """The Markov chain of one planner in one environment, with labels; `.graph()` gives it to networkx.
 
     Args:
@@ -91,6 +97,7 @@ def markov_chain(spec: File, cm: File, *, system: SystemModel | None = None, **c
     """
     from verifier.base.keywords import settings_from
     from verifier.chains import DecisionProcess
+    from verifier.perception.confusion.document import named_file
     from verifier.study.case import Study
     from verifier.study.exporting import model_of
     from verifier.study.inputs import read_inputs
@@ -98,14 +105,15 @@ def markov_chain(spec: File, cm: File, *, system: SystemModel | None = None, **c
     from verifier.systems.skeleton import world_decides
 
     options = settings_from(RunOptions, choices).by_default()
-    study = Study.of(read_inputs(spec, cm, options, system), options)
+    with named_file(cm) as file:
+        study = Study.of(read_inputs(spec, file, options, system), options)
     found = model_of(study)
     if isinstance(found, DecisionProcess):
         raise world_decides(study.inputs.model)
     return found
 
 
-def explain(spec: File, cm: File, *, system: SystemModel | None = None, **choices: Any) -> ExplainResult:
+def explain(spec: File, cm: Counts, *, system: SystemModel | None = None, **choices: Any) -> ExplainResult:
     """How the requirements of a spec fail, what that depends on, what to fix first (`verify explain`).
 
     Args:
@@ -113,15 +121,17 @@ def explain(spec: File, cm: File, *, system: SystemModel | None = None, **choice
         choices: as the options of `verify explain`, such as `record="record.csv"`.
     """
     from verifier.base.keywords import settings_from
+    from verifier.perception.confusion.document import named_file
     from verifier.questions.explain.explaining import explain_spec
     from verifier.questions.settings import ExplanationSettings
 
-    asked = settings_from(ExplanationSettings, {"spec": spec, "cm": cm, **choices})
-    return explain_spec(asked.spec, asked.cm, asked.options, asked.explanation, asked.record, system=system)
+    with named_file(cm) as file:
+        asked = settings_from(ExplanationSettings, {"spec": spec, "cm": file, **choices})
+        return explain_spec(asked.spec, asked.cm, asked.options, asked.explanation, asked.record, system=system)
 
 
 def require(
-    spec: File, cm: File, requirement: str, *, system: SystemModel | None = None, **choices: Any
+    spec: File, cm: Counts, requirement: str, *, system: SystemModel | None = None, **choices: Any
 ) -> RequireResult:
     """The least recall with which the system meets a requirement (`verify require`).
 
@@ -131,35 +141,42 @@ def require(
         choices: as the options of `verify require`, such as `mode="factor"`, `target=">= 0.99"`, `box=True`.
     """
     from verifier.base.keywords import settings_from
+    from verifier.perception.confusion.document import named_file
     from verifier.questions.require.question import question_of
     from verifier.questions.require.requiring import require as asked_for
     from verifier.questions.settings import RequirementSettings
 
-    asked = settings_from(RequirementSettings, {"spec": spec, "cm": cm, "requirement": requirement, **choices})
-    return asked_for(asked.spec, asked.cm, question_of(asked), asked.run_options, system=system)
+    with named_file(cm) as file:
+        asked = settings_from(RequirementSettings, {"spec": spec, "cm": file, "requirement": requirement, **choices})
+        return asked_for(asked.spec, asked.cm, question_of(asked), asked.run_options, system=system)
 
 
 def compare(
-    specs: Files, detectors: Mapping[str, File], *, system: SystemModel | None = None, **choices: Any
+    specs: Files, detectors: Mapping[str, Counts], *, system: SystemModel | None = None, **choices: Any
 ) -> CompareResult:
     """Which planner and which detector, and how sure that is (`verify compare`).
 
     Args:
         specs: one or several, of different names.
-        detectors: name -> confusion matrices.
+        detectors: name -> confusion matrices, as for `run`.
         system: as for `run`.
         choices: as the options of `verify compare`, such as `planner="all"`, `pareto="stops,arrives"`.
     """
+    from contextlib import ExitStack
+
     from verifier.base.keywords import settings_from
     from verifier.evidence.baseline import read_baseline
+    from verifier.perception.confusion.document import named_file
     from verifier.questions.compare.comparing import compare as compared
     from verifier.questions.compare.request import compare_options
     from verifier.questions.settings import ComparisonSettings
 
-    files = tuple(f"{name}={path}" for name, path in detectors.items())
-    asked = settings_from(ComparisonSettings, {"spec": specs, "cm": files, **choices})
-    baseline = None if asked.baseline is None else read_baseline(asked.baseline)
-    return compared(asked.spec, detectors, compare_options(asked, baseline), asked.options, system=system)
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(named_file(cm)) for name, cm in detectors.items()}
+        named = tuple(f"{name}={path}" for name, path in files.items())
+        asked = settings_from(ComparisonSettings, {"spec": specs, "cm": named, **choices})
+        baseline = None if asked.baseline is None else read_baseline(asked.baseline)
+        return compared(asked.spec, files, compare_options(asked, baseline), asked.options, system=system)
 
 
 def count(annotations: Any, detections: Any, format: str = "auto", **choices: Any) -> ConfusionCounts:  # noqa: A002
@@ -170,7 +187,7 @@ def count(annotations: Any, detections: Any, format: str = "auto", **choices: An
         format: of files, such as "kitti_tracking", "nuscenes", "coco", "yolo", "table".
         choices: as the options of `verify confusion`, such as `bins="0,10,20,inf"`, `labelling="proposition"`.
 
-    The matrices are written with `verifier.perception.confusion.write_confusion`, for `run`.
+    The matrices are for `run`, in memory or written with `verifier.perception.confusion.write_confusion`.
     """
     from verifier.base.keywords import settings_from
     from verifier.perception.confusion.choices import reader_options, reading
@@ -185,6 +202,25 @@ def count(annotations: Any, detections: Any, format: str = "auto", **choices: An
         return counted(asked).counts
     data = read_detections("table", annotations, detections, reading(asked), **reader_options(asked))
     return counted(asked, data=data).counts
+
+
+def metric(names: Sequence[str] | None = None, **choices: Any) -> ConfusionMetric:
+    """The matrices of `count` batch by batch, for training loops: `update`, `compute`, `reset` as in torchmetrics.
+
+    Args:
+        names: of the labels, by their number; None for those of `classes`.
+        choices: as of `count`, with `classes` or `class_map`, without those about files.
+
+    >>> here = {"boxes": [[0, 0, 10, 20]], "labels": [0], "distance_m": [12.5]}
+    >>> found = metric(classes="ped,obs", bins="0,20,inf")
+    >>> found.update([{"boxes": [[0, 0, 10, 18]], "labels": [0], "scores": [0.9]}], [here])
+    >>> found.update([{"boxes": [], "labels": [], "scores": []}], [here])
+    >>> found.compute().matrices().counts[0, :, 0].tolist()  # of two pedestrians one was found
+    [1, 0, 1]
+    """
+    from verifier.perception.confusion.metric import ConfusionMetric
+
+    return ConfusionMetric(names, **choices)
 
 
 def collision_map(**choices: Any) -> CollisionResult:
@@ -287,6 +323,21 @@ def risk(context: File, results: Files) -> RiskResult:
     case = read_context(context)
     stated = Stated(case.risk, case.exposures, case.file)
     return residual_risk(stated, [read_document(path) for path in paths])
+
+
+def write_artefacts(result: Result, folder: File) -> Path:
+    """Write a result as files of a folder, for experiment trackers: document, report, rows and figure.
+
+    Args:
+        result: of any function here; its `metrics()` are the numbers by name.
+        folder: is made; files of the same names are replaced. The figure needs matplotlib.
+
+    Returns:
+        The folder.
+    """
+    from verifier.evidence.artefacts import write_artefacts as written
+
+    return written(result, folder)
 
 
 def build_evidence(spec: File, cm: File, output: File, *, force: bool = False, **choices: Any) -> Bundle:

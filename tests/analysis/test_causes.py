@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -91,6 +92,28 @@ def test_a_correct_report_is_no_cause_though_the_other_object_is_lost_beside_it(
     # It stops for b only: a makes no difference, whatever is reported of it.
     causes, _ = shares(one_look([{"b"}, {"a", "b"}]), MISSES)
     assert causes == {only(MISSED_B): pytest.approx(1 / 3, rel=1e-12)}
+
+
+def test_a_planner_that_counts_is_lost_by_all_reports_that_could_have_been_one_too_few():
+    # Three empty places with false alarms in 1/4, 1/3 and 1/2 of the looks; it brakes, and is lost, for two or more.
+    # Of two either alone could have helped, so both count; of three two had to be corrected, any two of them.
+    alarm = [Fraction(1, 4), Fraction(1, 3), Fraction(1, 2)]
+    counted = ((), ("once",), ("more",))
+    plain = channel_of([(), ("a",)], [[0, 1, 2]], [[NOTHING] * 3], tuple(map(frozenset, counted)))
+    told = np.broadcast_to([0, 1], (1, 3, 2))
+    channel = replace(plain, told=told, then=np.array([[0, 1], [1, 2], [2, 2]]), plain=False)
+    objective = objective_of(channel, [[2, 2, 1], [1] * 3, [2] * 3], [0] * 3, {"bad": {1}}, "G !bad", ended=(1, 2))
+    rates = [[[1 - each, Fraction(0)], [each, Fraction(1)]] for each in alarm]
+    causes, _ = shares(objective, rates)
+    assert causes == pytest.approx(
+        {
+            only((0, A, NOTHING), (1, A, NOTHING)): 1 / 24,
+            only((0, A, NOTHING), (2, A, NOTHING)): 1 / 12,
+            only((1, A, NOTHING), (2, A, NOTHING)): 1 / 8,
+            only((0, A, NOTHING), (1, A, NOTHING), (2, A, NOTHING)): 1 / 24,
+        },
+        rel=1e-12,
+    )
 
 
 def test_without_a_detection_error_planner_and_dynamics_lose():

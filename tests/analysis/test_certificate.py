@@ -1,6 +1,7 @@
 """Certificates: what they prove, that they survive JSON to the last bit, and that nothing false passes."""
 
 import ast
+import hashlib
 import json
 import sys
 from dataclasses import replace
@@ -347,6 +348,10 @@ class TestDocument:
                 assert mine["order"] == other.order.tolist()
         with pytest.raises(ValueError, match="not JSON compliant"):
             digest_of({"value": np.nan})
+
+    def test_its_digest_is_that_of_its_names_in_order_without_spaces(self):
+        text = '{"a":[1.5,null],"b":2}'
+        assert digest_of({"b": 2, "a": [1.5, None]}) == hashlib.sha256(text.encode()).hexdigest()
 
     @pytest.mark.parametrize(
         ("path", "value", "message"),

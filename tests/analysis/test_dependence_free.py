@@ -4,20 +4,25 @@ import json
 import re
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from functools import reduce
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from context_cases import latch
+from exact_oracle import holds_on_lasso
+from scipy.optimize import linprog
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis import dependence_free as dependence_free_module
-from verifier.analysis.dependence_free import Proof, Rates, _Unrolled, dependence_free
+from verifier.analysis import flow_kernel
+from verifier.analysis.dependence_free import SIDES, Proof, Rates, _Unrolled, dependence_free
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.robust.any_dependence import ends_of
 from verifier.analysis.robust.region import groups_of
 from verifier.base.errors import NoAnswerError
 from verifier.cli import main
+from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import rates
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
@@ -34,13 +39,15 @@ def oracles(shared):
     return {name: json.loads((folder / f"{name}.json").read_text())["cases"] for name in ("lp", "systems")}
 
 
-def studied(folder, model, labels, edges, formulas):
+def studied(folder, model, labels, edges, formulas, false_positives="dropped"):
     """The case of a study of formulas; the counts of its matrices do not matter."""
-    size = len(labels)
-    counts = [[5 if j < size - 1 or i == j else 0 for j in range(size)] for i in range(size)]
+    size, counted = len(labels), false_positives == "counted"
+    counts = [[5 if j < size - 1 or i == j or counted else 0 for j in range(size)] for i in range(size)]
     head = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
     bins = [{"distance_m": list(edges[k : k + 2]), "counts": counts} for k in range(len(edges) - 1)]
-    (folder / "c.json").write_text(json.dumps({**head, "labels": labels, "bins": bins, "false_positives": "dropped"}))
+    (folder / "c.json").write_text(
+        json.dumps({**head, "labels": labels, "bins": bins, "false_positives": false_positives})
+    )
     (folder / "m.toml").write_text(model)
     environment = re.search(r"\[environments\]\n(\w+)", model)[1]
     asked = "".join(f"r{k}: P = ? [ {formula} ]\n" for k, formula in enumerate(formulas))
@@ -103,6 +110,8 @@ def test_bounds_are_those_of_the_oracle(number, oracles, tmp_path):
         high, wrong = Fraction(2, 5), None
     assert bounds.lower <= low <= bounds.lower + Fraction(1, 10**6)
     assert bounds.upper - Fraction(1, 10**6) <= high <= bounds.upper
+    for proof, end in zip(bounds.proofs, (bounds.lower, bounds.upper), strict=False):
+        assert flow_kernel.check(json.loads(json.dumps(proof.document(end)))) == end
     if wrong is not None:  # what an equation among those in a bin would give is never wider, and mostly another
         assert bounds.lower <= Fraction(wrong[0]) + Fraction(1, 10**6)
         assert bounds.upper >= Fraction(wrong[1]) - Fraction(1, 10**6)
@@ -160,21 +169,65 @@ def hull(case):
     return found
 
 
-@pytest.mark.parametrize("name", ["confirm_run5", "two_run1"])
-def test_bounds_enclose_every_memory(name, oracles, tmp_path):
-    (case,) = (each for each in oracles["systems"] if each["name"] == name)
-    formulas = [answer["formula"] for answer in case["answers"]]
+def of_system(folder, case, formulas):
+    """The study of a system with memory, and its rates over all contexts."""
     edges = [0, *(each["distance_m"][1] for each in case["bins"])]
-    found = studied(tmp_path, case["model"], case["labels"], edges, formulas)
-    rates = rates_of(found, case["labels"], hull(case), shared=False)
+    alarms = "counted" if case["environment"] == "nobody" else "dropped"
+    found = studied(folder, case["model"], case["labels"], edges, formulas, alarms)
+    return found, rates_of(found, case["labels"], hull(case), shared=False)
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_bounds_enclose_every_memory(number, oracles, tmp_path):
+    case = oracles["systems"][number]
+    found, rates = of_system(tmp_path, case, [answer["formula"] for answer in case["answers"]])
     widths = []
     for number, answer in enumerate(case["answers"]):
         bounds = bounds_of(found, rates, 12, number)
         widths.append(bounds.upper - bounds.lower)
+        for side, proof, end in zip(SIDES, bounds.proofs, (bounds.lower, bounds.upper), strict=False):
+            assert proof.side == side
+            assert flow_kernel.check(json.loads(json.dumps(proof.document(end)))) == end
         for key, value in answer.items():
             if isinstance(value, dict):
                 assert bounds.lower <= Fraction(value["fraction"]) <= bounds.upper, (answer["formula"], key)
     assert min(widths) < 1
+
+
+NAMED = {"seen = 1": "seen", "seen = 0": "!seen", "x < 6": "early", "r < 2": "!two", "r = 1": "one", "r = 0": "none"}
+
+
+def word_of(reports):
+    """The states of `confirm` on these reports: three in a row are seen for good."""
+    row, seen, word = 0, False, []
+    for x, report in enumerate((*reports, None)):
+        marks = {"seen": seen, "early": x < 6, "two": row == 2, "one": row == 1, "none": row == 0}
+        word.append(frozenset(name for name, holds in marks.items() if holds))
+        seen, row = seen or bool(report and row == 2), min(row + 1, 2) if report else 0
+    return word
+
+
+@pytest.mark.every(4)
+@pytest.mark.parametrize("formula", range(8))
+@pytest.mark.parametrize("name", ["confirm_run1", "confirm_run5", "ghost_run2"])
+def test_bounds_are_the_optima_over_all_joint_laws(name, formula, oracles, tmp_path):
+    """Of the laws of all 2^9 strings of reports, the rate of each frame between those of the contexts of its bin."""
+    (case,) = (each for each in oracles["systems"] if each["name"] == name)
+    text = case["answers"][formula]["formula"]
+    strings = list(product((0, 1), repeat=9))
+    plain = reduce(lambda said, each: said.replace(*each), NAMED.items(), text)
+    holds = np.array([holds_on_lasso(parse_formula(plain), word[:-1], word[-1:]) for word in map(word_of, strings)])
+    true = "empty" if case["environment"] == "nobody" else "ped"
+    ends = hull(case)
+    rates = [ends[sum(30 - 3 * x >= each["distance_m"][1] for each in case["bins"]), true]["ped"] for x in range(9)]
+    seen = np.array(strings).T
+    rows = np.vstack([seen, -seen])
+    right = [*(float(high) for _, high in rates), *(-float(low) for low, _ in rates)]
+    optimum = [
+        sign * linprog(sign * holds, rows, right, np.ones((1, 512)), [1], method="highs").fun for sign in (1, -1)
+    ]
+    bounds = bounds_of(*of_system(tmp_path, case, [text]), None)
+    assert (float(bounds.lower), float(bounds.upper)) == pytest.approx(optimum, abs=1e-6)
 
 
 def test_bounds_narrow_with_the_horizon(oracles, tmp_path):

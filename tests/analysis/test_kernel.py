@@ -379,6 +379,25 @@ def test_a_report_that_never_came_has_a_count_of_0():
             kernel.read_region({"groups": 2, "evidence": evidence, "columns": columns})
 
 
+@pytest.mark.parametrize(
+    ("rule", "fits"),
+    [
+        ({"icc": "0"}, True),
+        ({"icc": "1"}, True),
+        ({"icc": "-1/9"}, False),
+        ({"icc": "10/9"}, False),
+        ({"alpha": "1"}, False),
+        ({"alpha": "0"}, False),
+        ({"alpha": "8/9"}, True),
+    ],
+)
+def test_what_lies_between_0_and_1(rule, fits):
+    evidence = {"events": 1, "alpha": "1/20", "icc": None, "shift": 0, **rule}
+    expected = contextlib.nullcontext() if fits else pytest.raises(kernel.Rejected, match="between 0 and 1")
+    with expected:
+        kernel.read_region({"groups": 2, "evidence": evidence, "columns": []})
+
+
 class TestFormulas:
     """What a certificate states is the formula that was asked."""
 

@@ -198,7 +198,7 @@ class TestTails:
     @given(st.integers(1, 40), st.data())
     def test_they_are_those_of_the_definition(self, total, data):
         least = data.draw(st.integers(0, total))
-        billionths = data.draw(st.one_of(st.integers(0, UNIT), st.sampled_from([0, 1, UNIT - 1, UNIT])))
+        billionths = data.draw(st.one_of(st.integers(1, UNIT), st.sampled_from([1, UNIT - 1, UNIT])))
         exact = exact_tail(total, least, Fraction(billionths, UNIT))
         if 0 < exact < Fraction(1, 3):
             assert tail_is_at_most(total, least, billionths, exact * (1 + Fraction(1, 10**18)))
@@ -209,7 +209,7 @@ class TestTails:
 
     def test_extremes(self):
         half = Fraction(1, 2)
-        assert tail_is_at_most(5, 3, 0, half)
+        assert tail_is_at_most(5, 3, 1, half)
         assert not tail_is_at_most(5, 3, UNIT, half)
         assert not tail_is_at_most(5, 0, 5, half)
         assert tail_is_at_most(5, 0, 5, Fraction(1))
@@ -221,7 +221,7 @@ class TestTails:
         with pytest.raises(Rejected, match="of the rarer kind"):
             tail_is_at_most(4 * MOST_ITEMS, 2 * MOST_ITEMS, UNIT // 3, Fraction(1, 2))
 
-    @pytest.mark.parametrize("wrong", [(3, 4, 0), (3, -1, 0), (3, 1, -1), (3, 1, UNIT + 1)])
+    @pytest.mark.parametrize("wrong", [(3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, -1), (3, 1, UNIT + 1)])
     def test_numbers_out_of_range_are_refused(self, wrong):
         with pytest.raises(ValueError, match="expected"):
             tail_is_at_most(*wrong, Fraction(1, 2))

@@ -235,6 +235,26 @@ class TestByHand:
         assert found.lower == pytest.approx([0.4, 0.5, 1], abs=1e-9)
         assert found.upper == pytest.approx([0.54, 0.6, 1], abs=1e-9)
 
+    def test_bounds_that_one_matrix_attains_from_everywhere_need_one_certificate(self):
+        model = Model(TWO, [[2, 3], [2, 3], [2] * 2, [3] * 2], {"g": {3}}, {}, (0, 1))
+        model.bounds = {k: [(f("0.1"), f("0.2")), (f("0.8"), f("0.9"))] for k in (0, 1)}
+        found = bounds_of(model, "F g")
+        gap = float(found.lower_attained[0] - found.lower[0])
+        assert 0 < gap < 1e-9
+        for most, count in ((1e-4, 1), (gap, 1), (np.nextafter(gap, 0), 2)):
+            found = bounds_of(model, "F g", "shared_matrix", Effort(boxes=0, gap=most))
+            assert [each.side for each in found.certificates].count("lower") == count
+
+    def test_costs_are_lowered_where_very_many_steps_are_taken(self):
+        # Two states lead to each other, until one is left for the goal, or the other for the bad end, each with
+        # 10^-7: x = 10^-7 + (1 - 10^-7)^2 x. The first cost that is tried, 2^-42 a step, would lift a bound by 10^-6.
+        seldom = f("1e-7")
+        moves, bounds = [[1, 2], [0, 3], [2] * 2, [3] * 2], [(1 - seldom, 1 - seldom), (seldom, seldom)]
+        found = bounds_of(Model(TWO, moves, {"g": {2}}, {0: bounds, 1: bounds}), "F g", effort=BOUNDS_ONLY)
+        exact = seldom / (1 - (1 - seldom) ** 2)
+        assert 0 <= exact - Fraction(float(found.lower[0])) < Fraction(1, 10**8)
+        assert 0 <= Fraction(float(found.upper[0])) - exact < Fraction(1, 10**8)
+
     def test_what_no_matrix_can_change_has_bounds_without_width(self):
         model = Model(TWO, [[1, 1], [1, 1]], {"g": {1}}, {0: [(0, 1), (0, 1)]})
         objective = model.objective("F g")
@@ -600,6 +620,34 @@ class TestStep:
             bound = Fraction(float(step.upper_bound(values, np.array([state]))[0]))
             size = sum(abs(Fraction(float(v))) for v in values[0])
             assert exact <= bound <= exact + size / 10**14
+
+    def test_the_bound_allows_for_four_times_the_roundings(self):
+        # 1/2 * 1 + 1/2 * 1 in two groups; 2 + 4 of them, of 2^-53 each.
+        model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: fixed("0.5", "0.5")})
+        objective = model.objective("X g")
+        step = uncertain_step(objective, model.region(objective))
+        at = np.array([int(objective.product.start[0])])
+        assert step.upper_bound(np.ones((1, 2)), at).tolist() == [1 + 24 * 2.0**-53]
+        assert step.upper_bound(np.array([[1.0, -1.0]]), at).tolist() == [24 * 2.0**-53]
+        assert step.upper_bound(np.zeros((1, 2)), at).tolist() == [0]
+
+    @pytest.mark.parametrize(
+        ("bounds", "usable"),
+        [
+            ([(0, 1), (0, NANO)], [[True, True], [True, False], [False, False]]),
+            ([(0, 1), (0, 0)], [[True, False], [True, False], [False, False]]),
+            ([(1, 1), (0, 1)], [[True, False], [True, False], [False, False]]),
+            ([(1 - NANO, 1), (0, 1)], [[True, True], [True, False], [False, False]]),
+        ],
+    )
+    def test_moves_at_the_ends_of_intervals(self, bounds, usable):
+        """One billionth is mass that a group can have; what may be 0 has none where the other gets all."""
+        model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: bounds})
+        objective = model.objective("X g")
+        step = uncertain_step(objective, model.region(objective))
+        at = np.array([int(objective.product.start[0])])
+        for inside, expected in zip(([[True, True]], [[True, False]], [[False, True]]), usable, strict=True):
+            assert step.usable(np.array(inside), at).tolist() == [expected]
 
     def test_end_components_shrink_to_where_nature_can_stay(self):
         # 0 and 1 alternate, but 1 must give 1/10 to the way out; 2 and 3 alternate and may stay; 4 has ended.

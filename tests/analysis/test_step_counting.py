@@ -134,6 +134,27 @@ def test_one_rate_over_very_many_steps(steps):
     assert found.certificates == ()
 
 
+def test_bounds_that_no_single_matrix_attains_are_conservative_for_one(every_window_is_long):
+    """State 0 comes to the goal in two steps with 1/4 to 1/2; state 1 if it stays once and then leaves, which a rate
+    of its own in each step does surely, and one rate x with x (1 - x) <= 1/4."""
+    free, sure = [(0, 1), (0, 1)], [(1, 1), (0, 0)]
+    once = [(Fraction(1, 2), Fraction(3, 4)), (Fraction(1, 4), Fraction(1, 2))]
+    ahead = [[3, 4], [1, 2], [3, 3], [3, 3], [2, 2]]
+    for starts, upper in ((0,), [0.5]), ((1,), [1]), ((0, 1), [0.5, 1]):
+        model = Model(TWO, ahead, {"g": {2}}, {0: once, 1: free, 2: sure, 4: sure}, starts)
+        objective, region = counting(model, "X[2] g")
+        per_step, shared = (robust_bounds(objective, region, each) for each in ("per_state", "shared_matrix"))
+        assert shared.upper.tolist() == per_step.upper.tolist() == pytest.approx(upper, abs=1e-9)
+        assert shared.lower.tolist() == pytest.approx([0.25 if start == 0 else 0 for start in starts], abs=1e-9)
+        assert (per_step.conservative, shared.conservative) == (False, starts != (0,))
+        far = float((shared.upper - shared.upper_attained).max())
+        for gap, wide in ((far, False), (np.nextafter(far, 0), True)) if starts != (0,) else ():
+            assert robust_bounds(objective, region, "shared_matrix", Effort(gap=gap)).conservative is wide
+        least = robust_bounds(*counting(model, "G[2,2] !g"), "shared_matrix")
+        assert least.lower.tolist() == pytest.approx([1 - each for each in upper], abs=1e-9)
+        assert least.conservative is (starts != (0,))
+
+
 def slow_model(rng, slowest):
     """Five states that are left seldom, at rates of down to 10^-slowest, among themselves and to an end."""
     following = [[s, *rng.integers(0, 5, 2).tolist()] for s in range(4)] + [[4, 4, 4]]

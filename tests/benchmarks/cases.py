@@ -469,11 +469,11 @@ def planner_table() -> Measured:
 
 DECIDING = """
 initial = "x = 0 & y = 0 & hit = 0"
-terminal = "x = 330 | hit = 1"
+terminal = "x = 450 | hit = 1"
 [variables]
-x = { range = [0, 330], next = "min(x + go, 330)" }
-y = { range = [0, 310], next = "max(min(y + push, 310), 0)" }
-hit = { range = [0, 1], next = "ite(y > 150 & x > 324 & go = 2, 1, 0)" }
+x = { range = [0, 450], next = "min(x + go, 450)" }
+y = { range = [0, 430], next = "max(min(y + push, 430), 0)" }
+hit = { range = [0, 1], next = "ite(y > 150 & x > 444 & go = 2, 1, 0)" }
 [world]
 push = { range = [-1, 1], admissible = "push >= 0 | y > 0" }
 [inputs]

@@ -16,7 +16,7 @@ from verifier.base.errors import InputError, LimitError
 from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.chains.prism import write_prism
 from verifier.chains.texts import write_drn
-from verifier.chains.umb import write_umb
+from verifier.chains.umb import LARGEST_MEMBER, write_umb
 
 set_log_level(LogLevel.OFF)
 
@@ -243,6 +243,7 @@ def test_umb_through_a_link_writes_the_file_it_points_to(tmp_path):
 
 
 def test_an_array_larger_than_an_archive_holds_is_a_limit(tmp_path, monkeypatch):
+    assert int("7" * 11, 8) == LARGEST_MEMBER  # the size of a file in an archive of tar has eleven octal digits
     monkeypatch.setattr("verifier.chains.umb.LARGEST_MEMBER", 1000)
     n = 200
     chain = MarkovChain(np.arange(n + 1), np.arange(n), np.ones(n), {}, ints(0))

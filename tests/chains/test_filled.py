@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from small_objectives import channel_of, objective_of
 
-from verifier.base.errors import UsageError
-from verifier.chains.filled import markov_chain
+from verifier.base.errors import InputError, UsageError
+from verifier.chains.filled import filled_counts, markov_chain
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.matrices import Memory
 
 TOLD = tuple(frozenset(each) for each in ((), "a", "b"))
 # In state 0 one object is drawn: reported as a it leads to state 1, as anything else to state 2.
@@ -67,3 +70,23 @@ def test_one_to_fifteen_decimals_are_kept():
     for wrong in (0, 16):
         with pytest.raises(UsageError, match=f"expected 1 to 15 decimals to round to, got {wrong}"):
             chain((1, 1, 1), decimals=wrong)
+
+
+@pytest.mark.parametrize(
+    ("memory", "policy", "told", "option"),
+    [
+        (None, "error", True, "--empty-columns prior, neighbour, pool or miss"),
+        ("error", "error", False, "--empty-contexts backoff, pool or prior"),
+        ("error", "prior", False, "--empty-contexts backoff, pool or prior"),
+    ],
+)
+def test_a_column_without_items_that_the_chain_needs_is_named_with_what_may_fill_it(memory, policy, told, option):
+    counts = np.ones((1, 3, 3), dtype=np.int64)
+    counts[0, :, 1] = 0
+    # With memory the bin has items of the label, none of them in the context that the chain is in.
+    within = memory and Memory(Contexts(), np.ones((1, 3, 3), dtype=np.int64), np.full(3, True), memory)
+    matrices = ConfusionMatrices("class", TOLD, np.array([0.0, 10]), counts, memory=within)
+    with pytest.raises(InputError, match=r"no items with true label a in bin \[0, 10\) m") as refused:
+        filled_counts(SKELETON, matrices, policy)
+    assert refused.value.hint.startswith(f"collect data, or name what to assume: {option}")
+    assert ("--empty-columns prior," in refused.value.hint) == told

@@ -280,6 +280,23 @@ def test_a_target_within_the_enclosure_is_settled_exactly():
     assert storm.asked_for == [(False, False)]
 
 
+def test_a_rare_value_with_few_digits_is_settled_exactly_or_on_the_product():
+    # Storm subtracts what is nearly certain from 1: of 1e-8 only eight digits are right.
+    rare = Fraction(1, 10**8)
+    rows = [{1: rare, 2: 1 - rare}, {1: 1}, {2: 1}]
+    chain = chain_of(rows, {"a": {1}})
+    shares = tuple(Fraction(row[state]) for row in rows for state in sorted(row))
+    coarse, fine = storm_answer(float(rare) + 1e-16), storm_answer(float(rare), fractions=(rare,))
+    for answer in (coarse, storm_answer(float(rare))):
+        storm = Substitute({(False, False): answer, (True, False): fine})
+        (found,) = check_formulas(chain, [FORMULA], storm, exact_chain=lambda: replace(chain, fractions=shares))
+        assert ((True, False) in storm.asked_for) == (answer is coarse)
+        assert found.probability[0] == float(rare)
+        assert found.lower[0] <= float(rare) <= found.upper[0] <= float(rare) * (1 + 1e-12)
+    (found,) = check_formulas(chain, [FORMULA], Substitute({(False, False): coarse}))
+    assert found.probability[0] == found.upper[0] == float(rare) + 1e-16
+
+
 def test_exact_arithmetic_must_agree_too():
     wrong = storm_answer(0.5, fractions=(Fraction(1, 2),))
     storm = Substitute({(False, False): storm_answer(float(Fraction(1, 3)), 0.333, 0.334), (True, False): wrong})

@@ -115,6 +115,27 @@ def test_bounded_response_against_its_definition_in_fractions(every_window_is_lo
     check_encloses(counted(chain, window, ROUNDOFF), [1 - x for x in exact], width)
 
 
+def test_ages_are_counted_up_to_the_most_there_may_be(every_window_is_long, monkeypatch):
+    """Five transitions, for each of four steps of waiting: 20 and no more."""
+    monkeypatch.setattr(step_bounds, "MOST_APART", -1.0)
+    chain = chain_of([{0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.5}, {2: 1}], {"a": {0}, "b": {1}})
+    window = window_of(parsed("G[0,9] (a -> F[0,4] b)"), chain)
+    monkeypatch.setattr(step_bounds, "MOST_AGES", 20)
+    counted(chain, window, ROUNDOFF)
+    monkeypatch.setattr(step_bounds, "MOST_AGES", 19)
+    with pytest.raises(NoAnswerError, match="one state for each of 3 states and 4 steps"):
+        counted(chain, window, ROUNDOFF)
+
+
+def test_what_is_unrolled_has_to_fit_into_memory(every_window_is_long):
+    """Ten obligations in three states, of a thousand bytes; of a response a pair of steps each."""
+    chain = chain_of([{0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.5}, {2: 1}], {"a": {0}, "b": {1}})
+    for formula, needed in (("F[0,10] b", 30_000), ("G[2,10] (a -> F[0,4] b)", 120_000)):
+        window = window_of(parsed(formula), chain)
+        assert not window.cannot_unroll(needed)
+        assert window.cannot_unroll(needed - 1)
+
+
 @pytest.mark.parametrize(
     "formula", ["F[3,40] b", "a U[0,60] b", "G[0,50] a", "G[0,20] (a -> F[0,9] b)", "a R[2,30] b"]
 )

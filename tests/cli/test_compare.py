@@ -635,6 +635,70 @@ def test_the_best_possible_planner_stands_beside_those_compared(compare, looks, 
     assert ends == {right["upper"], wrong["upper"]}
 
 
+PROFILE = """
+initial = "n = 0 & said = 0"
+terminal = "n = 2"
+[variables]
+n = { range = [0, 2], next = "n + 1" }
+far = { range = [0, 1], next = "far" }
+said = { range = [0, 2], next = "ite(n = 0, say, said)" }
+[inputs]
+say = { range = [1, 2] }
+[environments.ped]
+objects = [{ class = "ped", distance_m = "5 + 10 * far" }]
+weight = "ite(far = 1, 3, 1)"
+[environments.nobody]
+objects = [{ class = "empty", distance_m = "5 + 10 * far" }]
+weight = "ite(far = 1, 1, 3)"
+[planners.believing]
+rules = [{ when = "sees(ped)", set = { say = 1 } }, { set = { say = 2 } }]
+[planners.stubborn]
+rules = [{ set = { say = 1 } }]
+"""
+
+
+def test_means_over_the_profile_are_compared_with_the_best_planner_that_knows_the_weights(compare, tmp_path):
+    """One look. Near, of 8 in all: ped 1/8, nobody 3/8, told right with 3/4 and 7/8; far ped 3/8, nobody 1/8, told
+    right with 1/2 and 3/4. Who believes the report is right in 1/8 3/4 + 3/8 7/8 + 3/8 1/2 + 1/8 3/4 = 45/64, who
+    always says ped in 1/2. The best knows both weights and distance: near it believes (27/64), far it says ped
+    whatever is told (on no report 3/8 1/2 > 1/8 3/4): 24/64. Together 51/64."""
+    (tmp_path / "m.toml").write_text(PROFILE)
+    right = "F (n = 2 & (said = 1 & ped | said = 2 & !ped))"
+    spec = tmp_path / "s.ltl"
+    spec.write_text(f'model "m.toml"\nplanner all\nright: P = ? over profile [ {right} ]\n')
+    found = json.loads(matrices(tmp_path / "new.json", (600, 800), (1, 8)).read_text())
+    found["bins"] = [
+        {"distance_m": [0, 10], "counts": [[600, 100], [200, 700]]},
+        {"distance_m": [10, 20], "counts": [[400, 200], [400, 600]]},
+    ]
+    (tmp_path / "new.json").write_text(json.dumps(found))
+    given = {"spec": spec, "cm": (f"new={tmp_path / 'new.json'}",)}
+    code, told = document(compare, "--best-planner", 2, "-o", tmp_path / "c.json", **given)
+    assert code == 0
+    row = requirement(told, "right")
+    entries = {entry["planner"]: entry for entry in row["entries"]}
+    assert entries["believing"]["means"][0]["probability"] == pytest.approx(45 / 64, abs=1e-12)
+    assert entries["stubborn"]["means"][0]["probability"] == pytest.approx(1 / 2, abs=1e-12)
+    ends = entries["believing"]["interval"]
+    assert 0.66 < ends["lower"] < 45 / 64 < ends["upper"] < 0.75
+    assert entries["stubborn"]["interval"] == {"lower": pytest.approx(0.5), "upper": pytest.approx(0.5)}
+    assert entries["believing"]["best"] == 1
+    (reach,) = row["reach"]
+    assert (reach["lower"], reach["upper"]) == pytest.approx((51 / 64, 51 / 64), abs=1e-9)
+    assert reach["weights"] == {"ped": pytest.approx(1 / 2), "nobody": pytest.approx(1 / 2)}
+    assert (reach["initial"], reach["all_end"], reach["steps"]) == ({}, True, 2)
+
+    code, out, _ = compare("--best-planner", 2, **given)
+    assert "right: P = ? over profile" in out
+    assert [line.split()[2] for line in out.splitlines() if line.startswith("new  ")][:2] == ["0.703125", "0.5"]
+    assert "over the profile the mean by its weights" in out
+    assert compare("--baseline", tmp_path / "c.json", "--max-drop", 0, **given)[0] == 0
+
+    entries["believing"]["means"][0]["probability"] = 0.75
+    (tmp_path / "c.json").write_text(json.dumps(told))
+    assert main(["report", str(tmp_path / "c.json"), "-o", str(tmp_path / "r.html")]) == 4
+
+
 @pytest.mark.parametrize(
     ("pointer", "value"),
     [

@@ -214,7 +214,7 @@ def test_parse_echo_is_fully_parenthesised_and_needs_no_matrices(run):
     code, told, _ = run("--parse", "--json", cm=None)
     found = json.loads(told)
     assert code == 0
-    assert found["variables"][0] == {"name": "x", "low": 1, "high": 65, "next": "min(x + v, cells)"}
+    assert found["variables"][0] == {"name": "x", "low": 1, "high": 65, "next": "min(x + v, cells)", "unit": "cell"}
     assert [each["role"] for each in found["inputs"]] == ["spec", "model"]
     assert found["planners"][0]["runs"][1] == {"when": "sees(obs)", "sets": {"speed": "max(v - 1, 1)"}}
 

@@ -26,11 +26,11 @@ ROWS = {"start": [100, 300], "right*1": [100, 900], "wrong*1": [240, 160], "wron
 """Misses and hits. The car looks twice and misses somebody twice with the probability 1/4 * 6/10."""
 
 
-def made(folder, p_value=0.5, rows=ROWS, **options):
+def made(folder, p_value=0.5, rows=ROWS, model=MODEL, **options):
     tests = [{"label": "ped", "contexts": "run:2", "z": 3.0, "p_value": p_value, "permutations": 999}]
     written = tracked_document(rows, Contexts("run", 2), tests=tests)
     written["bins"][0]["distance_m"] = [0, 10]
-    files = write_inputs(folder, SPEC, written, MODEL)
+    files = write_inputs(folder, SPEC, written, model)
     return make_bundle(Sources(*files), RunOptions(**{"memory": "run:2"} | options))
 
 
@@ -145,3 +145,39 @@ def test_what_no_certificate_proves_is_refused(tmp_path):
         made(tmp_path, confidence=None, verdict_from="point", initial_context="counted")
     with pytest.raises(UsageError, match="--persist gives bounds alone"):
         made(tmp_path, memory=None, persist=3)
+
+
+@pytest.fixture(scope="module")
+def frames(tmp_path_factory):
+    """Two looks of two frames each, of which any report is enough."""
+    model = "step_s = 2\nframe_s = 1\n" + MODEL.replace(
+        "[planners.careful]\n", '[planners.careful]\nreading = "any"\n'
+    )
+    return made(tmp_path_factory.mktemp("frames"), model=model)
+
+
+def test_bundles_of_several_frames_are_proven_and_recomputed(frames):
+    (point,) = json.loads(frames.files["results/run.json"])["requirements"][0]["points"]
+    assert point["probability"] == pytest.approx(1 - 0.25 * 0.6 * 0.9**2, abs=1e-12)
+    bounds, proven = point["uncertainty"]["confidence_bounds"], {}
+    for path in frames.files:
+        if path.startswith("certificates/") and "_point_" not in path:
+            content = json.loads(frames.files[path])
+            (proven[content["side"]],) = kernel.check(content)
+    assert set(proven) == {"lower", "upper"}
+    (run,) = json.loads(frames.files["results/explain.json"])["explanations"][0]["violation"]["patterns"][0][
+        "members"
+    ]
+    assert [each["after"]["frame of the step"] for each in run["steps"]] == [1, 0, 1, 0]
+    for side, end in proven.items():
+        assert abs(end - Fraction(bounds[side])) <= Fraction(1, 2**52)
+    assert findings(frames.files) == ()
+    assert findings(frames.files, recompute=True) == ()
+
+
+def test_another_number_of_frames_is_found(frames):
+    (path,) = (path for path in frames.files if path.startswith("inputs/") and path.endswith("two_looks.toml"))
+    once = frames.files[path].replace(b"step_s = 2", b"step_s = 1")
+    wrong = findings(forged(frames, {path: once}))
+    assert any(each.file.startswith("certificates/") for each in wrong)
+    assert any(each.file == "results/run.json" for each in wrong)

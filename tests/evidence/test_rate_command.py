@@ -4,9 +4,15 @@ import json
 
 import pytest
 from run_documents import point, requirement, run
+from small_bundles import MATRICES, MODEL, write_inputs
 
 from verifier.cli import main
 from verifier.evidence.consistency import read_document
+
+FREE_SPEC = 'model "../models/two_looks.toml"\nenvironments ped\nstops: P >= 0.5 [ F s = 1 ]\n'
+FREE_MATRICES = MATRICES | {
+    "false_positives": "dropped", "bins": [{"distance_m": [0, 10], "counts": [[3000, 0], [1000, 0]]}],
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -160,3 +166,27 @@ def test_files_that_are_not_accepted(result, tmp_path, capsys):
     assert rate(tmp_path / "other.json", *words) == 4
     assert "did you mean 'verifier.run'" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
+
+
+def test_a_rate_of_a_run_with_bounds_whatever_the_dependence(tmp_path, capsys):
+    """Two looks of which one is enough, 4000 people of whom 1000 are missed: P lies in [3/4, 1], so of the twelve
+    encounters of an hour three fail at most."""
+    spec, matrices = write_inputs(tmp_path, FREE_SPEC, FREE_MATRICES, MODEL)
+    asked = ["run", spec, "--cm", matrices, "--dependence-free", "--point-only", "-o", tmp_path / "run.json"]
+    assert main(list(map(str, asked))) == 0
+    words = (tmp_path / "run.json", "--requirement", "stops", "--exposure", "12/h", "-o", tmp_path / "rate.json")
+    assert rate(*words, "--accept", "3.01/h") == 0
+    told = capsys.readouterr().out
+    assert "however reports depend on each other [0, 3" in told
+    found = read_document(tmp_path / "rate.json").content
+    assert (found["verdict"], found["basis"], found["bounds"]["source"]) == ("satisfied", "any_dependence", "point")
+    (free,) = found["other_bounds"]
+    assert (free["source"], free["lower"], free["level"]) == ("any_dependence", 0, None)
+    assert 3 <= free["upper"] <= 3 + 12e-6
+    assert (
+        main(["report", str(tmp_path / "rate.json"), str(tmp_path / "run.json"), "-o", str(tmp_path / "r.md")]) == 0
+    )
+    assert "(however reports depend on each other)" in (tmp_path / "r.md").read_text()
+    # The memoryless chain has 3/4 per hour, which data of unknown tracks leave untested.
+    assert rate(*words, "--accept", "2/h") == 0
+    assert read_document(tmp_path / "rate.json").content["basis"] == "memoryless"

@@ -16,6 +16,7 @@ from verifier.evidence.rates.demonstration import encounters_needed, hours_neede
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below, garwood
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
+from verifier.evidence.rates.telling import rate_table
 
 TWELVE = {EVERY: Exposure.stated(Fraction(12))}
 
@@ -351,3 +352,90 @@ def test_a_rate_follows_the_rule_of_verdicts(p_value, chosen, verdict, condition
     for key, value in other.items():
         (place, _), *_ = rate_against_run(document({**content, key: value}, "rate.json").result, of)
         assert place == places.get(key, f"/{key}")
+
+
+FREE = (0.75, 0.9921875)
+
+
+def free_run(free, p_value=0.0001, rates="confidence_region", **chosen):
+    """As `drawing_run`, with bounds however reports depend on each other; the data contradict the channel."""
+    given = {"lower": free[0], "upper": free[1], "horizon": 3, "flows": 9, "undecided": [0.0, 0.0], "rates": rates}
+    reason = {"kind": "dependence", "label": "ped", "p_value": p_value, "model_verdict": "satisfied"}
+    bounds = None if rates == "measured" else (0.92, 0.99)
+    found = point(0.96, "inconclusive", bounds, draws=["ped"], dependence_free=given, reason=reason)
+    if free[0] >= 0.9:
+        found |= {"verdict": "satisfied", "basis": "any_dependence", "reason": None}
+    return run([requirement("stops", [found])], channel=channel(p_value), **chosen)
+
+
+@pytest.mark.parametrize(
+    ("free", "accept", "verdict", "basis"),
+    [
+        # 12 encounters per hour, each failing with 1/128 to 1/4 however reports depend on each other: 3/32 to 3.
+        (FREE, Fraction(31, 10), Verdict.SATISFIED, "any_dependence"),
+        (FREE, Fraction(29, 10), Verdict.INCONCLUSIVE, None),
+        (FREE, Fraction(1, 10), Verdict.INCONCLUSIVE, None),
+        (FREE, Fraction(9, 100), Verdict.VIOLATED, "any_dependence"),
+    ],
+)
+def test_a_criterion_that_no_dependence_changes_is_decided(free, accept, verdict, basis):
+    """The memoryless chain, which the data contradict, has 0.12 to 0.96 per hour and decides nothing."""
+    of, asked = free_run(free), RateQuestion("stops", acceptance=Acceptance(accept))
+    found = hazard_rate(of, asked, TWELVE)
+    assert (found.verdict, found.decision.basis) == (verdict, basis)
+    assert getattr(found.decision.reason, "kind", None) == (None if basis else "dependence")
+    (told,) = (each for each in found.other if each.source == "any_dependence")
+    assert (told.lower, told.upper, told.level) == (Fraction(3, 32), 3, Fraction(19, 20))
+    assert told.assumes == ("drives are independent and none holds more than 40 items of a column",)
+    content = json_values(rate_document(found))
+    check_documents([document(content, "rate.json")])
+    assert list(rate_against_run(document(content, "rate.json").result, of)) == []
+    for change in ({"verdict": "satisfied"}, {"verdict": "violated"}, {"basis": "memoryless"}):
+        if {**content, **change} != content:
+            forged = document({**content, **change}, "rate.json").result
+            assert [place for place, _ in rate_against_run(forged, of)] == [f"/{name}" for name in change]
+    (number,) = (k for k, each in enumerate(content["other_bounds"]) if each["source"] == "any_dependence")
+    content["other_bounds"][number]["upper"] = 2.0
+    ((place, _),) = rate_against_run(document(content, "rate.json").result, of)
+    assert place == f"/other_bounds/{number}/upper"
+
+
+def test_dependence_free_rates_of_the_measured_matrix_have_no_level():
+    """Bounds of rates that no data bound say nothing about the data; of the mean they are the same."""
+    of = free_run(FREE, rates="measured", verdict_from="point", confidence=None)
+    found = hazard_rate(of, RateQuestion("stops", acceptance=Acceptance(Fraction(3))), TWELVE)
+    assert (found.verdict, found.decision.basis, found.decision.condition) == (
+        Verdict.SATISFIED, "any_dependence", None,
+    )  # fmt: skip
+    (told,) = found.other
+    assert (told.source, told.upper, told.level, told.assumes) == ("any_dependence", 3, None, ())
+    assert "however reports depend on each other [0.09375, 3]; the data's uncertainty is left out" in rate_table(
+        rate_document(found)
+    )
+
+
+def test_the_condition_of_dependence_free_bounds_is_one_of_the_rate():
+    content = free_run(FREE).content["settings"]["confidence"]
+    name, condition = "95 % confidence bounds (if items are independent)", "items are independent"
+    items = {"tier": "independent_items", "name": name, "condition": condition, "conditional": True}
+    settings = {"confidence": content | {"bounds": content["bounds"] | items | {"largest_drive": None}}}
+    asked = RateQuestion("stops", acceptance=Acceptance(Fraction(3)))
+    for strict, verdict in ((False, Verdict.SATISFIED), (True, Verdict.INCONCLUSIVE)):
+        found = hazard_rate(free_run(FREE, strict=strict, **settings), asked, TWELVE)
+        assert found.verdict is verdict
+        assert found.decision.condition == (None if strict else "if items are independent")
+
+
+def test_a_rate_of_a_stated_box_needs_no_channel_that_the_data_allow():
+    """As the run itself decides: what every report stays in is assumed, and nothing about the detector's memory."""
+    content = drawing_run(0.0001).content["settings"]["confidence"]
+    box = {"file": "b.toml", "sha256": "5" * 64, "source": "sheet 7"}
+    basis = {"tier": "rate_box", "name": "bounds (of a stated rate box, not of data)", "box": box}
+    condition = "every report stays in the stated rate box of sheet 7"
+    basis |= {"condition": condition, "conditional": True, "every_look": True}
+    settings = {"confidence": content | {"bounds": content["bounds"] | basis | {"largest_drive": None}}}
+    of = drawing_run(0.0001, **settings)
+    found = hazard_rate(of, RateQuestion("stops", acceptance=Acceptance(Fraction(2))), TWELVE)
+    assert (found.verdict, found.decision.basis) == (Verdict.SATISFIED, "assumed")
+    assert found.decision.condition == f"if {condition}"
+    assert found.bounds.assumes == (condition,)

@@ -67,6 +67,8 @@ PARTS = {
     ],
 }
 """Part -> the tests that judge it; the longest name that a module begins with is its part."""
+for judging in PARTS.values():
+    judging.append("tests/test_golden.py")  # every part has its share in what is frozen
 
 BOUNDS = [
     *("verifier/analysis/kernel.py", "verifier/checking/enclosure.py", "verifier/checking/two_engines.py"),
@@ -105,13 +107,31 @@ _NUMBERS = "verifier/language/expressions/numbers.py"
 _COMMON = "verifier/analysis/robust/common_choices.py"
 _CHANGES = "changes = value[step.following[used]] - value[own, None] + favour * value[own, None]"
 _DEEP = "if len(state.value_stack) > _DEEPEST_STACK:"
+_TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
+_ROWS = "rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)"
+_EXPONENT = "if len(mantissa) > _LONGEST_NUMBER or len(exponent) > 5 or abs(int(exponent or 0)) > _LARGEST_EXPONENT:"
 _LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
 _DRAWN = "valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}"
 _REFINED = "verifier/checking/refinement.py"
+_BETTER = "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)"
+_ENOUGH = "if np.all(np.abs(result) <= 2 * slack):"
 _OVER = "elif least - Fraction(float(later[k])) * Fraction(1 + off) > rest:"
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
 _REGION = "verifier/analysis/robust/region.py"
+_KERNEL = "verifier/analysis/kernel.py"
+_STEP = "verifier/analysis/robust/step.py"
+_SLACK = "slack, outcomes = 4 * (self.lower.shape[1] + 4) * ROUNDOFF, self.motion.shape[1]"
+_NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)"
+_ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
+_POWERS = "verifier/checking/powers.py"
+_LOOKED = "taken, next_look = min(next_look, most), 2 * next_look"
+_PRODUCT = "result = np.zeros((digits, left.shape[1], right.shape[2]))"
+_SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
+_LEVELS = "verifier/checking/level_solving.py"
+_EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
+_LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
+_LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
@@ -136,18 +156,30 @@ EQUIVALENT = {
     (_COMMON, _CHANGES, "-"): "the same for all choices in a state",
     (_COMMON, _CHANGES, "*"): "a favour of another size, and of the same sign",
     ("verifier/language/expressions/parser.py", _DEEP, ">"): "how deep, not what",
+    ("verifier/language/expressions/parser.py", _EXPONENT, "5"): "how long, not what",
     ("verifier/language/ltl/parser.py", _LONG, "10"): "eleven digits are more than the largest bound",
     ("verifier/systems/diagnosis.py", _DRAWN, "1"): "only what stands at the index is read",
+    (
+        "verifier/systems/diagnosis.py",
+        "view = view_of(system, planner, told, there, 1)",
+        "1",
+    ): "only the first is read",
+    ("verifier/systems/contexts.py", _TAGS, "1"): "numbers that are only compared",
+    (
+        "verifier/systems/contexts.py",
+        "size = max(_BLOCK // len(self.branches.observation), 1)",
+        "//",
+    ): "how many at once",
+    ("verifier/systems/world.py", _ROWS, "1"): "how wide a table without rows is",
     ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     ("verifier/checking/linear.py", "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))", "2"): "a row not read",
-    (
-        _REFINED,
-        "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)",
-        "<=",
-    ): "when it ends, not what is proven",
-    (_REFINED, "if np.all(np.abs(result) <= 2 * slack):", "<="): "when it ends, not what is proven",
+    **{(_REFINED, _BETTER, token): "when it ends, not what is proven" for token in ("<=", "2")},
+    **{(_REFINED, _ENOUGH, token): "when it ends, not what is proven" for token in ("<=", "2")},
+    **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
+    (_REFINED, "_ROUNDS = 12", "12"): "how long it is tried",
+    (_REFINED, "_PROOFS = 4", "4"): "how long it is tried",
     ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
     ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
@@ -158,6 +190,28 @@ EQUIVALENT = {
     (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
     (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
     (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",
+    (_KERNEL, "UPWARDS = Context(50, ROUND_CEILING, MIN_EMIN, MAX_EMAX)", "50"): "rounded up, with digits to spare",
+    (_KERNEL, "if term.adjusted() < -30:", "<"): "from where on the rest is bounded and not added up",
+    (_KERNEL, "if term.adjusted() < -30:", "30"): "from where on the rest is bounded and not added up",
+    (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
+    ("verifier/analysis/robust/order.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
+    (_POWERS, "NEGLIGIBLE = 2.0**-70", "70"): "how soon it is known",
+    (_POWERS, "taken, next_look = 0, 64", "64"): "how often it is looked, not at what",
+    (_POWERS, _LOOKED, "2"): "how often it is looked, not at what",
+    (_POWERS, "if seconds is not None and min(stepping, squaring) > seconds:", ">"): "a guess of seconds",
+    (_POWERS, "return squaring < stepping", "<"): "which way, not what it finds",
+    (_POWERS, _SCALE, "900"): "where nothing is moved",
+    (_POWERS, "columns = np.zeros((size, 3))", "3"): "a column of 0",
+    (_POWERS, "if steps >> position > 1:", ">"): "a power that is not used",
+    (_POWERS, "digits = 3", "3"): "3 never suffice",
+    (_POWERS, _PRODUCT, "1"): "the matrix is square",
+    (_LEVELS, "_LEFT_AT_ONCE = 4096", "4096"): "how many at once",
+    **{(_LEVELS, _EVEN, token): "how a sum is made, not of what" for token in ("-", "*", "<=")},
+    (_LEVELS, _LEFT, "0"): "a row of ones that stays",
+    (_LEVELS, _LEAST, "1"): "`least` is at most 1",
+    (_STEP, _SLACK, "lower"): "the shapes are equal",
+    (_STEP, _NO_DRAW, "1"): "any number below 0",
 }
 """(module, line, token) -> why the fault changes nothing that is computed."""
 

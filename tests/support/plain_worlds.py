@@ -1,4 +1,4 @@
-"""Random worlds that draw, with two objects, and their chains state by state, in fractions.
+"""Random worlds that draw and decide, with two objects and trackers: their chains and processes, in fractions.
 
 A world is written twice, as a model file and as Python functions of the state; nothing of the program is used. The
 variables are x (set by the planner), and y and z, which the world moves.
@@ -36,6 +36,22 @@ MOVES_Y = [
     ("max(y - 1, walk)", lambda y, z, w, g: max(y - 1, w)),
 ]
 MOVES_Z = [("min(z + walk * gust, 3)", lambda y, z, w, g: min(z + w * g, 3)), ("gust", lambda y, z, w, g: g)]
+ADMISSIBLE = [("true", lambda x, y, z: (0, 1)), ("push = 1 | x < 2", lambda x, y, z: (0, 1) if x < 2 else (1,)),
+              ("push <= y", lambda x, y, z: (0, 1) if y >= 1 else (0,))]  # fmt: skip
+INTERVALS = [
+    ('{ 1 = [0.25, 0.5], 0 = "rest" }', lambda x, y, z: (Fraction(1, 4), Fraction(1, 2))),
+    ('{ 1 = ["0.1 * y", "0.3"], 0 = "rest" }', lambda x, y, z: (Fraction(y, 10), Fraction(3, 10))),
+    ('{ 1 = [0, 1], 0 = "rest" }', lambda x, y, z: (Fraction(0), Fraction(1))),
+]
+WINDOWS = [(2, 3, 2, 2), (1, 2, 1, 1), (1, 1, 1, 1), (2, 2, 2, 3)]
+HIT, MISS, LEAST, MOST, UP, DOWN = 2, -1, -2, 3, 2, 0
+GOALS = [
+    lambda x, y, z: x == 3 and y > 0,
+    lambda x, y, z: y == 2 and z > 1,
+    lambda x, y, z: x >= 2 and z == 0,
+    lambda x, y, z: x == 4 and y != 1,
+]
+STEPS = 4
 ATOMS = [
     ("sees(ped)", lambda told: any(label == "ped" for _, label, _ in told)),
     ("sees(car, within = 6)", lambda told: any(label == "car" and end <= 6 for _, label, end in told)),
@@ -147,3 +163,109 @@ class PlainWorld:
                     row[after] = row.get(after, 0) + chance * other
             pending += row
         return found
+
+
+class ChoosingWorld(PlainWorld):
+    """The same with a tracker, an input that the world decides, or an interval, each in some worlds.
+
+    A state is (x, y, z, q, h): q whether the tracker is confirmed, h its last results (or its level); both None
+    without one.
+    """
+
+    def __init__(self, rng):
+        super().__init__(rng)
+        self.tracker = rng.choice([None, "odds", *WINDOWS])
+        self.of = rng.choice(ATOMS)
+        self.confirmed = [self.tracker is not None and rng.random() < 0.6 for _ in self.rules]
+        self.push = rng.choice([None, *ADMISSIBLE])
+        self.interval = rng.choice([None, *INTERVALS])
+
+    @property
+    def decides(self):
+        return self.push is not None or self.interval is not None
+
+    @property
+    def model(self):
+        found = super().model
+        if self.push is not None:
+            found = found.replace(f'next = "{self.next_z[0]}"', f'next = "max({self.next_z[0]} - push, 0)"')
+            found = found.replace("[world]", f'[world]\npush = {{ range = [0, 1], admissible = "{self.push[0]}" }}')
+        if self.interval is not None:
+            found = found.replace(f"probability = {self.walk[0]} }}", f"probability = {self.interval[0]} }}")
+        if self.tracker is not None:
+            m, n, m_, n_ = self.tracker if self.tracker != "odds" else (0,) * 4
+            kind = f"confirm = [{m}, {n}], delete = [{m_}, {n_}]"
+            if self.tracker == "odds":
+                ends = f"range = [{LEAST}, {MOST}], confirm = {UP}, delete = {DOWN}"
+                kind = f"log_odds = {{ hit = {HIT}, miss = {MISS}, {ends} }}"
+            tracker = f'trackers = {{ t = {{ of = "{self.of[0]}", {kind} }} }}'
+            found = found.replace("[planners.p]", f"[planners.p]\n{tracker}")
+        for (a, s, go), confirmed in zip(self.rules, self.confirmed, strict=True):
+            if confirmed:
+                rule = f'{{ when = "{a[0]} & ({s[0]})", set = {{ go = {go} }} }}'
+                found = found.replace(rule, rule.replace(f'({s[0]})"', f'({s[0]}) & confirmed(t)"'), 1)
+        return found
+
+    def tracked(self, q, h, hit):
+        """(q, h) after a result."""
+        if self.tracker is None:
+            return None, None
+        if self.tracker == "odds":
+            level = max(LEAST, min(MOST, h + (HIT if hit else MISS)))
+            return level > DOWN if q else level >= UP, level
+        m, n, m_, n_ = self.tracker
+        seen = (*h, hit)
+        if not q:
+            return (True, (True,) * (n_ - 1)) if sum(seen) >= m else (False, seen[len(seen) - n + 1 :])
+        return (False, (False,) * (n - 1)) if len(seen) - sum(seen) >= m_ else (True, seen[len(seen) - n_ + 1 :])
+
+    def moves(self, push, walks, state):
+        """Next state -> probability, with what the world decides."""
+        x, y, z, q, h = state
+        row = {}
+        for told, chance in self.reports((x, y, z)):
+            after = self.tracked(q, h, self.of[1](told))
+            rules = zip(self.rules, self.confirmed, strict=True)
+            go = next((go for (a, s, go), c in rules if a[1](told) and s[1](x) and (after[0] or not c)), 1)
+            for walk, share in ((1, walks), (0, 1 - walks)):
+                for gust, other in self.gust[1](x, y, z).items():
+                    moved = self.next_z[1](y, z, walk, gust)
+                    moved = moved if push is None else max(moved - push, 0)
+                    to = min(x + go, 4), self.next_y[1](y, z, walk, gust), moved, *after
+                    row[to] = row.get(to, 0) + chance * share * other
+        return {to: p for to, p in row.items() if p}
+
+    @property
+    def starts(self):
+        h = 0 if self.tracker == "odds" else None if self.tracker is None else (False,) * (self.tracker[1] - 1)
+        return [(0, 0, z, None if self.tracker is None else False, h) for z in (0, 1)]
+
+    def rows(self):
+        """State -> its choices, each next state -> probability, for the states that are reached."""
+        pending, found = self.starts, {}
+        while pending:
+            state = pending.pop()
+            if state in found:
+                continue
+            x, y, z = state[:3]
+            if x == 4:
+                found[state] = [{state: Fraction(1)}]
+                continue
+            pushes = (None,) if self.push is None else self.push[1](x, y, z)
+            walks = [self.walk[1](x, y, z)[1]] if self.interval is None else self.interval[1](x, y, z)
+            found[state] = [self.moves(push, each, state) for push in pushes for each in walks]
+            pending += itertools.chain.from_iterable(found[state])
+        return found
+
+
+def optima(rows, goal, starts):
+    """The least and the greatest probabilities of coming to a goal within STEPS steps, from each start: doubles."""
+    rows = {state: [[(float(p), to) for to, p in row.items()] for row in choices] for state, choices in rows.items()}
+    for best in (min, max):
+        value = {state: float(goal(*state[:3])) for state in rows}
+        for _ in range(STEPS):
+            value = {
+                state: 1.0 if goal(*state[:3]) else best(sum(p * value[to] for p, to in row) for row in choices)
+                for state, choices in rows.items()
+            }
+        yield from (value[start] for start in starts)

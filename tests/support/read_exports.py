@@ -1,5 +1,7 @@
 """Exported models, read back and checked by Storm."""
 
+from fractions import Fraction
+
 import stormpy
 from stormpy.developer import LogLevel, set_log_level
 
@@ -24,4 +26,4 @@ def optimum(model, query):
     for solver in (environment.solver().native(), environment.solver().min_max()):
         solver.precision = stormpy.Rational("1/1000000000000")
     found = stormpy.model_checking(model, stormpy.parse_property(query), environment=environment)
-    return sorted(float(str(found.get_value(state))) for state in model.initial_states)
+    return sorted(float(Fraction(str(found.get_value(state)))) for state in model.initial_states)

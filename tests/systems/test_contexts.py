@@ -385,6 +385,30 @@ def test_what_is_about_memory_needs_one(systems, tmp_path):
         verify_spec(spec, matrices, replace(EXACT, memory="run:3"))
 
 
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (("--mix", "mix.toml"), "with --mix, for weights of bins are of single reports, and contexts go on from bin"),
+        (("--weights", "track"), "with --weights track, for shares of tracks are not counted by context"),
+        (("--strategies",), "with --strategies, for strategies are looked for against memoryless detectors"),
+        (("--dependence-free",), "with --dependence-free, for it needs no contexts"),
+    ],
+)
+@pytest.mark.parametrize("memory", [("--memory", "run:3"), ("--persist", "3")])
+def test_what_is_not_known_with_memory_is_refused_with_its_reason(memory, more, why, systems, tmp_path, capsys):
+    case = systems[1]
+    found = document(case)
+    found["variables"] = [{"name": "light", "of": "object", "values": {"day": ["0"], "night": ["1"]}}]
+    found["bins"] = [{**each, "where": {"light": name}} for each in case["bins"] for name in ("day", "night")]
+    spec, matrices = files_of(tmp_path, case["model"], found, case["environment"], ["F stopped"])
+    (tmp_path / "mix.toml").write_text('variable = "light"\n[weights]\nday = 0.5\nnight = 0.5\n')
+    more = [str(tmp_path / each) if each.endswith(".toml") else each for each in more]
+    assert main(["run", str(spec), "--cm", str(matrices), *memory, *more]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"--memory is not known together {why}" in told
+    assert "name --memory none, or leave that out" in told
+
+
 def test_steps_and_frames_must_last_as_long(systems, tmp_path):
     case = systems[1]
     found = document(case)
@@ -451,12 +475,16 @@ def test_the_latch_on_real_tracks(model, detector, shared, tmp_path):
 LIKELY = {"start": [1, 2000], "right*1": [1, 3000], "wrong*1": [500, 1500]}
 
 
-def judged(folder, p_value, **options):
-    """The requirement that a pedestrian is noticed, where the contexts are tested with this p-value."""
-    tests = []
+def judged(folder, p_value, replays=(), **options):
+    """The requirement that a pedestrian is noticed, where the contexts are tested with these p-values."""
+    tests, more = [], {}
     if p_value is not None:
         tests = [{"label": "ped", "contexts": "run:1", "z": 3.0, "p_value": p_value, "permutations": 999}]
-    written = tracked_document(LIKELY, Contexts("run", 1), tests=tests)
+    if replays:
+        seen = {"confirm": "3/3", "range": "10..20", "frames": 30, "tracks": 15, "not_confirmed": 3, "expected": 0.25}
+        named = [{"label": "ped", "contexts": contexts, **seen, "p_value": p} for contexts, p in replays]
+        more = {"replays": named}
+    written = tracked_document(LIKELY, Contexts("run", 1), tests=tests, **more)
     spec, matrices = files_of(folder, latch(), written, "ped", ["F seen = 1"])
     spec.write_text(spec.read_text().replace("P = ?", "P >= 0.5"))
     result = verify_spec(spec, matrices, RunOptions(memory="run:1", **options))
@@ -467,6 +495,34 @@ def test_contexts_that_the_data_do_not_contradict_decide(tmp_path):
     result, point = judged(tmp_path, 0.5)
     assert (point.verdict.value, point.basis) == ("satisfied", "contexts")
     assert (result.channel.test, result.channel.contexts) == ("not_contradicted", "run:1")
+
+
+@pytest.mark.parametrize(
+    ("replays", "p_value"),
+    [
+        ([("run:1", 0.004)], 0.004),
+        ([("run:1", 0.9), ("run:1", 0.004)], 0.008),  # the least of two
+        ([("run:1", 0.9), ("run:1", 0.004), ("last:1", 0.3)], 0.012),  # which are the same contexts
+        ([("run:1", 0.9), ("none", 1e-9)], 0.9),  # what is predicted without memory is not asked
+    ],
+)
+def test_replays_on_real_tracks_contradict_contexts(replays, p_value, tmp_path):
+    result, point = judged(tmp_path, 0.5, replays)
+    (test,) = result.channel.classes
+    assert (test.p_value, test.replay.p_value) == (0.5, pytest.approx(p_value))
+    if p_value < 0.01:
+        assert (point.verdict.value, point.reason.kind) == ("inconclusive", "dependence")
+        assert point.reason.p_value == pytest.approx(p_value)
+        told = (
+            "replayed on 15 tracks in 10..20 m, 3/3 reports in 30 frames did not come on 3, and were to fail on 0.25"
+        )
+        assert any(told in remark for remark in result.remarks)
+        _, point = judged(tmp_path, 0.5, replays, assume_contexts=True)
+        assert point.basis == "assumed"
+    else:
+        assert (point.verdict.value, point.basis) == ("satisfied", "contexts")
+    tested, _ = judged(tmp_path, None, replays)
+    assert tested.channel.test == result.channel.test
 
 
 def test_contradicted_contexts_decide_nothing_unless_assumed(tmp_path):

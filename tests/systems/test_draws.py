@@ -7,16 +7,18 @@ from fractions import Fraction as Fr
 import numpy as np
 import pytest
 import stormpy
-from plain_worlds import PlainWorld
+from plain_worlds import GOALS, ChoosingWorld, PlainWorld, optima
 
 from verifier.analysis.objective import build_objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
+from verifier.base.arrays import rows_of
 from verifier.base.errors import InputError
 from verifier.chains import write_model
-from verifier.chains.filled import markov_chain
+from verifier.chains.filled import decision_process, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import rates, read_confusion
+from verifier.systems.decisions import build_decisions
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.settings import Limits
@@ -196,6 +198,63 @@ def check_plain(folder, seed):
 def test_random_worlds_are_their_chains_state_by_state(tmp_path, thorough):
     for seed in range(25 if thorough else 10):
         check_plain(tmp_path, seed)
+
+
+def state_of(values):
+    """A state of the program as `ChoosingWorld` has it, but h as the program writes it."""
+    x, y, z, *tracked = values
+    return (x, y, z, bool(tracked[0]), tracked[1]) if tracked else (x, y, z, None, None)
+
+
+def written_as(state):
+    """A state of a `ChoosingWorld` with h as the program writes it: results as bits, the last one lowest."""
+    h = state[4]
+    return (*state[:4], sum(bit << place for place, bit in enumerate(reversed(h))) if isinstance(h, tuple) else h)
+
+
+def check_choosing(folder, seed):
+    """(optima that are neither 0 nor 1, optima) of a random world that may decide; its choices are those by hand."""
+    plain = ChoosingWorld(random.Random(seed))
+    (folder / "model.toml").write_text(plain.model)
+    (folder / "cm.json").write_text(json.dumps(plain.document))
+    matrices = read_confusion(folder / "cm.json", kept=["occlusion"]).matrices
+    system = read_model(folder / "model.toml").inside("here").instantiate()
+    planner = system.planners["p"]
+    make = build_decisions if plain.decides else build_skeleton
+    process = (decision_process if plain.decides else markov_chain)(
+        make(system, planner, "here", matrices), matrices.counts, {}, exact=True
+    )
+    names = ["x", "y", "z", *(planner.trackers[0].variables if planner.trackers else ())]
+    states = list(map(state_of, zip(*(process.valuations[name].tolist() for name in names), strict=True)))
+    owner = rows_of(process.choice_starts) if plain.decides else np.arange(len(states))
+    found = {state: set() for state in states}
+    for choice, state in enumerate(owner.tolist()):
+        ends = range(*process.indptr[choice : choice + 2])
+        found[states[state]].add(frozenset((states[process.indices[k]], process.fractions[k]) for k in ends))
+    rows = plain.rows()
+    wanted = {
+        written_as(state): {frozenset((written_as(to), p) for to, p in row.items()) for row in choices}
+        for state, choices in rows.items()
+    }
+    assert found == wanted, f"seed {seed}:\n{plain.model}"
+    values = [value for goal in GOALS for value in optima(rows, goal, plain.starts)]
+    return sum(1e-9 < value < 1 - 1e-9 for value in values), len(values)
+
+
+def mostly_open(folder, seeds):
+    """Check worlds; at least half of their optima are neither 0 nor 1."""
+    opened, count = (sum(each) for each in zip(*(check_choosing(folder, seed) for seed in seeds), strict=True))
+    assert opened >= count / 2
+
+
+def test_random_worlds_that_decide_and_track_have_the_choices_by_hand(tmp_path):
+    mostly_open(tmp_path, range(5))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_five_thousand_random_worlds_have_the_choices_by_hand(tmp_path, part):
+    mostly_open(tmp_path, range(1000 + 500 * part, 1500 + 500 * part))
 
 
 @pytest.mark.slow

@@ -5,15 +5,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from context_cases import files_of
+from context_cases import files_of, latch, tracked_document
 from plain_memory import context_of, histories
 
+from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import UsageError
 from verifier.checking.settings import EngineSettings
 from verifier.perception.confusion.contexts import Contexts
 from verifier.pipeline import verify_spec
 from verifier.questions.explain.explaining import explain_spec
 from verifier.study.options import RunOptions
+from verifier.telling.explain import explain_table
 
 EXACT = RunOptions(confidence=None, engines=EngineSettings(exact=True))
 PED, OBS, NOTHING = frozenset({"ped"}), frozenset({"obs"}), frozenset()
@@ -157,18 +159,104 @@ def test_trackers_see_every_frame_and_remember(tmp_path):
     assert [each.points[0].exact for each in result.requirements] == list(known.values())
 
 
-def test_what_counts_steps_is_refused(tmp_path):
+QUESTIONS = {
+    # Of what is noted in the two steps: by the definition, and as a spec asks it.
+    "X h >= 2": lambda one, two: one >= 2,
+    "X[2] (h % 4 >= 2)": lambda one, two: two >= 2,
+    "F<=1 h >= 2": lambda one, two: one >= 2,
+    "F[2,2] (h % 4 >= 2)": lambda one, two: two >= 2,
+    "G (t = 1 -> X (h % 4 >= 2))": lambda one, two: two >= 2,
+    "h = 0 U[1,1] (h >= 2)": lambda one, two: one >= 2,
+    "F (h = 0 & X (h >= 2 & X h % 4 = 0))": lambda one, two: one >= 2 and two == 0,
+    "(t < 2) U[2,3] (h >= 8)": lambda one, two: one >= 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("frames", "reading", "contexts"), [(2, '"any"', "run:2"), (3, '"last"', "run:2"), (2, '"all"', "last:2")]
+)
+def test_steps_are_counted_and_not_frames(frames, reading, contexts, tmp_path):
+    contexts = Contexts.parsed(contexts)
+    written, columns = drawn(contexts, [PED, NOTHING], 6)
+
+    def noted(by_step):
+        return [2 * ("ped" in seen) for seen in (read(each, reading) for each in by_step)]
+
+    known = expected([[("ped", t, PED)] for t in range(STEPS)], columns, contexts, frames, noted)
+    model = model_of(frames, reading, ONE).replace("sees(obs)", "false")
+    files = files_of(
+        tmp_path, model + '[rewards]\nsilent = "1 - min(h, 1)"\nnotes = "note"\n', written, "here", QUESTIONS
+    )
+
+    def total(gain):
+        return sum(weight * gain(*divmod(h, 4)) for h, weight in known.items())
+
+    more = {
+        "P = ? [ F (h % 4 >= 2 & t = 2) given X h >= 2 ]":
+            total(lambda one, two: one >= 2 and two >= 2) / total(lambda one, two: one >= 2),
+        # h = 0 is a gain of 1 in each step that begins with it.
+        "R{silent} = ? [ F t = 2 ]": total(lambda one, two: 1 + (one == 0)),
+        "R{silent} = ? [ C<=1 ]": Fraction(1),
+        "T = ? [ F (h > 0 | t = 2) ]": frames * total(lambda one, two: 1 + (one == 0)),
+        "T{0.05} = ? [ F (h > 0 | t = 2) ]": frames if total(lambda one, two: one > 0) >= Fraction(1, 20) else None,
+        "T{0.999} = ? [ F (h > 0 | t = 2) ]": 2 * frames,
+    }  # fmt: skip
+    files[0].write_text(files[0].read_text() + "".join(f"more{k}: {each}\n" for k, each in enumerate(more)))
+    result = verify_spec(*files, replace(EXACT, memory=str(contexts)))
+    wanted = [*(total(holds) for holds in QUESTIONS.values()), *more.values()]
+    for requirement, value in zip(result.requirements, wanted, strict=True):
+        (point,) = requirement.points
+        assert point.exact == value, requirement.formula
+        assert abs(point.second_engine - float(value)) <= 1e-9
+    assert any("the chain follows frames: a step of the model is" in each for each in result.remarks)
+    asked = files[0].read_text().replace("R{silent} = ? [ F t = 2 ]", "R{notes} = ? [ F t = 2 ]")
+    files[0].write_text(asked)
+    with pytest.raises(UsageError, match="asks for inputs, and with memory each of several frames"):
+        verify_spec(*files, replace(EXACT, memory=str(contexts)))
+
+
+def test_bounds_that_count_steps_count_frames(tmp_path):
+    """One of two looks of two frames: missed in the first step with 1/4 * 6/10 of each item's run, by hand."""
+    rows = {"start": [1, 3], "right*1": [1, 9], "wrong*1": [6, 4], "wrong*2": [9, 1]}
+    model = f'step_s = 2\nframe_s = 1\n{latch(2)}reading = "any"\n'
+    files = files_of(
+        tmp_path, model, tracked_document(rows, Contexts("run", 2)), "ped", ["F<=1 seen = 1", "F<=2s seen = 1"]
+    )
+    result = verify_spec(*files, RunOptions(memory="run:2", confidence=ConfidenceSettings(draws=200)))
+    for requirement in result.requirements:
+        (point,) = requirement.points
+        assert point.probability == pytest.approx(1 - Fraction(1, 4) * Fraction(6, 10), abs=1e-12)
+        bounds = point.uncertainty.confidence_bounds
+        assert 0 < bounds.lower < point.probability < bounds.upper < 1
+
+
+def test_violating_runs_are_told_frame_by_frame(tmp_path):
+    """Nobody is reported in two steps of two frames: 1/4 * 6/10 * 9/10 * 9/10, the only run of four misses."""
+    rows = {"start": [1, 3], "right*1": [1, 9], "wrong*1": [6, 4], "wrong*2": [9, 1]}
+    model = f'step_s = 2\nframe_s = 1\n{latch(2)}reading = "any"\n'
+    files = files_of(tmp_path, model, tracked_document(rows, Contexts("run", 2)), "ped", ["F seen = 1"])
+    found = explain_spec(*files, options=replace(EXACT, memory="run:2"))
+    (explained,) = found.explanations
+    violation = explained.violation
+    (pattern,) = violation.patterns
+    (run,) = pattern.members
+    assert run.exact == Fraction(1, 4) * Fraction(6, 10) * Fraction(9, 10) ** 2
+    assert [Fraction(str(step.probability)) for step in run.steps] == [
+        Fraction(1, 4), Fraction(6, 10), Fraction(9, 10), Fraction(9, 10),
+    ]  # fmt: skip
+    assert [found.bins[thing.bin].split(", ")[-1] for step in run.steps for thing in step.there] == [
+        "at start", "after wrong*1", "after wrong*2", "after wrong*2",
+    ]  # fmt: skip
+    assert [step.after["frame of the step"] for step in run.steps] == [1, 0, 1, 0]
+    assert [step.after["t"] for step in run.steps] == [0, 1, 1, 2]
+    told = explain_table(found)
+    assert "* Frame 1: ped in [10, 20) m, at start is there, and no ped is reported (probability 0.25)" in told
+    assert "Step 1" not in told
+
+
+def test_periods_of_frames(tmp_path):
     written, _ = drawn(Contexts("run", 1), [PED, NOTHING], 1)
     model = model_of(2, '"last"', ONE).replace("sees(obs)", "false")
-    for formula in ("X h = 1", "F<=2 h = 2", "G (h = 0 -> X h = 0)"):
-        files = files_of(tmp_path, model, written, "here", [formula])
-        with pytest.raises(UsageError, match="with X, bounds or means, of a model with several frames in a step"):
-            verify_spec(*files, replace(EXACT, memory="run:1"))
-    files = files_of(tmp_path, model, written, "here", ["F h = 2"])
-    told = verify_spec(*files, replace(EXACT, memory="run:1")).remarks
-    assert any("the chain follows frames: a step of the model is 2 of them" in each for each in told)
-    with pytest.raises(UsageError, match="verify explain tells the steps of runs"):
-        explain_spec(*files, options=replace(EXACT, memory="run:1"))
     written["contexts"]["period_s"] = 1.0
     verify_spec(*files_of(tmp_path, model, written, "here", ["F h = 2"]), replace(EXACT, memory="run:1"))
     written["contexts"]["period_s"] = 2.0

@@ -86,18 +86,20 @@ def worst_cases(game: Game, most_steps: int) -> tuple[Bracket, ...]:
     return tuple(_bracket(game, each.lower, each.upper, each.worst, most_steps, each.exact) for each in searches)
 
 
-def means(game: Game, weights: Sequence[float], most_steps: int) -> tuple[Bracket, ...]:
-    """The best over planners of the mean over environments with these weights; the rest as `worst_cases`."""
-    given = np.asarray(weights, dtype=np.float64)
+def means(game: Game, weights: Sequence[float] | Floats, most_steps: int) -> tuple[Bracket, ...]:
+    """The best over planners of the mean over environments with these weights, (environments,) or of each initial
+    state; the rest as `worst_cases`."""
+    each_start = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(game.starts), game.payoff.shape[1]))
     found: list[Bracket] = []
     for spacing, best in _ways(game, most_steps):
-        ends = [best(start, given) for start in range(len(game.starts))]
-        lower, upper = [float(given @ plan) for plan, _ in ends], [above for _, above in ends]
+        ends = [best(start, given) for start, given in enumerate(each_start)]
+        lower = [float(given @ plan) for given, (plan, _) in zip(each_start, ends, strict=True)]
+        upper = [above for _, above in ends]
         if found:
             lower = list(map(max, lower, (each.lower for each in found)))
             upper = list(map(min, upper, (each.upper for each in found)))
         exact = spacing is None
-        found = [_bracket(game, *each, given, most_steps, exact) for each in zip(lower, upper, strict=True)]
+        found = [_bracket(game, *each, most_steps, exact) for each in zip(lower, upper, each_start, strict=True)]
         if max(each.upper - each.lower for each in found) <= WIDEST_BRACKET:
             break
     return tuple(found)

@@ -10,7 +10,8 @@ test of the class only, that one is used. A bin in which nothing was missed is t
 
 A channel with memory is tested for what its contexts do not say: by the residual test of each class, and by the
 e-value of a richer context function, where the document has them for the contexts that are used
-(`perception.confusion.contexts.ResidualTest`, `perception.confusion.context_selection`). Both are of all bins.
+(`perception.confusion.contexts.ResidualTest`, `perception.confusion.context_selection`). Both are of all bins. So are
+replays on real tracks that the document has (`verify confusion replay --into`).
 
 False positives, column `empty`, belong to no track: they are never tested, and concern a chain unless the column is
 held by convention.
@@ -23,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from verifier.analysis.intervals.measured import Measured
-from verifier.base.documents import ALWAYS, Count, Derives, Share, derived
+from verifier.base.documents import ALWAYS, Count, Derives, Magnitude, Share, derived
 from verifier.checking.verdicts import PERSISTENT, ChannelTest, Test, Verdict, VerdictRule, decide
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested
 from verifier.perception.confusion.document_dependence import added, fisher
@@ -78,6 +79,29 @@ class CountedTest:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReplayCheck:
+    """A tracker on real tracks beside what the contexts predict, see `perception.confusion.contexts.ReplayTest`.
+
+    Attributes:
+        p_value: times the number of replays that were made, at most 1, as the least of them is told.
+    """
+
+    confirm: str
+    range: str
+    frames: Count
+    tracks: Count
+    not_confirmed: Count
+    expected: Magnitude
+    p_value: Share
+
+    def __str__(self) -> str:
+        return (
+            f"replayed on {self.tracks} tracks in {self.range} m, {self.confirm} reports in {self.frames} frames did "
+            f"not come on {self.not_confirmed}, and were to fail on {self.expected:.3g} (p = {self.p_value:.2g})"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ContextTest:
     """A class for which the data test that a detector remembers its contexts and nothing else.
 
@@ -87,6 +111,7 @@ class ContextTest:
         p_value: of the residual test; None where that was not made.
         z: its statistic, in standard deviations; None where permuting changes nothing.
         against, log10_e: a richer context function, and the e-value in favour of it; None where there is none.
+        replay: the check on real tracks that contradicts most; None where none was made.
         bins: always None: the tests are of all bins.
     """
 
@@ -97,13 +122,15 @@ class ContextTest:
     z: float | None
     against: str | None
     log10_e: float | None
+    replay: ReplayCheck | None = None
     bins: tuple[Count, ...] | None = None
 
     @property
     def least_p(self) -> float:
-        """The smaller of the p-value and the inverse of the e-value, which is one too."""
+        """The least of the p-values, of which the inverse of the e-value is one."""
         by_e = None if self.log10_e is None else 10.0 ** -max(self.log10_e, 0)
-        return min(each for each in (self.p_value, by_e) if each is not None)
+        by_replay = None if self.replay is None else self.replay.p_value
+        return min(each for each in (self.p_value, by_e, by_replay) if each is not None)
 
 
 ClassTest: TypeAlias = CountedTest | Untested | ContextTest
@@ -178,7 +205,8 @@ def _context_test(name: str, found: Mapping[str, Any]) -> ContextTest | Untested
     used = found["used"]
     residual = next((each for each in found["tests"] if each["label"] == name), None)
     compared = next((each for each in found["e_values"] if each["label"] == name), None)
-    if residual is None and compared is None:
+    replays = [each for each in found.get("replays", ()) if each["label"] == name]
+    if residual is None and compared is None and not replays:
         return Untested(label=name, contexts=used)
     said = ContextTest(
         label=name,
@@ -188,8 +216,18 @@ def _context_test(name: str, found: Mapping[str, Any]) -> ContextTest | Untested
         z=None if residual is None else residual["z"],
         against=None if compared is None else compared["against"],
         log10_e=None if compared is None else compared["log10_e"],
+        replay=_replay_check(replays),
     )
     return replace(said, test="contradicted") if said.least_p < CONTRADICTED_BELOW else said
+
+
+def _replay_check(replays: Sequence[Mapping[str, Any]]) -> ReplayCheck | None:
+    """The one that contradicts most, of as many as were made."""
+    if not replays:
+        return None
+    worst = min(replays, key=lambda each: each["p_value"])
+    told = {key: value for key, value in worst.items() if key not in ("label", "contexts")}
+    return ReplayCheck(**told | {"p_value": min(1.0, worst["p_value"] * len(replays))})
 
 
 def _over_bins(tests: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -239,6 +277,7 @@ def memory_remark(test: ClassTest) -> str | None:
     z = "" if test.z is None else f", {test.z:.1f} standard deviations"
     residual = [] if test.p_value is None else [f"residual test p = {test.p_value:.2g}{z}"]
     by_e = [] if test.log10_e is None else [f"e-value 10^{test.log10_e:.3g} for {test.against}"]
+    by_e += [] if test.replay is None else [str(test.replay)]
     return (
         f"warning: errors of {test.label} depend on more of the past than {test.contexts}: "
         f"{', '.join([*residual, *by_e])}. P and bounds may be wrong in either direction."

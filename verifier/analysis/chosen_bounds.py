@@ -66,11 +66,9 @@ def choose_bounds(
     """What the bounds of a run rest on, and its intervals; None where bounds come from draws instead.
 
     Args:
-        measured: the counts.
         drives: what each drive holds, with the weights of the settings; None where the file does not know.
         events: of all chains of the run.
         columns: (k, 2) pairs of bin and true label that the run needs.
-        settings: the request.
 
     Raises:
         UsageError: as `tier_of`.

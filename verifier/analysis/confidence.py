@@ -54,7 +54,6 @@ class Data:
     """What a run knows about its matrices, and how it makes intervals and bounds from it.
 
     Attributes:
-        measured: the counts.
         drives: what each drive holds, or None.
         events: of all chains of the run, see `verifier.analysis.robust.region`.
         choice: which interval is made, and why.
@@ -113,7 +112,6 @@ def data_of_run(
     Args:
         chains: the objectives of each chain; they are looked at one chain at a time.
         measured, sequences: the counts, with the weights of the settings, and those of each sequence.
-        settings: the request.
 
     Raises:
         UsageError, InputError: as `choose_bounds` and `choose_interval`.
@@ -177,8 +175,6 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
 
     Args:
         objectives: of one skeleton.
-        data: of the run.
-        settings: the request.
 
     Raises:
         VerifierError: as drawing, solving and `robust_bounds`.

@@ -66,8 +66,8 @@ def tail_is_at_most(total: int, least: int, billionths: int, bound: Fraction) ->
     in each operation; what is left of the sum is bounded by a geometric series, as the r_j fall.
     """
     rest, other = total - least, BILLION - billionths
-    fits = min(least, rest, billionths, other) >= 0 and bound > 0
-    demand(fits, "/region", "expected 0 <= least <= total, a rate from 0 to 1 and a bound above 0")
+    fits = min(least, rest, billionths - 1, other) >= 0 and bound > 0
+    demand(fits, "/region", "expected 0 <= least <= total, a rate above 0 up to 1 and a bound above 0")
     if least == 0 or rest * billionths >= (least + 1) * other:
         return bound >= 1  # the median is not below `least`
     demand(min(least, rest) <= MOST_ITEMS, "/region/columns", f"more than {MOST_ITEMS} of the rarer kind")
@@ -79,9 +79,9 @@ def tail_is_at_most(total: int, least: int, billionths: int, bound: Fraction) ->
         for k in range(few):
             chance = chance * (total - k) / (k + 1) * rare / BILLION
         term = series = Decimal(1)
-        for above in range(least + 1, total + 2):
+        for above in range(least + 1, total + 1):
             more, less = (total - above + 1) * billionths, above * other
-            if term.adjusted() < -30 or more == 0:
+            if term.adjusted() < -30:
                 series += term * more / (less - more)
                 break
             term = term * more / less

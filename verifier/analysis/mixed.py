@@ -38,7 +38,6 @@ class MixedIntervals(RateIntervals):
 
     Attributes:
         strata: the intervals of all strata.
-        mix: their weights.
     """
 
     strata: RateIntervals | None = None
@@ -69,7 +68,6 @@ class MixedData(Data):
     Attributes:
         strata: the counts of all strata.
         strata_intervals: of all their rates; None where bounds come from draws.
-        mix: their weights.
     """
 
     strata: Measured
@@ -125,7 +123,6 @@ def mixed_data(
         chains: the objectives of each chain.
         point: the mixed rates.
         matrices: the strata.
-        settings: the request.
 
     Raises:
         UsageError: other weights than items, or as `choose_bounds` and `choose_interval`.

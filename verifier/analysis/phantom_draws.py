@@ -56,7 +56,6 @@ class DriveData:
 
     Attributes:
         measured: the counts of all drives together.
-        drives: those of each.
         columns: (k, 2) pairs of bin and true label that somebody needs.
         weights: (strata,) of strata whose bins follow each other; a matrix is the weighted sum of theirs.
 

@@ -105,7 +105,6 @@ class Question:
     Attributes:
         start: number of the initial state.
         comparison, target: the requirement, one of >= > <= <.
-        semantics: of the bounds.
     """
 
     start: int
@@ -155,7 +154,6 @@ def additional_data(
     Args:
         objective: the formula on the skeleton.
         intervals: of all rates of the run, with rates in every column that the chain needs.
-        question: what to decide.
         drives: how many there are, where the file knows them: then the plan is in drives.
 
     Returns:
@@ -191,13 +189,15 @@ def additional_data(
         planned = planned_counts(intervals.measured, further)
         return replace(intervals, measured=Measured(planned, intervals.measured.rates, intervals.measured.fixed))
 
-    found = _in_items(
-        objective,
-        intervals.measured,
-        question.start,
-        lambda further: stands(objective, with_items(further), question, verdict),
-        useful,
-    )
+    known: dict[bytes, bool] = {}  # rounded to two digits, many sizes are the same items
+
+    def decided(further: Ints) -> bool:
+        key = further.tobytes()
+        if key not in known:
+            known[key] = stands(objective, with_items(further), question, verdict)
+        return known[key]
+
+    found = _in_items(objective, intervals.measured, question.start, decided, useful)
     if found is None:
         return None
     further, uniform = found

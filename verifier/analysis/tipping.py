@@ -31,7 +31,6 @@ class TippingPoints:
     Attributes:
         largest_icc: the largest intraclass correlation within drives at which the verdict for independent items
             stands; None where drives are not known, or nothing is decided even then.
-        icc_verdict: that verdict.
         largest_shift: the largest shift of the rates of all observations at which the verdict of the run's bounds
             without any shift stands; None where nothing is decided even then.
         shift_verdict: that verdict; the run's own may be open, at a larger shift.

@@ -66,12 +66,7 @@ AT_ONCE = 2**14
 
 @dataclass(frozen=True)
 class Vacuity:
-    """Why a requirement says nothing from one initial state.
-
-    Attributes:
-        kind: see above.
-        text: the same for people.
-    """
+    """Why a requirement says nothing from one initial state."""
 
     kind: Kind
     text: str

@@ -230,7 +230,6 @@ def read_document(kind: type[T], content: Any, file: str, pointer: str = "") -> 
     Args:
         kind: a dataclass.
         content: as `verifier.base.files.read_json` decodes it.
-        file: its name, for messages.
         pointer: where the content stands in the file.
 
     Raises:

@@ -11,6 +11,7 @@ EXTRAS = {
     "PIL": "images",
     "cv2": "images",
     "markdown_it": "manual",
+    "matplotlib": "plot",
     "networkx": "graphs",
     "onnxruntime": "onnx",
     "orjson": "detections",

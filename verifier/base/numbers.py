@@ -25,7 +25,6 @@ def rounded(value: float, *, up: bool | None, digits: int = 3, target: Fraction 
     Args:
         value: the probability.
         up: whether to round up or down; None for to the nearest.
-        digits: how many.
         target: what it is compared with, if anything.
 
     >>> rounded(0.2917741, up=True), rounded(0.94999961, up=True, target=Fraction(19, 20))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from enum import Enum
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from verifier.base.documents import json_values
+from verifier.base.errors import UsageError
 from verifier.base.files import document_text
 from verifier.base.libraries import library
 
@@ -25,15 +28,18 @@ Record = TypeVar("Record", bound="DataclassInstance")
 
 class Result:
     """The base of results; a class says where it is told and drawn, as MODULE:FUNCTION, and where it is made a
-    document (or its text) unless it is one itself.
+    document (or its text) unless it is one itself; and which columns of its rows name a row and are its `metrics`.
 
-    `print(result)` shows what the command prints, with every condition and remark; so does a notebook.
+    `print(result)` shows what the command prints, with every condition and remark; a notebook shows the sections of
+    `verify report`.
     """
 
     remarks: tuple[str, ...]
     TOLD: ClassVar[str]
-    DRAWN: ClassVar[str]
+    DRAWN: ClassVar[str] = ""
     WRITTEN: ClassVar[str] = ""
+    NAMED_BY: ClassVar[tuple[str, ...]] = ()
+    METRICS: ClassVar[tuple[str, ...]] = ()
 
     @property
     def headline(self) -> str:
@@ -60,8 +66,38 @@ class Result:
         frame.attrs = {"headline": self.headline, "remarks": list(self.remarks)}
         return frame
 
+    def measured_rows(self) -> Iterable[Mapping[str, Any]]:
+        """The rows that `metrics` gives the numbers of: all of them."""
+        return self.rows()
+
+    def metrics(self) -> dict[str, float]:
+        """Its numbers by name, as experiment trackers log them; what is not defined or not finite is left out.
+
+        Names are such as `stops/published/probability`: parts of letters, digits and `_ - . :` with `/` between them.
+        """
+        found: dict[str, float] = {}
+        for row in self.measured_rows():
+            texts = [str(row[name]) for name in self.NAMED_BY if name in row]
+            texts += [f"{name}={row[name]}"[9:] for name in row if name.startswith("constant_")]
+            path = [part for text in texts if (part := re.sub(r"[^\w.:-]+", "_", text).strip("_"))]
+            for column in self.METRICS:
+                value = row.get(column, "")
+                if not isinstance(value, str) and value is not None and math.isfinite(value):
+                    name = "/".join([*path, column])
+                    while name in found:
+                        name += "_"
+                    found[name] = float(value)
+        return found
+
     def plot(self, **how: Any) -> Figure:
-        """The picture of `--plot` as a matplotlib figure; `how` as its function takes it."""
+        """The picture of `--plot` as a matplotlib figure; `how` as its function takes it.
+
+        Raises:
+            UsageError: there is none of this kind of result, or no matplotlib.
+        """
+        if not self.DRAWN:
+            raise UsageError(f"a {type(self).__name__} has no picture")
+        library("matplotlib")
         drawn: Figure = _called(self.DRAWN, self, **how)
         return drawn
 
@@ -72,9 +108,7 @@ class Result:
         return f"<{type(self).__name__}: {self.headline}>"
 
     def _repr_html_(self) -> str:
-        import html
-
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return str(_called("verifier.evidence.artefacts:notebook_html", self))
 
 
 def _called(place: str, result: Result, **how: Any) -> Any:
@@ -88,7 +122,8 @@ def recorded(kind: type[Record], /, *sources: object, **others: Any) -> Record:
     chosen = dict(others)
     for each in fields(kind):
         source = next((source for source in sources if hasattr(source, each.name)), None)
-        if each.name not in others and (source is not None or each.default is MISSING):
+        open_ = each.default is MISSING and each.default_factory is MISSING
+        if each.name not in others and (source is not None or open_):
             chosen[each.name] = plain(getattr(source, each.name))
     return kind(**chosen)
 

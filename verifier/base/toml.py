@@ -48,7 +48,6 @@ class Element:
     Attributes:
         value: a table, a list or a plain value, as `tomllib` gives it.
         keys: the way to it from the top.
-        file, text, sha256: of the whole file.
     """
 
     value: Any

@@ -102,6 +102,7 @@ class MarkovChain:
         fractions: (nnz,) the same probabilities as exact fractions, or None.
         valuations: variable name -> (n,) int64, the meaning of each state; may be empty.
         rounding_defect: largest |row sum - 1| that deliberate rounding may have caused; 0 for a true chain.
+        remark: what its steps stand for, for readers of an export; no line breaks.
 
     Raises:
         ValueError: if any of this does not hold. It is an error of the program, not of the user's input.
@@ -115,12 +116,16 @@ class MarkovChain:
     fractions: tuple[Fraction, ...] | None = None
     valuations: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     rounding_defect: float = 0.0
+    remark: str = ""
 
     def __post_init__(self) -> None:
         check_rows(
             self.state_count, self.indptr, self.indices, self.probabilities, self.fractions, self.rounding_defect
         )
         check_states(self.state_count, self.initial, self.labels, self.valuations)
+
+    def __repr__(self) -> str:
+        return f"<MarkovChain: {self.state_count} states, {self.transition_count} transitions>"
 
     @property
     def state_count(self) -> int:

@@ -24,7 +24,6 @@ def filled_counts(skeleton: Skeleton, matrices: ConfusionMatrices, empty_columns
 
     Args:
         skeleton: built for matrices with these bins and labels.
-        matrices: the counts.
         empty_columns: a policy of `EMPTY_COLUMN_POLICIES`.
 
     Raises:

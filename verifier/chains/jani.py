@@ -17,7 +17,7 @@ import numpy as np
 from verifier.base.files import document_text, write_text
 from verifier.chains.chain import DecisionProcess
 from verifier.chains.prism import boxes_of, state_of_rows, state_variables
-from verifier.chains.texts import Model, distinct_names, identifier, labels_to_write, refuse_long_fractions, remark_of
+from verifier.chains.texts import Model, distinct_names, identifier, labels_to_write, refuse_long_fractions
 
 _LOCATION, _AUTOMATON = "here", "world"
 _KEYWORDS = frozenset({"true", "false", "init", "deadlock", _LOCATION, _AUTOMATON})
@@ -40,7 +40,7 @@ def write_jani(model: Model, path: str | Path) -> None:
     begun = np.zeros(model.state_count, dtype=bool)
     begun[model.initial] = True
     renamed = [(old, new) for old, new in [*variables.items(), *labels.items()] if old != new]
-    said = [remark_of(model)] if remark_of(model) else []
+    said = [model.remark] if model.remark else []
     columns = (table.min(axis=0).tolist(), table.max(axis=0).tolist(), table[model.initial[0]].tolist())
     document: dict[str, Any] = {
         "jani-version": 1,

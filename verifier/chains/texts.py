@@ -73,14 +73,8 @@ def identifier(name: str) -> str:
 
 
 def head_comments(model: Model) -> list[str]:
-    """Comment lines that say who wrote a file, and what the choices of a process stand for."""
-    remark = remark_of(model)
-    return ["// Written by verifier.", *([f"// {remark}"] if remark else [])]
-
-
-def remark_of(model: Model) -> str:
-    """What the choices of a process stand for, where that is said."""
-    return model.remark if isinstance(model, DecisionProcess) else ""
+    """Comment lines that say who wrote a file, and what steps and choices stand for."""
+    return ["// Written by verifier.", *([f"// {model.remark}"] if model.remark else [])]
 
 
 def renaming_comments(kind: str, names: dict[str, str]) -> list[str]:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, Place
 from verifier.chains.chain import DecisionProcess
-from verifier.chains.texts import Model, labels_to_write, remark_of
+from verifier.chains.texts import Model, labels_to_write
 
 _Parts: TypeAlias = list[bytes | NDArray[Any]]
 Gains: TypeAlias = "NDArray[np.float64] | Sequence[Fraction]"
@@ -113,7 +113,7 @@ def _members(
         "format-version": 1,
         "format-revision": 0,
         "file-data": {"tool": "verifier"},
-        **({"model-data": {"description": remark_of(model)}} if remark_of(model) else {}),
+        **({"model-data": {"description": model.remark}} if model.remark else {}),
         "transition-system": description,
         "annotations": {"aps": {f"ap{i}": _label_entry(name) for i, name in enumerate(names)}},
     }

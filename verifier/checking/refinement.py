@@ -68,7 +68,7 @@ class Equations:
         total, rest, size = (np.zeros((count, self.weight.shape[1])) for _ in range(3))
         if gains is not None:
             total += gains
-        for place in range(int(degree.max(initial=0))):
+        for place in range(int(degree.max())):
             rows = np.flatnonzero(degree > place)
             edges = self.row_start[rows] + place
             weight, target = self.weight[edges], self.target[edges]
@@ -135,15 +135,14 @@ def _proven_bound(equations: Equations, residual: Floats, solve: Callable[[Float
     missing = 4 * residual
     proven = np.zeros(residual.shape[1], dtype=bool)
     for _ in range(_PROOFS):
-        further = _corrected(high, low, solve(missing))
-        high, low = np.where(proven, high, further[0]), np.where(proven, low, further[1])
+        further, low = _corrected(high, low, solve(missing))
+        high = np.where(proven, high, further)
         result, slack = equations.residual(high, low)
         proven |= np.all(result + slack <= -residual, axis=0)
         if np.all(proven):
             break
         missing = 4 * residual + result
-    bound = (high + low)[:count] * (1 + 2.0**-50)
-    return np.where(proven, bound, np.inf)
+    return np.where(proven, high[:count] * (1 + 2.0**-50), np.inf)  # |low| is at most 2^-53 high
 
 
 def _corrected(high: Floats, low: Floats, correction: Floats) -> tuple[Floats, Floats]:

@@ -55,7 +55,7 @@ class LongWindow:
         left, right: (n,) bool, the states of a and b in `a U[low,high] b`, or of p and b in
             `G[low,high] (p -> F[0,response] b)`.
         low, high: the window.
-        response: None for the first form.
+        response: above 0; None for the first form.
     """
 
     negated: bool
@@ -68,7 +68,7 @@ class LongWindow:
     @property
     def obligations(self) -> int:
         """How many it would have, one for each step or pair of steps left."""
-        return self.high if self.response is None else self.high * max(self.response, 1)
+        return self.high if self.response is None else self.high * self.response
 
     @property
     def is_long(self) -> bool:
@@ -255,28 +255,21 @@ class _Count:
         upper = np.minimum(settled.upper + np.where(start == 1, 0.0, rest), 1.0)
         final = Expected(settled.lower, upper, settled.representation)
         found = self._after(self._ageing(p, b, lost, counted_ages), final, self.of.high - self.of.low)
-        entered = np.where(p & ~b, n if ages else -1, 0) + np.arange(n)
-        fails = p & ~b & (lost | (ages == 0))
-        place = np.where(fails, 0, entered)
-        return Expected(
-            np.where(fails, 0.0, found.lower[place]),
-            np.where(fails, 0.0, found.upper[place]),
-            np.where(fails, 0.0, found.representation[place]),
-        )
+        place = np.where(p & ~b, n, 0) + np.arange(n)
+        return Expected(found.lower[place], found.upper[place], found.representation[place])
 
     def _ageing(self, p: Mask, b: Mask, lost: Mask, counted_ages: int | None) -> SubChain:
         """States 0 .. n-1 with nothing waiting, then n for every age of the oldest p, or n in all."""
         n, s, t = len(b), self._sources, self.chain.indices
         ages, older = (1, 0) if counted_ages is None else (counted_ages, 1)
         begins = p & ~b
-        fine = ~begins[t] | (~lost[t] & (ages > 0))
+        fine = ~begins[t] | ~lost[t]
         groups = [(s[fine], np.where(begins[t], n + t, t)[fine], np.flatnonzero(fine))]
-        if ages:
-            source = np.concatenate([n * (1 + age) + s for age in range(ages)])
-            following = np.concatenate([n * (1 + age + older) + t for age in range(ages)])
-            target, edge = np.tile(t, ages), np.tile(np.arange(len(t)), ages)
-            kept = b[target] | (~lost[target] & (following < n * (1 + ages)))
-            groups.append((source[kept], np.where(b[target], target, following)[kept], edge[kept]))
+        source = np.concatenate([n * (1 + age) + s for age in range(ages)])
+        following = np.concatenate([n * (1 + age + older) + t for age in range(ages)])
+        target, edge = np.tile(t, ages), np.tile(np.arange(len(t)), ages)
+        kept = b[target] | (~lost[target] & (following < n * (1 + ages)))
+        groups.append((source[kept], np.where(b[target], target, following)[kept], edge[kept]))
         sources, targets, edges = (np.concatenate(part) for part in zip(*groups, strict=True))
         size = n * (1 + ages)
         degree = np.tile(np.diff(self.chain.indptr), 1 + ages)

@@ -8,8 +8,9 @@ long window (`step_bounds`), for which there is no product. `asking` says how St
 The enclosure is the intersection of what both prove (`enclosure`). Storm's value must lie in the batch engine's
 enclosure up to `AGREEMENT`. Exact arithmetic settles a point, within `EXACT_S` seconds, where it does not and so many
 steps pass that rounding alone may explain it, where Storm does not answer in time, where the enclosure is wider than
-`WIDTH`, and where it holds a target. If that takes too long, too, and Storm has no other answer, the batch engine's
-enclosure is given, and a remark says that it is one engine's. Where exact numbers are asked for, only Storm's count.
+`WIDTH`, where it holds a target, and where Storm's value has too few digits for how rare it is. If that takes too
+long, too, and Storm has no other answer, the batch engine's enclosure is given, and a remark says that it is one
+engine's. Where exact numbers are asked for, only Storm's count.
 """
 
 from __future__ import annotations
@@ -96,6 +97,13 @@ class TwoEngines:
         )
         return (self._exactly(found) if wide else None) or values
 
+    def _lacks_digits(self, found: Found, answer: CheckedValues) -> bool:
+        """Whether Storm's value of something rare, as 1 less what is nearly certain, has too few digits."""
+        if self.asking.settings.exact or self.asking.chain.rounding_defect > 0:
+            return False
+        moved = AGREEMENT * found.batch.upper[0] + found.batch.representation_bound[0]
+        return bool(np.any(enclosure.apart(answer, found.batch) > moved))
+
     def _compared(self, found: Found) -> TwoEngineValues:
         """Storm's answer, which agrees with the batch engine's; an error where there is none that does."""
         answer, fault = self._answer(found)
@@ -107,6 +115,10 @@ class TwoEngines:
             enclosure.refuse_disagreement(found.task.formula, answer, found.batch, allowed)
         if self._disputed(found, answer):
             raise _ImpreciseError(f"{answer.engine} loses too many digits on this chain")
+        if self._lacks_digits(found, answer):
+            if exact := self._exactly(found):
+                return exact
+            answer = self._bounds(found, answer)
         return self._joined(found, answer, fault)
 
     def _answer(self, found: Found) -> tuple[CheckedValues, str | None]:

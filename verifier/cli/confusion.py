@@ -11,9 +11,9 @@ from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import give
 from verifier.cli.terminal import Bars, progress_bar
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.document import confusion_text
+from verifier.perception.confusion.document import confusion_text, read_counts, write_confusion
 from verifier.perception.confusion.record import check_record_target, write_record
-from verifier.perception.confusion.replay import Replayed, replay_record
+from verifier.perception.confusion.replay import Replayed, replay_record, with_replay
 from verifier.perception.confusion.request import check_data_named, counted, merged
 from verifier.perception.confusion.streaming import finish
 from verifier.perception.settings import CountSettings, MergeSettings, ReplaySettings
@@ -62,7 +62,11 @@ def merge_command(arguments: MergeSettings, command: Command) -> int:
 
 def replay_command(arguments: ReplaySettings, command: Command) -> int:
     """Run `verify confusion replay` and give its exit code."""
+    if arguments.into is not None and arguments.splits is not None:
+        raise UsageError("--into adds a replay to matrices, and --splits halves drives: leave out one")
     found = replay_record(arguments) if arguments.splits is None else validate_record(arguments)
+    if arguments.into is not None and isinstance(found, Replayed):
+        write_confusion(with_replay(read_counts(arguments.into), arguments, found), arguments.into)
     table = replay_table(found) if isinstance(found, Replayed) else validation_table(found)
     print(json.dumps(asdict(found), indent=2) + "\n" if arguments.json else table, end="")
     return 0

@@ -1,4 +1,4 @@
-"""The command `verify schema`: the JSON Schemas of the documents that this program writes."""
+"""The command `verify schema`: the JSON Schemas of the documents that this program writes, and of model files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from verifier.evidence.settings import SchemaSettings
 
 def schema_command(arguments: SchemaSettings, command: Command) -> int:
     """Run `verify schema`; the command is not recorded in what it prints."""
-    from verifier.evidence.documents import OTHER_TYPES, SCHEMA_NAMES, schema_of
+    from verifier.evidence.documents import OF_MODELS, OTHER_TYPES, SCHEMA_NAMES, schema_of
 
-    names = sorted((*SCHEMA_NAMES, *OTHER_TYPES))
+    names = sorted((*SCHEMA_NAMES, *OTHER_TYPES, OF_MODELS))
 
     if arguments.name is None:
         print("\n".join(names))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -171,7 +173,6 @@ class Verb:
         choices: MODULE:CLASS of the settings, everything that can be chosen.
         run: MODULE:FUNCTION, called with the settings and the command as it is recorded; it gives the exit code. Both
             modules are imported only where the command is run, or its help is shown.
-        help, description, epilog: for people.
         common: the options that `--help` shows, by name; all where it is empty.
     """
 
@@ -347,5 +348,13 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
 
 
 def _named(place: str) -> Any:
+    """What stands at a place. While it is imported nobody looks for circles of garbage: what is imported stays."""
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+    if module not in sys.modules:
+        gc.disable()
+        try:
+            importlib.import_module(module)
+        finally:
+            gc.freeze()
+            gc.enable()
+    return getattr(sys.modules[module], name)

@@ -50,7 +50,6 @@ class LoopSettings:
     """Everything a closed-loop curve depends on beside the logs.
 
     Attributes:
-        vehicle: limits and readings.
         engine: "steps" as in the paper, or "events", its limit without a time step.
         stop_cost_s: nu of eq. (12), >= 0; 0 in the paper.
         tolerance_m: a stop counts as no later up to so much beyond the reference vehicle; it covers the rounding of
@@ -79,7 +78,6 @@ class ClosedLoop:
         sensitivity: (K,) increasing levels.
         positive: (L,) bool.
         outcomes: of every log at every level.
-        settings: how it was found.
     """
 
     sensitivity: Floats
@@ -155,7 +153,6 @@ def closed_loop(courses: Iterable[Course], sensitivity: Floats, settings: LoopSe
     Args:
         courses: one per log, all from one detector under one condition.
         sensitivity: (K,) increasing.
-        settings: see there.
 
     Raises:
         InputError: there is no positive log (safety is undefined) or no negative log of any length (efficiency is).

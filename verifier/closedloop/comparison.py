@@ -120,7 +120,6 @@ class MetricTable:
 
     Attributes:
         detectors, conditions: in the order in which they were first named, the baseline first.
-        severities: of the conditions.
         rows: baseline, conditions, groups.
         drawn: (R, D, B) areas of every row and detector in each draw, NaN where there is none; None without a
             bootstrap.

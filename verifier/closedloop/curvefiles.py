@@ -30,6 +30,7 @@ from verifier.base.documents import ALWAYS, InputFile, Limits, Share
 from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.base.files import document_text, read_json, read_text
 from verifier.base.numbers import LARGEST_NUMBER
+from verifier.base.result import recorded
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.settings import Severity
@@ -97,19 +98,8 @@ def read_curves(path: str | Path) -> CurveFile:
 
 def curves_json(curves: Sequence[NamedCurve], title: str = "") -> str:
     """The curves as a JSON document."""
-    listed = [
-        Curve(
-            metric=each.metric,
-            detector=each.detector,
-            condition=each.condition,
-            severity=each.severity,
-            sensitivity=tuple(each.curve.sensitivity.tolist()),
-            safety=tuple(each.curve.safety.tolist()),
-            efficiency=tuple(each.curve.efficiency.tolist()),
-        )
-        for each in curves
-    ]
-    return document_text(Curves(title=title, curves=tuple(listed)))
+    listed = tuple(recorded(Curve, each, each.curve) for each in curves)
+    return document_text(Curves(title=title, curves=listed))
 
 
 def curves_csv(curves: Sequence[NamedCurve]) -> str:

@@ -75,7 +75,6 @@ def make_batch(courses: Sequence[Course], sensitivity: Floats, vehicle: VehicleS
     Args:
         courses: at least one.
         sensitivity: (K,) increasing levels; at tau the detections with a standardized sensitivity <= tau count.
-        vehicle: limits and readings.
 
     Raises:
         LimitError: the tables would be too large; only a single very long log can be.
@@ -249,7 +248,6 @@ class Fleet:
     """The runs that are under way, r of them; those that end are recorded and, every now and then, dropped.
 
     Attributes:
-        vehicle: limits and readings.
         position_m, speed_mps, time: (r,) state of each run.
         obstacle_m: (r,) where the nearest positive detection in view ends the way; inf where none does.
         seen_m: (r,) its distance from the image in view.

@@ -19,6 +19,7 @@ from verifier.base.documents import InputFile
 from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.base.files import hashes_of_files, read_bytes
 from verifier.base.options import named_files
+from verifier.base.result import recorded
 from verifier.closedloop.comparison import compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
@@ -102,15 +103,13 @@ class ClosedLoopRequest:
         """Everything found; see the function of this name."""
         logs, validation, files = self._read
         found = study(logs, validation, self.study, progress)
-        return TradeOffs(
-            f"{Path(self.settings.logs).resolve().name}: {', '.join(found.tables[0].detectors)}",
-            tuple(map(vars, files)),
-            data_record(self.settings) | self.study.record(),
-            own_versions(),
-            found.remarks,
-            found.tables,
-            found.logs,
-            found.second,
+        return recorded(
+            TradeOffs,
+            found,
+            title=f"{Path(self.settings.logs).resolve().name}: {', '.join(found.tables[0].detectors)}",
+            inputs=tuple(map(vars, files)),
+            settings=data_record(self.settings) | self.study.record(),
+            versions=own_versions(),
         )
 
 
@@ -340,11 +339,5 @@ def _trade_offs(settings: RobrocSettings, found: CurveSet) -> TradeOffs:
     judged = [replace(curve, severity=named.get(curve.condition, curve.severity)) for curve in found.curves]
     metrics = dict.fromkeys(curve.metric for curve in judged)
     chosen = {"severities": named, "groups": {name: list(conditions) for name, conditions in more.items()}}
-    return TradeOffs(
-        found.title,
-        found.inputs,
-        {**found.settings, **chosen},
-        found.versions,
-        found.remarks,
-        tuple(compare([curve for curve in judged if curve.metric == metric], more) for metric in metrics),
-    )
+    tables = tuple(compare([curve for curve in judged if curve.metric == metric], more) for metric in metrics)
+    return recorded(TradeOffs, found, settings={**found.settings, **chosen}, tables=tables)

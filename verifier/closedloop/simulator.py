@@ -220,7 +220,6 @@ def simulate(
     Args:
         courses: of any logs, detectors and conditions; taken one after the other, so a generator will do.
         sensitivity: (K,) increasing; at tau the detections with a standardized sensitivity <= tau count.
-        vehicle: limits and readings.
         engine: "steps" of `dt_s`, or "events" (see above).
 
     Raises:

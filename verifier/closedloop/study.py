@@ -76,7 +76,6 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
         logs: with one source of detections per detector and condition.
         validation: images as they were taken, with a source per detector, from which scores are standardized; None
             to take the logs themselves, which a remark then says.
-        settings: see there.
         progress: wraps the list of sources, for a progress bar.
 
     Raises:

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
+from verifier.base.result import recorded
 from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensitivities
 from verifier.closedloop.curves import FPR_MAX
 from verifier.closedloop.detection_outcomes import PathifierMetric
@@ -48,8 +49,6 @@ class StudySettings:
         never_stops: positive logs in which the reference vehicle never stops are "safe" by definition, or "drop"
             leaves them out of every metric.
         draws: of the bootstrap over logs; 0 for none.
-        seed: of the bootstrap.
-        confidence: of its intervals.
     """
 
     radii: Radii
@@ -109,22 +108,19 @@ def study_settings(settings: ClosedLoopSettings) -> StudySettings:
         radii = Radii(settings.control_radius, settings.safety_radius)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return StudySettings(
-        radii,
-        LoopSettings(vehicle, settings.engine, settings.stop_cost, settings.tolerance),
-        levels,
-        tuple(metric for metric in METRICS if metric in chosen),
-        not settings.metric,
-        PathSettings(settings.path_extension),
-        _matching_policy(settings),
-        settings.fpr_max,
-        PathifierMetric(first_frame=settings.first_frame),
-        checked_severities(settings.severity),
-        settings.group,
-        settings.never_stops,
-        settings.draws,
-        settings.seed,
-        settings.confidence,
+    return recorded(
+        StudySettings,
+        settings,
+        radii=radii,
+        loop=LoopSettings(vehicle, settings.engine, settings.stop_cost, settings.tolerance),
+        sensitivity=levels,
+        metrics=tuple(metric for metric in METRICS if metric in chosen),
+        skip_undefined=not settings.metric,
+        path=PathSettings(settings.path_extension),
+        policy=_matching_policy(settings),
+        pathifier=PathifierMetric(first_frame=settings.first_frame),
+        severities=checked_severities(settings.severity),
+        groups=settings.group,
     )
 
 

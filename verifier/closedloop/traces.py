@@ -40,7 +40,6 @@ class Ramp:
         change: (r,) m/s per step, positive or negative.
         count: (r,) float, steps until the target is reached; 0 where the speed is the target.
         way_m: (r,) the way in these steps.
-        dt_s: time step.
     """
 
     speed: Floats
@@ -140,7 +139,6 @@ def trace(course: Course, sensitivity: float | None, vehicle: VehicleSettings, m
     Args:
         course: to drive.
         sensitivity: the level; None for the run driven by the truth.
-        vehicle: limits and readings.
         most_steps: a run that needs more is refused.
 
     Raises:

@@ -20,7 +20,7 @@ import numpy as np
 
 from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
 from verifier.base.files import document_text
-from verifier.base.result import Result
+from verifier.base.result import Result, recorded
 from verifier.closedloop.comparison import Cell, MeanArea, MetricTable, NamedCurve, Row, winners
 from verifier.closedloop.curves import area
 from verifier.closedloop.settings import EngineName, Severity
@@ -216,7 +216,6 @@ class TradeOffs(Result):
     """Everything found about some detectors.
 
     Attributes:
-        title: for people.
         inputs: the files that went in: role, name without folders, and the SHA-256 of their bytes.
         settings: every choice that can change a number, by name.
         versions: of this program and of what it computed with.
@@ -237,6 +236,8 @@ class TradeOffs(Result):
 
     TOLD = "verifier.telling.closedloop:trade_off_tables"
     DRAWN = "verifier.telling.figures.closedloop:curves_figure"
+    NAMED_BY = ("metric", "row", "detector")
+    METRICS = ("area", "robustness")
 
     @property
     def headline(self) -> str:
@@ -255,15 +256,12 @@ class TradeOffs(Result):
 
     def document(self) -> TradeOffsResult:
         """The document."""
-        return TradeOffsResult(
-            title=self.title,
+        return recorded(
+            TradeOffsResult,
+            self,
             inputs=tuple(TradeOffInput(**each) for each in self.inputs),
-            settings=self.settings,
-            versions=self.versions,
-            remarks=self.remarks,
             metrics=tuple(map(_table, self.tables)),
             flips=Flips(tuple(self.under_mutation), tuple(self.between_metrics)),
-            logs=self.logs,
             second_engine=self.second,
         )
 
@@ -280,19 +278,14 @@ class TradeOffs(Result):
 
 
 def _table(table: MetricTable) -> TradeOffTable:
-    return TradeOffTable(
-        table.metric,
-        table.detectors,
-        tuple(NamedCondition(each, table.severities.get(each, "")) for each in table.conditions),
-        table.rows,
-        table.means,
-        tuple(map(_curve, table.curves.values())),
+    return recorded(
+        TradeOffTable,
+        table,
+        conditions=tuple(NamedCondition(each, table.severities.get(each, "")) for each in table.conditions),
+        curves=tuple(
+            recorded(CurvePoints, each, each.curve, area=area(each.curve)) for each in table.curves.values()
+        ),
     )
-
-
-def _curve(each: NamedCurve) -> CurvePoints:
-    points = (tuple(getattr(each.curve, name).tolist()) for name in ("sensitivity", "safety", "efficiency"))
-    return CurvePoints(each.detector, each.condition, area(each.curve), *points)
 
 
 def _flat(table: MetricTable, row: Row, cell: Cell) -> dict[str, str | float]:

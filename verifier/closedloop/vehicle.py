@@ -38,7 +38,6 @@ class VehicleSettings:
         a_max_mps2: greatest acceleration.
         dt_s: time step of the step engine.
         start_speed_mps: speed at the start of every log, 0..S_max. The paper does not give it.
-        between_images, too_close: see above.
 
     Raises:
         ValueError: a value is outside its range.
@@ -87,7 +86,6 @@ def safe_speed_mps(
     Args:
         distance_m: (...) left to the nearest positive detection; inf where there is none.
         speed_mps: (...) of the vehicle; only `cannot_stop` asks for it.
-        vehicle: limits and readings.
     """
     squared = (2 * vehicle.braking_mps2) * distance_m
     safe = np.minimum(np.sqrt(squared), vehicle.top_speed_mps)

@@ -136,7 +136,6 @@ class Approach:
     """The runs of a vehicle with one initial speed: c cells of distance, k speeds from the initial one downwards.
 
     Attributes:
-        drive: how it is driven.
         units: (k,) speeds in cells per period, all above 0.
         hits: (c, k) at each distance and speed, how many items of the channel make the planner brake.
         items: (c,) of how many.

@@ -87,7 +87,6 @@ class Comparison:
     """Two detectors on one grid.
 
     Attributes:
-        maps, oracles: of both.
         losses: (2, Y, V).
         area: (Y, V) codes of `Area`.
         p_value: (Y, V) for the claim of the area; NaN where UNDEFINED or TIED.

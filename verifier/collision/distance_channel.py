@@ -61,7 +61,6 @@ class DistanceChannel:
     """P(report | true bin), as counted.
 
     Attributes:
-        settings: how it was made.
         reports: per bin the sorted errors or reported distances, (n_b,) metres.
         items: (bins,) number of pairs and objects without a report, n_b and the missed ones; from 1.
         source: (bins,) the bin whose items these are, -1 for `no_report`: another one where a bin is empty.

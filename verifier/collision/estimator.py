@@ -181,8 +181,6 @@ class CollisionMap:
         width_m: kernel width h; NaN or 0 where the pairs have no spread.
         cross_validated_m: the width that forecasts best, whatever `width_m` is; NaN where there is none.
         rule: the rule that gave `width_m`, for samples of other sizes.
-        pair_count, image_count: size of the data.
-        title: what the pairs are.
     """
 
     grid: Grid

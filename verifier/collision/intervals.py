@@ -89,7 +89,6 @@ class IntervalMap:
     """Pointwise intervals of one kind on a grid.
 
     Attributes:
-        kind: how they were made.
         level: nominal probability that an interval covers, at each point on its own.
         lower, upper: (Y, V) ends as they come out, not cut to [0, 1]; NaN where the estimate is not defined.
         resamples: number of subsamples or bootstrap replicates; 0 for exact kinds.

@@ -27,7 +27,6 @@ class ColumnTable:
     """Some columns of a file.
 
     Attributes:
-        file: name for messages.
         cells: name -> (n,) texts, or numbers where the file stores numbers.
         line: (n,) line of each row (Parquet: row), from 1.
         own: name -> the file's own name of the column.

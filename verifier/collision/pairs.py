@@ -28,7 +28,6 @@ class Pairs:
         predicted_m: (n,) D^, the distance reported for it; finite, from 0.
         image: (n,) int64, the image of each pair, in 0..image_count-1.
         image_count: number of images. One without a pair counts as N = 0.
-        title: what the pairs are, for people.
         image_names: one different name per image, or none. By them the images of two detectors are recognised.
 
     Raises:

@@ -50,7 +50,6 @@ def pairs_of_detections(
         measure: of both distances, a name that `verifier.perception.detections.distance` knows.
         policy: how objects and detections are matched; None for the paper's rule.
         same_class: a report of another class is no report.
-        title: what the pairs are, for people.
 
     Raises:
         UsageError: no such class or measure, or boxes that the rule compares are missing.

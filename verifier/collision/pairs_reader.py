@@ -49,7 +49,6 @@ class ReadPairs:
     """Pairs, and what else their source says.
 
     Attributes:
-        pairs: the pairs.
         missed_m: (k,) true distances of the objects without a report, as far as the source lists them.
         missed_image: (k,) the image of each of them.
         origin: file, choices and numbers of objects, as JSON values.
@@ -102,7 +101,6 @@ def read_pairs(
     """The pairs of a table.
 
     Args:
-        path: the file.
         classes: only objects of these classes; all if empty.
         image_count: number of images, where the file does not name those without objects.
         columns: the file's own names for the columns above, where they differ.
@@ -206,7 +204,6 @@ def made_pairs(
 
     Args:
         objects: of all images.
-        title: what the pairs are, for people.
         origin: what is known of the source, as JSON values.
         source: name of the file, for messages.
         image_count: number of images, if more than have a name; the others get names of their own.

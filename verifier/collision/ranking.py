@@ -71,11 +71,9 @@ class Ranking:
     """Scores of K detectors over the same points, with R bootstrap replicates.
 
     Attributes:
-        titles: of the detectors.
         scores: of each, all over the points where every detector is defined.
         above, below: (R, K) O and U of each replicate; NaN where a replicate has no point that is defined.
         heavy: which side beta weighs, see `Penalty`.
-        level: of the intervals.
         weight: name of h.
     """
 

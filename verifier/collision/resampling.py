@@ -186,7 +186,6 @@ class Weighted:
         image: (n,) of each pair.
         per_image: (image_count,) N.
         edges: (V + 2,) 0, then the number of pairs with D > S(v) from the largest to the smallest S(v), then n.
-        width_m: kernel width.
         reach: see `EstimatorSettings`.
     """
 

@@ -47,7 +47,6 @@ class CollisionResult(Result):
     """Everything one `verify collision` found.
 
     Attributes:
-        title: for people.
         detectors: the pairs that went in, with their sources.
         settings: every choice that can change a number.
         policies: what was found under each braking policy.
@@ -64,6 +63,8 @@ class CollisionResult(Result):
 
     TOLD = "verifier.telling.collision:collision_tables"
     DRAWN = "verifier.telling.figures.collision:map_figure"
+    NAMED_BY = ("deceleration_mps2", "reaction_s", "detector", "distance_m", "speed_mps")
+    METRICS = ("probability", "lower", "upper")
 
     @property
     def headline(self) -> str:

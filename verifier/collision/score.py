@@ -106,9 +106,7 @@ class Weight:
     """How much each point of a grid matters.
 
     Attributes:
-        grid: the grid.
         share: (Y, V) at least 0, with sum 1.
-        name: for people.
 
     Raises:
         ValueError: another shape, a negative share, or a sum off 1 by more than rounding.
@@ -137,9 +135,7 @@ class Weight:
         Weights are relative, such as hours or counts: they are divided by their sum.
 
         Args:
-            grid: the grid.
             rows: (distance in m, speed in m/s, weight).
-            name: for people.
 
         Raises:
             UsageError: a row is not on the grid, further out than half a step; a weight is negative or not finite;

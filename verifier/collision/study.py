@@ -47,7 +47,6 @@ class LoopSettings:
 
     Attributes:
         first_report_m: reported distance at which the runs begin.
-        speeds_mps: initial speeds.
         drive: how the vehicle is driven; its policy gives way to each of the study's.
         channel: what is reported later.
         replicates: of the bootstrap, for planners that brake to rest; 0 for no intervals.
@@ -71,7 +70,6 @@ class StudySettings:
         policies: braking policies, one or more.
         speed_unit: of `stopping.SPEED_UNITS`, in which people are told speeds.
         shown_mps: speeds of the grid at which intervals are shown.
-        estimator: kernel and width.
         level: nominal coverage of all intervals.
         window_m: of the exact intervals.
         subsampling: number and size of subsamples.
@@ -82,7 +80,6 @@ class StudySettings:
         threshold: losses below are good, in comparisons.
         weight: of the points of the grid, None for all alike.
         held_out: share of the images that a combination is chosen on.
-        loop: the closed loop, if any.
 
     Raises:
         UsageError: no policy, a speed to show that is not on the grid, a stopping distance beyond all numbers, or a
@@ -145,7 +142,6 @@ class Compared:
     """Two detectors, by their numbers.
 
     Attributes:
-        first, second: the detectors.
         found: the comparison, with p-values by subsampling.
         bootstrap_p: (Y, V) p-values by bootstrap, None without one.
     """
@@ -161,7 +157,6 @@ class PolicyResult:
     """All detectors under one policy.
 
     Attributes:
-        policy: the braking policy.
         detectors: in the order given.
         comparisons: of every two detectors.
         ranking: None for a single detector, and with two bandwidths, which cannot be resampled.

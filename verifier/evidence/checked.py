@@ -18,9 +18,7 @@ class Checked:
     """One requirement in one scenario of a run.
 
     Attributes:
-        run: the run.
         result: the requirement under one planner.
-        number: of the scenario.
     """
 
     run: RunResult
@@ -104,7 +102,6 @@ class Gated:
     """What a gate for continuous integration says of one requirement under one planner.
 
     Attributes:
-        requirement, planner: by name.
         gate: "fail_under" or "max_drop".
         failed: whether the gate is closed by it.
         message: on one line.

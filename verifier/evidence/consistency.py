@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verifier.analysis.channel_test import Channel, channel_condition, channel_test
-from verifier.analysis.planning import EvidencePlan
-from verifier.analysis.tipping import TippingPoints
 from verifier.base import documents
 from verifier.base.checksums import SUMMED, changed_part
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.base.numbers import extreme_numbers
+from verifier.checking.verdicts import Verdict
 from verifier.evidence import measured
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.following.answers import require_misfits
@@ -38,14 +37,19 @@ from verifier.evidence.resting import (
     check_resting,
     check_worst,
     conclusions_apart,
-    part_of,
     refuse,
 )
 from verifier.perception.confusion.document_types import Dependence
 from verifier.study.collection import Judging
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.study.results import Engines, RequirementResult, RunResult, Target
+from verifier.study.results import RequirementResult, RunResult
+
+if TYPE_CHECKING:
+    from verifier.questions.compare.compare_result import CompareResult
+    from verifier.questions.compare.tables import Curve, Entry, RequirementComparison
+    from verifier.questions.explain.explain_result import Explained, ExplainResult, Violation
+    from verifier.questions.require.require_result import RequireResult
 
 
 def read_document(path: str | Path) -> Document:
@@ -172,79 +176,70 @@ def _check_alike(document: Document) -> None:
 
 
 def _check_explain(document: Document) -> None:
-    """Parts that are said to be as in the documents of runs are read as those."""
-    content, bins = document.content, len(document.content["bins"])
-    settings = part_of(document, SettingsRecord, "/settings", content["settings"])
-    channel = part_of(document, Channel, "/channel", content["channel"])
-    part_of(document, Engines, "/engines", content["engines"])
-    check_channel(document, "/channel", channel, content.get("matrices") or {})
-    judging = Judging(settings, channel.classes)
-    check_once(document, "/explanations", [(each["name"], each["planner"]) for each in content["explanations"]])
-    for at, each in enumerate(content["explanations"]):
-        where = f"/explanations/{at}"
-        point = part_of(document, Point, f"{where}/point", each["point"])
-        parts = (("target", Target), ("additional_data", EvidencePlan), ("tipping_points", TippingPoints))
-        read: dict[str, Any] = {
-            name: part_of(document, kind, f"{where}/{name}", each[name])
-            for name, kind in parts
-            if each.get(name) is not None
-        }
-        check_numbers(document, f"{where}/point", point, settings)
+    for at, told in enumerate(document.content["explanations"]):  # a type says less well where a table is torn
+        if told["map"] is not None:
+            _check_map(document, f"/explanations/{at}/map", told["map"])
+    found: ExplainResult = document.result
+    bins, matrices = len(found.bins), document.content.get("matrices") or {}
+    check_channel(document, "/channel", found.channel, matrices)
+    judging = Judging(found.settings, found.channel.classes)
+    check_once(document, "/explanations", [(each.name, each.planner) for each in found.explanations])
+    for at, each in enumerate(found.explanations):
+        where, point = f"/explanations/{at}", each.point
+        check_numbers(document, f"{where}/point", point, found.settings)
         _check_difference(document, "", [(f"{where}/point", point)])
-        check_decision(document, f"{where}/point", point.decision, judging.decision(point, read.get("target")))
+        check_decision(document, f"{where}/point", point.decision, judging.decision(point, each.target))
         _check_violation(document, where, each)
-        check_worst(document, f"{where}/verdict", each["verdict"], [each["point"]])
-        if each["condition"] is None and point.condition is not None and each["verdict"] == "satisfied":
+        check_worst(document, f"{where}/verdict", each.verdict, [point])
+        if each.condition is None and point.condition is not None and each.verdict is Verdict.SATISFIED:
             refuse(document, f"{where}/condition", "expected that of the scenario, which is satisfied on a condition")
-        _check_causes(document, f"{where}/violation", each["violation"])
+        _check_causes(document, f"{where}/violation", each.violation, bins)
         for kind in ("fixes", "moves", "label_more", "gradient"):
-            for k, cell in enumerate(each[kind]):
-                check_index(document, f"{where}/{kind}/{k}/bin", cell["bin"], bins)
-        for k, pattern in enumerate(each["violation"]["patterns"]):
-            for r, told in enumerate(pattern["members"]):
-                for n, step in enumerate(told["steps"]):
-                    for m, thing in enumerate(step["there"]):
+            for k, cell in enumerate(getattr(each, kind)):
+                check_index(document, f"{where}/{kind}/{k}/bin", cell.bin, bins)
+        for k, pattern in enumerate(each.violation.patterns):
+            for r, run in enumerate(pattern.members):
+                for n, step in enumerate(run.steps):
+                    for m, thing in enumerate(step.there):
                         pointer = f"{where}/violation/patterns/{k}/members/{r}/steps/{n}/there/{m}/bin"
-                        check_index(document, pointer, thing["bin"], bins)
-        if each["map"] is not None:
-            _check_map(document, f"{where}/map", each["map"])
+                        check_index(document, pointer, thing.bin, bins)
     _check_alike(document)
-    refuse_misfits(document, explain_misfits(document.result, content["explanations"]))
-    check_worst(document, "/verdict", content["verdict"], content["explanations"])
-    check_condition(document, "/condition", content, content["explanations"])
+    refuse_misfits(document, explain_misfits(found, document.content["explanations"]))
+    check_worst(document, "/verdict", found.verdict, found.explanations)
+    check_condition(document, "/condition", found, found.explanations)
 
 
-def _check_causes(document: Document, where: str, found: Mapping[str, Any]) -> None:
+def _check_causes(document: Document, where: str, found: Violation, bins: int) -> None:
     """Causes and patterns speak of the listed types of detection errors, and the causes add up to the violation."""
-    bins, kinds = len(document.content["bins"]), len(found["detection_errors"])
-    for k, kind in enumerate(found["detection_errors"]):
-        check_index(document, f"{where}/detection_errors/{k}/bin", kind["bin"], bins)
+    kinds = len(found.detection_errors)
+    for k, kind in enumerate(found.detection_errors):
+        check_index(document, f"{where}/detection_errors/{k}/bin", kind.bin, bins)
     for name in ("causes", "corrections"):
-        for k, each in enumerate(found[name]):
-            for n, number in enumerate(each["detection_errors"]):
+        for k, each in enumerate(getattr(found, name)):
+            for n, number in enumerate(each.detection_errors):
                 check_index(document, f"{where}/{name}/{k}/detection_errors/{n}", number, kinds)
-    for k, pattern in enumerate(found["patterns"]):
-        for n, step in enumerate(pattern["steps"]):
+    for k, pattern in enumerate(found.patterns):
+        for n, step in enumerate(pattern.steps):
             for number in (number for reports in step for number in reports):
                 check_index(document, f"{where}/patterns/{k}/steps/{n}", number, kinds)
-    total = math.fsum([found["rest"], *(cause["probability"] for cause in found["causes"])])
-    if not abs(total - found["probability"]) <= 1e-12:
-        refuse(document, f"{where}/causes", f"expected causes that add up to {found['probability']}, found {total}")
+    total = math.fsum([found.rest, *(cause.probability for cause in found.causes)])
+    if not abs(total - found.probability) <= 1e-12:
+        refuse(document, f"{where}/causes", f"expected causes that add up to {found.probability}, found {total}")
     for name in ("causes", "patterns"):
-        for k, each in enumerate(found[name]):
-            if not abs(each["share"] * found["probability"] - each["probability"]) <= 1e-12:
+        for k, each in enumerate(getattr(found, name)):
+            if not abs(each.share * found.probability - each.probability) <= 1e-12:
                 refuse(document, f"{where}/{name}/{k}/share", "expected the share of the violation")
-    listed = math.fsum(pattern["share"] for pattern in found["patterns"])
-    if found["covered"] is not None and abs(listed - found["covered"]) > SOLVING:
-        refuse(document, f"{where}/covered", f"expected {listed}, the sum over the patterns, got {found['covered']}")
+    listed = math.fsum(pattern.share for pattern in found.patterns)
+    if found.covered is not None and abs(listed - found.covered) > SOLVING:
+        refuse(document, f"{where}/covered", f"expected {listed}, the sum over the patterns, got {found.covered}")
 
 
-def _check_violation(document: Document, where: str, explanation: Mapping[str, Any]) -> None:
+def _check_violation(document: Document, where: str, explanation: Explained) -> None:
     """The violation is what is missing to 1, or P itself where the formula says what is unwanted."""
-    found, value = explanation["violation"], explanation["point"]["probability"]
-    expected = value if found["satisfies_the_formula"] else 1 - value
-    if abs(found["probability"] - expected) > SOLVING + found["error"]:
-        refuse(document, f"{where}/violation/probability", f"expected {expected}, got {found['probability']}")
+    found, value = explanation.violation, explanation.point.probability
+    expected = value if found.satisfies_the_formula else 1 - value
+    if abs(found.probability - expected) > SOLVING + found.error:
+        refuse(document, f"{where}/violation/probability", f"expected {expected}, got {found.probability}")
 
 
 def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> None:
@@ -263,114 +258,111 @@ def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> No
 
 
 def _check_require(document: Document) -> None:
-    content = document.content
-    asked = {name: content["requirement"][name] for name in ("comparison", "probability")}
-    target = part_of(document, Target, "/requirement", asked)
-    channel = part_of(document, Channel, "/channel", content["channel"])
-    part_of(document, dict[str, str], "/settings/constants", content["settings"].get("constants", {}))
-    check_channel(document, "/channel", channel, content.get("matrices") or {})
-    for at, each in enumerate(document.content["answers"]):
+    found: RequireResult = document.result
+    documents.read_document(dict[str, str], found.settings.get("constants", {}), document.name, "/settings/constants")
+    check_channel(document, "/channel", found.channel, document.content.get("matrices") or {})
+    for at, each in enumerate(found.answers):
         where = f"/answers/{at}"
-        floors = None if each["floor"] is None else each["floor"]["floors"]
-        if floors is not None and len(floors) != len(each["cells"]):
+        floors = None if each.floor is None else each.floor.floors
+        if floors is not None and len(floors) != len(each.cells):
             refuse(document, f"{where}/floor/floors", "expected one floor per cell")
         for name in ("measured", "at_value", "perfect"):
-            if each[name] is not None:
-                point = part_of(document, Point, f"{where}/{name}", each[name])
-                check_model_verdict(document, f"{where}/{name}", point, target)
+            point = getattr(each, name)
+            if point is not None:
+                check_model_verdict(document, f"{where}/{name}", point, found.requirement.target)
                 _check_difference(document, "", [(f"{where}/{name}", point)])
-        draws = set(each["measured"]["draws"])  # of the other scenarios one class decides
-        further = [draws | {test.label} for test in channel.classes]
-        follows = {channel_condition(channel_test(channel.classes, sorted(names))) for names in (draws, *further)}
-        if each["condition"] not in follows:
+        draws = set(each.measured.draws)  # of the other scenarios one class decides
+        further = [draws | {test.label} for test in found.channel.classes]
+        follows = {
+            channel_condition(channel_test(found.channel.classes, sorted(names))) for names in (draws, *further)
+        }
+        if each.condition not in follows:
             told = " or ".join(sorted(f"{shown(condition)}" for condition in follows))
-            refuse(document, f"{where}/condition", f"expected {told}, found {shown(each['condition'])}")
+            refuse(document, f"{where}/condition", f"expected {told}, found {shown(each.condition)}")
     _check_alike(document)
-    refuse_misfits(document, require_misfits(document.result))
+    refuse_misfits(document, require_misfits(found))
 
 
 def _check_compare(document: Document) -> None:
-    settings = document.content["settings"].get("specs", {})
-    for s, spec in enumerate(document.content["specs"]):
-        configurations, channels = len(spec["configurations"]), dict[str, Channel]()
-        check_once(document, f"/specs/{s}/requirements", [each["name"] for each in spec["requirements"]])
-        for k, drawn in enumerate(spec["drawn"]):
-            named = [each for each in document.content["detectors"] if each["name"] == drawn["detector"]]
+    found: CompareResult = document.result
+    for s, spec in enumerate(found.specs):
+        check_once(document, f"/specs/{s}/requirements", [each.name for each in spec.requirements])
+        channels = {drawn.detector: drawn.channel for drawn in spec.drawn}
+        for k, drawn in enumerate(spec.drawn):
+            named = [each for each in document.content["detectors"] if each["name"] == drawn.detector]
             said = named[0] if named else {}
-            channel = part_of(document, Channel, f"/specs/{s}/drawn/{k}/channel", drawn["channel"])
-            check_channel(document, f"/specs/{s}/drawn/{k}/channel", channel, said.get("matrices") or {})
-            channels[drawn["detector"]] = channel
-        for r, each in enumerate(spec["requirements"]):
+            check_channel(document, f"/specs/{s}/drawn/{k}/channel", drawn.channel, said.get("matrices") or {})
+        for r, each in enumerate(spec.requirements):
             where = f"/specs/{s}/requirements/{r}"
-            target = None
-            if each["target"] is not None:
-                target = part_of(document, Target, f"{where}/target", each["target"])
-            if len(each["entries"]) != configurations:
+            if len(each.entries) != len(spec.configurations):
                 refuse(document, f"{where}/entries", "expected one entry per configuration")
-            for k, entry in enumerate(each["entries"]):
+            for k, entry in enumerate(each.entries):
                 for name in ("detector", "planner"):
-                    if entry[name] != spec["configurations"][k][name]:
-                        refuse(document, f"{where}/entries/{k}/{name}", f"expected {spec['configurations'][k][name]}")
-                if entry["interval"] is not None and entry["interval"]["lower"] > entry["interval"]["upper"]:
-                    refuse(document, f"{where}/entries/{k}/interval", "expected the lower end below the upper")
-                check_index(document, f"{where}/entries/{k}/worst", entry["worst"], len(entry["points"]))
-                detector = entry["detector"]
+                    expected = getattr(spec.configurations[k], name)
+                    if getattr(entry, name) != expected:
+                        refuse(document, f"{where}/entries/{k}/{name}", f"expected {expected}")
                 try:
-                    mine, channel = settings[spec["spec"]][detector], channels[detector]
-                except (KeyError, TypeError):
+                    chosen, channel = found.settings.specs[spec.spec][entry.detector], channels[entry.detector]
+                except KeyError:
                     refuse(
                         document, f"{where}/entries/{k}/detector", "expected settings and a channel of this detector"
                     )
-                chosen = part_of(document, SettingsRecord, f"/settings/specs/{spec['spec']}/{detector}", mine)
-                points = []
-                for n, told in enumerate(entry["points"]):
-                    pointer = f"{where}/entries/{k}/points/{n}"
-                    points.append(part_of(document, Point, pointer, told))
-                    check_numbers(document, pointer, points[-1], chosen)
-                    check_resting(document, pointer, points[-1], target, chosen, channel)
-                check_once(document, f"{where}/entries/{k}/points", [point.scenario for point in points])
-                check_over(document, f"{where}/entries/{k}/verdict", entry["verdict"], entry["points"])
-                if chosen.verdict_from == "point":  # else by bounds, which are not in the document
-                    whole = RequirementResult(
-                        name=each["name"], planner=entry["planner"], formula="", target=target, points=tuple(points)
-                    )
-                    if entry["worst"] != whole.worst:
-                        found = f"expected {whole.worst}, the worst scenario, got {entry['worst']}"
-                        refuse(document, f"{where}/entries/{k}/worst", found)
-                check_condition(document, f"{where}/entries/{k}/condition", entry, entry["points"])
-            for k, curve in enumerate(each["curves"]):
-                _check_curve(document, f"{where}/curves/{k}", curve, configurations)
+                _check_entry(document, f"{where}/entries/{k}", each, entry, chosen, channel)
+            for k, curve in enumerate(each.curves):
+                _check_curve(document, f"{where}/curves/{k}", curve, len(spec.configurations))
         for name in ("non_dominated", "chances"):
-            if spec["pareto"] is not None and len(spec["pareto"][name]) != configurations:
+            if spec.pareto is not None and len(getattr(spec.pareto, name)) != len(spec.configurations):
                 refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per configuration")
-    _check_difference(document, "/engines/largest_difference", _compared_points(document))
-    refuse_misfits(document, compare_misfits(document.result))
+    _check_difference(document, "/engines/largest_difference", _compared_points(found))
+    refuse_misfits(document, compare_misfits(found))
 
 
-def _compared_points(document: Document) -> list[tuple[str, Point]]:
+def _check_entry(
+    document: Document,
+    where: str,
+    each: RequirementComparison,
+    entry: Entry,
+    chosen: SettingsRecord,
+    channel: Channel,
+) -> None:
+    """A configuration under a requirement, of a detector with these choices and this channel."""
+    if entry.interval.lower > entry.interval.upper:
+        refuse(document, f"{where}/interval", "expected the lower end below the upper")
+    check_index(document, f"{where}/worst", entry.worst, len(entry.points))
+    for n, point in enumerate(entry.points):
+        check_numbers(document, f"{where}/points/{n}", point, chosen)
+        check_resting(document, f"{where}/points/{n}", point, each.target, chosen, channel)
+    check_once(document, f"{where}/points", [point.scenario for point in entry.points])
+    check_over(document, f"{where}/verdict", entry.verdict, entry.points)
+    if chosen.verdict_from == "point":  # else by bounds, which are not in the document
+        whole = RequirementResult(
+            name=each.name, planner=entry.planner, formula="", target=each.target, points=entry.points
+        )
+        if entry.worst != whole.worst:
+            refuse(document, f"{where}/worst", f"expected {whole.worst}, the worst scenario, got {entry.worst}")
+    check_condition(document, f"{where}/condition", entry, entry.points)
+
+
+def _compared_points(found: CompareResult) -> list[tuple[str, Point]]:
     """Pointer and value of every point of a comparison."""
     return [
-        (f"/specs/{s}/requirements/{r}/entries/{k}/points/{n}", part_of(document, Point, "", point))
-        for s, spec in enumerate(document.content["specs"])
-        for r, requirement in enumerate(spec["requirements"])
-        for k, entry in enumerate(requirement["entries"])
-        for n, point in enumerate(entry["points"])
+        (f"/specs/{s}/requirements/{r}/entries/{k}/points/{n}", point)
+        for s, spec in enumerate(found.specs)
+        for r, requirement in enumerate(spec.requirements)
+        for k, entry in enumerate(requirement.entries)
+        for n, point in enumerate(entry.points)
     ]
 
 
-def _check_curve(document: Document, where: str, curve: Mapping[str, Any], configurations: int) -> None:
-    places = len(curve["places"])
+def _check_curve(document: Document, where: str, curve: Curve, configurations: int) -> None:
+    places = len(curve.places)
     for name in ("probability", "lower", "upper"):
-        if [len(row) for row in curve[name]] != [configurations] * places:
+        if [len(row) for row in getattr(curve, name)] != [configurations] * places:
             refuse(document, f"{where}/{name}", "expected one number per place and configuration")
-    for k, change in enumerate(curve["ranking_changes"]):
-        for name, count in (
-            ("first", configurations),
-            ("second", configurations),
-            ("before", places),
-            ("after", places),
-        ):
-            check_index(document, f"{where}/ranking_changes/{k}/{name}", change[name], count)
+    counts = {"first": configurations, "second": configurations, "before": places, "after": places}
+    for k, change in enumerate(curve.ranking_changes):
+        for name, count in counts.items():
+            check_index(document, f"{where}/ranking_changes/{k}/{name}", getattr(change, name), count)
 
 
 CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(

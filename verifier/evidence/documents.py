@@ -45,6 +45,8 @@ OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """Likewise for what is written about bundles and of what was read, of which no report is made."""
+OF_MODELS = "verifier.model"
+"""The schema of model files, which people write."""
 SCHEMA_NAMES = tuple(sorted(TYPES))
 
 
@@ -103,6 +105,10 @@ def type_of(name: str) -> type:
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON Schema called `name`, such as "verifier.run"."""
+    if name == OF_MODELS:
+        from verifier.systems.model_schema import model_schema
+
+        return model_schema()
     return documents.schema_of(type_of(name))
 
 

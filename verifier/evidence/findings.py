@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 
 from verifier.base.documents import Count, Limits
 from verifier.base.errors import ExitCode
+from verifier.base.result import recorded
 from verifier.evidence.status import Standing
 
 
@@ -26,8 +27,6 @@ class Finding:
     Attributes:
         file: path in the bundle; "" for the bundle as a whole.
         where: JSON pointer, line, or "" for the file as a whole.
-        found, expected: in words or values.
-        kind: see `Kind`.
     """
 
     file: str
@@ -151,7 +150,6 @@ class CheckReport:
         bundle: its name, without folders.
         digest: SHA-256 of the manifest, in hexadecimal; "" where there is none.
         demanded: whether that digest was demanded and is the one.
-        findings: what is wrong.
         checked: (how many, what), in order.
         unchecked: what was not looked at, and what would.
         verdict: of the run in the bundle; "" where that was not read.
@@ -165,9 +163,9 @@ class CheckReport:
     demanded: bool
     findings: tuple[Finding, ...]
     checked: tuple[tuple[int, str], ...]
-    unchecked: tuple[str, ...]
+    unchecked: tuple[str, ...] = field(repr=False)
     verdict: str
-    requirements: tuple[tuple[str, str, str, str], ...] = ()
+    requirements: tuple[tuple[str, str, str, str], ...] = field(default=(), repr=False)
     grades: Grades | None = None
     status: str = ""
 
@@ -195,16 +193,12 @@ class CheckReport:
 
     def document(self) -> CheckResult:
         """The document of the check."""
-        return CheckResult(
-            bundle=self.bundle,
-            digest=self.digest,
+        return recorded(
+            CheckResult,
+            self,
             digest_demanded=self.demanded,
-            intact=self.intact,
-            findings=tuple(FindingRecord(each.file, each.where, each.found, each.expected) for each in self.findings),
+            findings=tuple(recorded(FindingRecord, each) for each in self.findings),
             checked=tuple(CheckedCount(count, what) for count, what in self.checked),
-            unchecked=self.unchecked,
-            verdict=self.verdict,
             requirements=tuple(RequirementVerdict(*each) for each in self.requirements),
             numbers=self.grades,
-            status=self.status,
         )

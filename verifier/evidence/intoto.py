@@ -46,7 +46,6 @@ def statement(run: Document, subjects: Mapping[str, str], standings: Sequence[St
     """The document of a run as an in-toto statement.
 
     Args:
-        run: the document.
         subjects: file -> its SHA-256 in hexadecimal: what the statement is about. Inputs of the run that are not
             among them are the configuration; so are the baseline of a gate and the document of the run itself.
 

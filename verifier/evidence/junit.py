@@ -50,7 +50,6 @@ def junit_xml(
     """The document of a run as JUnit XML.
 
     Args:
-        run: the document.
         spec_name: file name of the spec; names the classes of the cases.
         seconds: measured seconds of each Markov chain, by "PLANNER, ENVIRONMENT NAME=VALUE ..." (`suite_name`). All
             cases of a chain are checked together: each is given an equal share, so that sums are right. None for no

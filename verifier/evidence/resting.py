@@ -6,10 +6,10 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from verifier.analysis.channel_test import Channel, class_tests
-from verifier.base.documents import Content, fraction_of, json_values, read_document
+from verifier.base.documents import fraction_of, json_values
 from verifier.base.errors import InputError, Place, shown
 from verifier.checking.verdicts import (
     Decision,
@@ -34,19 +34,17 @@ from verifier.study.results import RequirementResult, RunResult, Target
 
 if TYPE_CHECKING:
     from verifier.evidence.rates.document import RateResult
+    from verifier.questions.compare.tables import Entry
+    from verifier.questions.explain.explain_result import Explained, ExplainResult
 
-T = TypeVar("T")
+    Judged = Point | Entry | Explained | ExplainResult
+
 FOLLOWS = ", which follows from the numbers beside it"
 
 
 def refuse(document: Document, pointer: str, message: str) -> NoReturn:
     """InputError that names an element of a document."""
     raise InputError(message, Place(document.name, path=pointer), "documents are read as this program writes them")
-
-
-def part_of(document: Document, kind: type[T], pointer: str, content: Any) -> T:
-    """A part of a document that is a value of a type of its own; refused where it is none."""
-    return read_document(kind, content, document.name, pointer)
 
 
 def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> list[Finding]:
@@ -105,31 +103,26 @@ def _of_drop(told: Drop, run: RunResult, gate: Regression) -> dict[str, Any]:
     return found
 
 
-def check_worst(document: Document, pointer: str, told: str, parts: Sequence[Mapping[str, Any]]) -> None:
+def check_worst(document: Document, pointer: str, told: Verdict, parts: Sequence[Judged]) -> None:
     """The verdict of a whole is the worst of its parts."""
-    worst = worst_verdict(Verdict(part["verdict"]) for part in parts).value
-    if told != worst:
-        refuse(document, pointer, f"expected the worst verdict, {worst}, found {told}")
+    worst = worst_verdict(part.verdict for part in parts)
+    if told is not worst:
+        refuse(document, pointer, f"expected the worst verdict, {worst.value}, found {told.value}")
 
 
-def check_over(document: Document, pointer: str, told: str, points: Sequence[Mapping[str, Any]]) -> None:
+def check_over(document: Document, pointer: str, told: Verdict, points: Sequence[Judged]) -> None:
     """The verdict of a requirement is the worst of its scenarios that are not vacuous."""
-    over = verdict_over(Verdict(point["verdict"]) for point in points).value
-    if told != over:
-        refuse(document, pointer, f"expected the verdict over the scenarios, {over}, found {told}")
+    over = verdict_over(point.verdict for point in points)
+    if told is not over:
+        refuse(document, pointer, f"expected the verdict over the scenarios, {over.value}, found {told.value}")
 
 
-def check_condition(document: Document, pointer: str, whole: Content, parts: Sequence[Content]) -> None:
+def check_condition(document: Document, pointer: str, whole: Judged, parts: Sequence[Judged]) -> None:
     """The condition of a whole follows from its parts."""
-    over = condition_over(
-        Verdict(whole["verdict"]), ((Verdict(each["verdict"]), each["condition"]) for each in parts)
-    )
-    if whole["condition"] != over:
-        refuse(
-            document,
-            pointer,
-            f"expected {shown(over)}, which follows from the parts, found {shown(whole['condition'])}",
-        )
+    over = condition_over(whole.verdict, ((each.verdict, each.condition) for each in parts))
+    if whole.condition != over:
+        said = f"expected {shown(over)}, which follows from the parts, found {shown(whole.condition)}"
+        refuse(document, pointer, said)
 
 
 def check_channel(

@@ -40,7 +40,6 @@ def sarif_log(
     """The document of a run as a SARIF log.
 
     Args:
-        run: the document.
         spec_name: path of the spec from the root of the repository, with forward slashes.
         lines: requirement -> line and column in the spec, from 1; a requirement without is shown at the file.
         standings: of the requirements in a bundle, over all its runs; each that is not supported is a result, too.

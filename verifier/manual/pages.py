@@ -16,6 +16,7 @@ TOPICS: Mapping[str, str] = {
     "specs": "requirements (.ltl): targets, formulas, time, costs",
     "matrices": "confusion matrices by distance: how to count or write them",
     "results": "what each number of a result means, and what it assumes",
+    "track-record": "what detectors with memory predict of real tracks, and what was seen there",
     "gallery": "eleven systems to learn from and to start from",
     "ci": "gates and files for continuous integration",
     "evidence": "reports, bundles, assurance cases and rates",

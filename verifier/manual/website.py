@@ -42,6 +42,9 @@ def write_website(folder: str) -> Path:
     for topic in TOPICS:
         text = page(topic)
         body = re.sub(r'(<a href="[\w-]+)\.md([#"])', r"\1.html\2", reader.render(text))
+        body = re.sub(
+            r"<(pre|table)>", r'<\1 tabindex="0">', body
+        )  # so that the keyboard can scroll what is too wide
         body = re.sub(r"<h([1-4])>(.*?)</h\1>", _anchored, body)
         title = html.escape(text.partition("\n")[0].lstrip("# "))
         write_text(Path(folder) / f"{topic}.html", _PAGE.format(title=title, style=style, links=links, body=body))

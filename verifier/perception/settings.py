@@ -251,4 +251,11 @@ class ReplaySettings:
     ] = None
     draws: Annotated[int, Option("with --splits: draws of rates behind each predicted interval", metavar="N")] = 100
     seed: Annotated[int, Option("with --splits: random seed", metavar="S")] = 0
+    into: Annotated[
+        str | None,
+        Option(
+            "add what was seen to these matrices: verdicts on runs do not rest on contexts that it contradicts",
+            metavar="FILE",
+        ),
+    ] = None
     json: Annotated[bool, Option("print the numbers as JSON", role="output")] = False

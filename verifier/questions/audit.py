@@ -68,8 +68,6 @@ class Audited:
     """What one candidate gives.
 
     Attributes:
-        candidate: the policies.
-        counts: the document.
         recall: class -> reported as itself, of all items of the class over all bins; NaN without items.
         confused: share of items of a class that are reported, but not as what they are.
         false_positives: share of column "empty" over all bins in which something is reported.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.settings import ExplainSettings, Semantics
 from verifier.base.errors import UsageError, one_line, shown
-from verifier.base.options import Option, Part, Printed, PrintedTables, Written, reads, writes
+from verifier.base.options import Option, Part, Printed, PrintedTables, Written, reads, whole_above_0, writes
 from verifier.study.options import CHANNEL, SCENARIOS, RunOptions
 
 if TYPE_CHECKING:
@@ -108,6 +108,40 @@ class RunSettings:
     drop_from: DropFrom = None
 
 
+@dataclass(frozen=True)
+class ContactSheetSettings:
+    """What of the frames behind detection errors is drawn.
+
+    Raises:
+        UsageError: frames or blurred classes without a sheet, or a sheet without its images.
+    """
+
+    contact_sheet: Annotated[
+        str | None,
+        writes(
+            "write the frames behind each detection error, with ground truth and detections drawn (.html); needs "
+            "--record and --images",
+            group="contact sheet",
+        ),
+    ] = None
+    images: Annotated[
+        str | None, reads("images of the frames; that of the frame NAME is NAME.png, .jpg, ...", metavar="DIR")
+    ] = None
+    frames: Annotated[
+        int, Option("most frames of each type of detection error", metavar="N", parse=whole_above_0)
+    ] = 12
+    blur: Annotated[
+        tuple[str, ...],
+        Option("make the boxes of this class unrecognisable, those of detections too (repeatable)", metavar="CLASS"),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        if (self.contact_sheet is None) != (self.images is None):
+            raise UsageError("--contact-sheet and --images belong together: name both or none")
+        if self.blur and self.contact_sheet is None:
+            raise UsageError("--blur belongs to --contact-sheet")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExplanationSettings:
     """Every choice of `verify explain`."""
@@ -116,6 +150,7 @@ class ExplanationSettings:
     cm: Matrices
     explanation: Annotated[ExplainSettings, Part()] = ExplainSettings()
     record: Annotated[str | None, reads("per-object record of the counting (.csv, .parquet)")] = None
+    sheet: Annotated[ContactSheetSettings, Part()] = ContactSheetSettings()
     options: Annotated[RunOptions, DRAWN_AS_COUNTED] = RunOptions()
     json: PrintedTables = False
     output: Written = None

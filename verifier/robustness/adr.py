@@ -220,7 +220,6 @@ def adr_study(
     Args:
         baseline: annotations and detections of the images as they were taken.
         conditions: by name, those of the images after a mutation.
-        settings: see `AdrSettings`.
 
     Raises:
         InputError, UsageError: as `pick_thresholds` and `detection_rates`.

@@ -231,7 +231,6 @@ def drawn_adr(
     Args:
         baseline, data: of the same frames in the same order.
         weights: (B, frames) how often each draw has each frame.
-        settings: see `AdrSettings`.
 
     Raises:
         ValueError: another number of frames than weights.
@@ -265,7 +264,6 @@ def _drawn(
 
     Args:
         reference: the baseline.
-        conditions: by name.
         unit_of: (frames,) the unit of each frame.
         frames: (units,) how many frames each unit has.
         blocks: (b, units) how often each draw has each unit, a part of the B draws at a time.

@@ -8,7 +8,6 @@ first asked for, and kept for every study about the same scenarios while there i
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -32,9 +31,10 @@ from verifier.base.errors import NoAnswerError, UsageError
 from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.product import Product
-from verifier.checking.requirements import AbstractFormula, abstracted
+from verifier.checking.requirements import AbstractFormula
 from verifier.checking.step_bounds import LongWindow
 from verifier.language.expressions.syntax import Node, children
+from verifier.language.ltl import in_frames
 from verifier.language.specs import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.study.deciding import of_deciding_world
@@ -58,8 +58,6 @@ class Study:
     """The cases of a run, and what holds for all of them.
 
     Attributes:
-        inputs: the files.
-        options: of the run.
         grid: the scenarios and the requirements.
         formulas: those of the requirements, each over proposition names of its own; for `A given B` that of A and B.
         given: that of B for `A given B`, else None.
@@ -79,12 +77,8 @@ class Study:
     def of(cls, inputs: Inputs, options: RunOptions) -> Study:
         """What files and options ask for; VerifierError where they do not fit together."""
         grid = inputs.grid(options)
-        supposed = [each.given for each in grid.requirements if each.given is not None]
-        found = iter(abstracted([*(each.joint for each in grid.requirements), *supposed]))
-        formulas = tuple(itertools.islice(found, len(grid.requirements)))
-        given = tuple(None if each.given is None else next(found) for each in grid.requirements)
         cache = Cache(options.limits.memory_bytes // KEPT_SHARE)
-        return cls(inputs, options, grid, formulas, given, inputs.matrices(options), cache)
+        return cls(inputs, options, grid, *inputs.formulas(grid.requirements), inputs.matrices(options), cache)
 
     def under(self, options: RunOptions) -> Study:
         """The same scenarios under other options, which may select some of the requirements."""
@@ -104,7 +98,9 @@ class Study:
 
     def with_inputs(self, inputs: Inputs) -> Study:
         """The same scenarios with other matrices; spec and model must be the same."""
-        return replace(self, inputs=inputs, matrices=inputs.matrices(self.options))
+        formulas, given = inputs.formulas(self.requirements)
+        matrices = inputs.matrices(self.options)
+        return replace(self, inputs=inputs, matrices=matrices, formulas=formulas, given=given)
 
     def with_counts(self, counts: NDArray[np.int64], *, exact: bool) -> Study:
         """The same structure with other counts; on chains with fractions where `exact`."""
@@ -292,14 +288,19 @@ class Case(Block):
         if asked.level is not None:
             (condition,) = children(requirement.formula)
             return Quantile(**parts, condition=condition, level=asked.level, step_s=self.step_s)
-        return plain if asked.is_probability else Gained(**parts, gains=self.gains(number), steps=asked.steps)
+        return plain if asked.is_probability else Gained(**parts, gains=self.gains(number), steps=self.steps(number))
 
     @property
     def step_s(self) -> Fraction:
-        """The duration of a step; ValueError where the model does not say it."""
+        """The duration of a step of the chain; ValueError where the model does not say it."""
         if self.system.model.step_s is None:
             raise ValueError("the duration of a step is not known")
-        return self.system.model.step_s
+        return self.system.model.step_s / self.study.inputs.frames
+
+    def steps(self, number: int) -> int | None:
+        """Of how many steps of the chain a requirement asks the gain; None where that is not what it asks."""
+        asked = self.study.requirements[number].asked
+        return None if asked.steps is None else asked.steps * self.study.inputs.frames
 
     def gains(self, number: int) -> Gains:
         """What a step gains of what a requirement asks; errors as `gains_of`."""
@@ -383,7 +384,8 @@ class Case(Block):
     def findings(self) -> tuple[Findings, ...]:
         """For each requirement what is vacuous in it."""
         requirements = self.study.requirements
-        plain = iter(find_vacuity(self.states, [each.formula for each in requirements if each.is_plain]))
+        asked = [in_frames(each.formula, self.study.inputs.frames) for each in requirements if each.is_plain]
+        plain = iter(find_vacuity(self.states, asked))
         nothing = Findings(((),) * len(self.states.starts), ())
         return tuple(next(plain) if each.is_plain else nothing for each in requirements)
 

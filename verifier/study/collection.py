@@ -100,7 +100,6 @@ class Judging:
     """What decides a verdict, beside the numbers of its point.
 
     Attributes:
-        settings: of the run.
         tests: of the classes that the chains draw, see `class_tests`.
     """
 
@@ -141,7 +140,6 @@ def collected(
     """One result per planner and requirement, in the order of the grid.
 
     Args:
-        requirements: of the study.
         cases: what both engines say in each.
         evidence: for each case how sure the data make its requirements; None where that was not asked for.
         judging: what decides verdicts; None for the numbers of the chain alone, without a question whether the data

@@ -36,7 +36,6 @@ def of_deciding_world(
         requirement: not the probability of one formula.
         plain: the product of its formula with what the world may do.
         choices: that, and `states` as if it drew.
-        gains: of a step.
         most_states: of a process that is made for it.
 
     Raises:

@@ -81,7 +81,7 @@ def expectation_of(case: Case, number: int) -> Expectation:
         values,
         gains.relative_error,
         lambda: gains.fractions(exact_rates(counts)),
-        requirement.asked.steps,
+        case.steps(number),
         requirement.asked.level,
         Fraction(1) if requirement.asked.level is None else case.step_s,
         requirement.target,

@@ -40,7 +40,7 @@ def model_of(study: Study) -> Model:
     (case,) = study.cases
     exact = study.options.engines.exact
     found = case.process({}, exact=exact) if case.decides else case.chain({})
-    return replace(found, labels=_labels_of(case))
+    return replace(found, labels=_labels_of(case), remark=_steps_of(study))
 
 
 def _labels_of(case: Case) -> dict[str, NDArray[np.bool_]]:
@@ -77,13 +77,23 @@ def vertex_model_of(study: Study) -> DecisionProcess:
     assert settings is not None
     assert study.data is not None
     (case,) = study.cases
+    steps = _steps_of(study)
     remark = (
         f"Choices are vertices of the region of matrices that the data leave at level {settings.level} (tier "
         f"{study.data.basis.tier}), for each state and each report of a step. The least and the greatest "
         "probability over all strategies are the confidence bounds with --semantics per-state"
+        + (f". {steps}" if steps else "")
     )
     exact = study.options.engines.exact
     return vertex_process(_rows_of(case), region, _labels_of(case), exact=exact, remark=remark)
+
+
+def _steps_of(study: Study) -> str:
+    """What the steps of the chain are, where they are not those of the model."""
+    frames = study.inputs.frames
+    if frames == 1:
+        return ""
+    return f"A step of the model is {frames} steps here, one for each frame: X and bounds count so many times as many"
 
 
 def _rows_of(case: Case) -> StrategySkeleton:

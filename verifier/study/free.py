@@ -85,7 +85,6 @@ def checked_ends(study: Study, files: Mapping[str, bytes], named: Named) -> Iter
     give. No program is solved.
 
     Args:
-        study: the system.
         files: path -> bytes, as `free_certificates` gives them.
         named: as for `free_certificates`.
 

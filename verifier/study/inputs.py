@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from verifier.analysis.intervals.drive_items import weighted_matrices
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.files import read_text
+from verifier.checking.requirements import AbstractFormula, abstracted
 from verifier.language.expressions import Source, check_type
-from verifier.language.specs import Specification, read_spec
+from verifier.language.ltl import in_frames
+from verifier.language.specs import Requirement, Specification, read_spec
 from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read_confusion
 from verifier.perception.confusion.context_matrices import divided_matrices, divided_sequences
 from verifier.perception.confusion.counts import ContextCounts, Sequences
@@ -39,6 +43,21 @@ class Inputs:
     def title(self) -> str:
         """What the matrices are, for people."""
         return self.confusion.matrices.title or Path(self.confusion.name).stem
+
+    @property
+    def frames(self) -> int:
+        """Steps of the chain in one of the model: the frames of that, where the detector remembers them."""
+        return 1 if self.contexts is None else self.model.frames
+
+    def formulas(
+        self, asked: Sequence[Requirement]
+    ) -> tuple[tuple[AbstractFormula, ...], tuple[AbstractFormula | None, ...]]:
+        """What requirements ask of steps of the chain, and what they suppose, as a study has it."""
+        supposed = [each.given for each in asked if each.given is not None]
+        nodes = [in_frames(each, self.frames) for each in (*(each.joint for each in asked), *supposed)]
+        found = iter(abstracted(nodes))
+        joint = tuple(itertools.islice(found, len(asked)))
+        return joint, tuple(None if each.given is None else next(found) for each in asked)
 
     def grid(self, options: RunOptions) -> Grid:
         """The scenario grid that spec and options ask for."""
@@ -119,7 +138,7 @@ def read_inputs(
                 place = model.at(f"{model.object_path(environment, index)}.at.{name}")
                 _, hint = unknown_name("variable", name, confusion.further)
                 raise place.error(f"the matrices have no variable '{name}'", None, hint)
-    return Inputs(spec, model, *with_memory(confusion, model, options, spec.requirements))
+    return Inputs(spec, model, *with_memory(confusion, model, options))
 
 
 def read_spec_and_model(

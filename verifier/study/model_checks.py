@@ -47,8 +47,6 @@ class Look:
     """What one chain shows.
 
     Attributes:
-        case: whose.
-        share: see there.
         ends: what is odd about its ends.
         reported: classes that some report may name.
         holds, decides: (rules,) whether the condition of each command and rule holds somewhere, and whether it

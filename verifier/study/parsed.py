@@ -30,6 +30,7 @@ class ParsedVariable:
         default: of an input.
         initial: of memory.
         hidden: from planners.
+        unit: of its numbers; empty where the model names none.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ParsedVariable:
     default: str | None = None
     initial: int | None = None
     hidden: bool = False
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,7 @@ class ParsedRule:
     """A rule, a run, or a command of a module.
 
     Attributes:
-        sets: what is set.
         stay: the state stays as it is.
-        reach, through: of a run.
     """
 
     when: str
@@ -104,7 +104,6 @@ class ParsedPlanner:
 
     Attributes:
         file: that it stands in; `asks` and `sets` are the columns of its table.
-        rows: of its table.
     """
 
     name: str
@@ -138,7 +137,6 @@ class ParsedStudy:
     """What a run would be about.
 
     Attributes:
-        inputs: the files.
         constants: with what spec and command line set, as in the first scenario.
         conditions: `initial`, `terminal` and `admissible`, and the `weight` of initial states if it is not 1.
         step_s, frames: duration of a step, and reports in each.
@@ -183,7 +181,7 @@ def parsed_study(
     system = grid.blocks[0].system
     view = system.field_of_view_m
     chosen = dict.fromkeys(block.environment for block in grid.blocks)
-    nexts = {each.name: each.next for each in model.variables}
+    given = {each.name: each for each in model.variables}
     hidden = hidden_names(model)
     conditions = {"initial": model.initial, "terminal": model.terminal, "admissible": model.admissible}
     conditions |= {} if model.weight == ONE else {"weight": model.weight}
@@ -196,12 +194,13 @@ def parsed_study(
         field_of_view_m=None if view is None else (decimal_text(view[0]), decimal_text(view[1])),
         constants={name: decimal_text(value) for name, value in system.constants.items()},
         variables=tuple(
-            _variable(each, next=_text(nexts[each.name]), hidden=each.name in hidden) for each in system.variables
+            _variable(each, next=_text(given[each.name].next), hidden=each.name in hidden, unit=given[each.name].unit)
+            for each in system.variables
         ),
         world=tuple(_move(system, each) for each in model.world),
         steers=tuple(
-            _variable(each, default=None if given.default is None else _text(given.default))
-            for each, given in zip(system.inputs, model.inputs, strict=True)
+            _variable(each, default=None if own.default is None else _text(own.default), unit=own.unit)
+            for each, own in zip(system.inputs, model.inputs, strict=True)
         ),
         conditions={name: _text(node) for name, node in conditions.items()},
         quantities=_texts(model.quantities),

@@ -25,7 +25,6 @@ class PointInterval:
 
     Attributes:
         kind: see `verifier.analysis.intervals.intervals.Interval`.
-        lower, upper: its ends.
         lower_range, upper_range: what drawing leaves open of them.
         draws: how many matrices were drawn for it.
     """

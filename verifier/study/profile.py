@@ -80,13 +80,11 @@ def profiles(study: Study, data: Data | None) -> Mapping[tuple[str, str], Profil
         groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for place, case in enumerate(cases):
             groups.setdefault(tuple(case.constants.items()), []).append(place)
-        weights: list[Sequence[Fraction]] = [weights_of(case) for case in cases]
+        weights = [[Fraction(0)]] * len(cases)
         for places in groups.values():
-            total = sum(sum(weights[place]) for place in places)
-            if total == 0:
-                raise UsageError(f"planner {planner}: the weights of all scenarios are 0, so there is no mean")
-            for place in places:
-                weights[place] = [weight / total for weight in weights[place]]
+            shared = _shared([cases[place] for place in places])
+            for place, own in zip(places, shared, strict=True):
+                weights[place] = own
         for number, name in names:
             settings = study.options.confidence
             intervals: tuple[Interval, ...] = ()
@@ -95,6 +93,23 @@ def profiles(study: Study, data: Data | None) -> Mapping[tuple[str, str], Profil
                 intervals = tuple(_interval(each, number, data, settings) for each in together)
             found[planner, name] = Profile(tuple(w for each in weights for w in each), intervals)
     return found
+
+
+def profile_weights(study: Study, constants: Mapping[str, str]) -> dict[str, list[Fraction]]:
+    """Environment -> what each initial state counts for, 1 together; errors as `profiles`."""
+    here = [case for case in study.cases if case.constants == dict(constants)]
+    cases = {case.environment: case for case in here}  # the same for all planners
+    return dict(zip(cases, _shared(list(cases.values())), strict=True))
+
+
+def _shared(cases: Sequence[Case]) -> list[list[Fraction]]:
+    """The weights of the initial states of some cases of one planner, as shares of their sum."""
+    weights = [weights_of(case) for case in cases]
+    total = sum(sum(each) for each in weights)
+    if total == 0:
+        who = cases[0].planner.name
+        raise UsageError(f"planner {who}: the weights of all scenarios are 0, so there is no mean")
+    return [[weight / total for weight in each] for each in weights]
 
 
 def _interval(

@@ -182,7 +182,6 @@ def run_remarks(
 
     Args:
         matrices: as read from the file.
-        options: of the run.
         assumed: descriptions of the matrix columns that were needed and had no items.
         engines: what the engines had to say about single requirements.
         data: how intervals were made, where they were.
@@ -272,7 +271,6 @@ def grid_remarks(grid: Grid, false_positives: str, matrices: ConfusionMatrices) 
     Args:
         grid: the scenarios.
         false_positives: the policy, one of `FALSE_POSITIVE_POLICIES`.
-        matrices: of the run.
     """
     asking = dict.fromkeys(
         each.planner.name for each in grid.blocks if questions_of(each.system, each.planner, None).asks_within

@@ -6,7 +6,7 @@ otherwise the detector is memoryless, and a note says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,14 +14,13 @@ from typing import Any
 from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
 from verifier.base.words import counted
-from verifier.language.expressions.syntax import Node, Temporal, fold
-from verifier.language.specs import Requirement
 from verifier.perception.confusion import EMPTY, ConfusionFile
 from verifier.perception.confusion.context_matrices import longest_run, persistent
 from verifier.perception.confusion.context_selection import Selection, log10_e_value, selected_contexts
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.document_contexts import context_head
+from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark
 from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions
 from verifier.systems.model import SystemModel
@@ -31,7 +30,7 @@ SUMMED = "contexts"
 
 
 def with_memory(
-    file: ConfusionFile, model: SystemModel, options: RunOptions, requirements: Sequence[Requirement] = ()
+    file: ConfusionFile, model: SystemModel, options: RunOptions
 ) -> tuple[ConfusionFile, ContextCounts | None]:
     """The matrices with what they say of the memory that is used, and their counts by its contexts; None for none.
 
@@ -39,11 +38,7 @@ def with_memory(
         UsageError: memory is asked for that the matrices do not count, the data are too few to choose it, or that is
             not known together with something else that is asked for.
     """
-    named = options.selection.requirements
-    stepping = model.frames > 1 and any(
-        _counts_steps(each) for each in requirements if each.name in named or not named
-    )
-    used, counts = _with_memory(file, model, options, stepping)
+    used, counts = _with_memory(file, model, options)
     idle = {
         "--initial-context": options.initial_context != "start",
         "--empty-contexts": options.empty_contexts != "backoff",
@@ -54,22 +49,12 @@ def with_memory(
     return used, counts
 
 
-def _counts_steps(requirement: Requirement) -> bool:
-    """Whether it matters how many steps something takes, and not only in which order things come."""
-
-    def of(node: Node, below: tuple[bool, ...]) -> bool:
-        bounded = isinstance(node, Temporal) and (node.operator == "X" or node.interval or node.seconds)
-        return bool(bounded) or any(below)
-
-    return not requirement.is_plain or fold(requirement.formula, of)
-
-
 def _with_memory(
-    file: ConfusionFile, model: SystemModel, options: RunOptions, stepping: bool
+    file: ConfusionFile, model: SystemModel, options: RunOptions
 ) -> tuple[ConfusionFile, ContextCounts | None]:
     asked, found = options.memory, file.by_context
     if options.persist is not None:
-        return _persistent(file, model, options, options.persist, stepping)
+        return _persistent(file, model, options, options.persist)
     if asked in (None, "none"):
         return file, None
     by_default = asked == MEMORY_BY_DEFAULT
@@ -82,7 +67,7 @@ def _with_memory(
         )
     columns = _columns(file, model)
     try:
-        _refuse_what_stands_against(file, model, options, found, stepping)
+        _refuse_what_stands_against(file, model, options, found)
         if found.units is not None and (by_default or asked == "auto"):
             raise UsageError(f"contexts are chosen over drives, and these are counted by {found.units}: name run:L")
         chosen = selected_contexts(found, columns) if by_default or asked == "auto" else None
@@ -101,7 +86,7 @@ def _with_memory(
 
 
 def _persistent(
-    file: ConfusionFile, model: SystemModel, options: RunOptions, longest: int, stepping: bool
+    file: ConfusionFile, model: SystemModel, options: RunOptions, longest: int
 ) -> tuple[ConfusionFile, ContextCounts]:
     """For bounds if errors may persist for so many frames."""
     found = file.by_context
@@ -110,7 +95,7 @@ def _persistent(
             f"--persist {longest}: the matrices '{file.name}' are not counted by context, so nobody knows how long "
             "errors last; count them again with verify confusion --memory run:50"
         )
-    _refuse_what_stands_against(file, model, options, found, stepping)
+    _refuse_what_stands_against(file, model, options, found)
     counts = persistent(found, longest)
     seen, more = longest_shown(file, model)
     told = f"the data show {counted(seen, 'wrong report')} in a row" + (" or more" if more else "")
@@ -138,7 +123,11 @@ def longest_shown(file: ConfusionFile, model: SystemModel) -> tuple[int, bool]:
     """
     if file.by_context is None:
         raise ValueError("the matrices are not counted by context")
-    return longest_run(file.by_context, [*_columns(file, model), file.matrices.labels.index(EMPTY)])
+    found, labels = file.by_context, file.matrices.labels
+    columns = [*_columns(file, model), labels.index(EMPTY)]
+    known = {at: (found.tracks or {}).get(label_text(labels[at])) for at in columns}
+    told = [(each.longest_wrong_run, False) for each in known.values() if each is not None]
+    return max([*told, longest_run(found, [at for at, each in known.items() if each is None])])
 
 
 def _columns(file: ConfusionFile, model: SystemModel) -> list[int]:
@@ -148,7 +137,7 @@ def _columns(file: ConfusionFile, model: SystemModel) -> list[int]:
 
 
 def _refuse_what_stands_against(
-    file: ConfusionFile, model: SystemModel, options: RunOptions, found: ContextCounts, stepping: bool
+    file: ConfusionFile, model: SystemModel, options: RunOptions, found: ContextCounts
 ) -> None:
     """Refuse memory together with what is only known without; UsageError."""
     with_what = {
@@ -159,15 +148,7 @@ def _refuse_what_stands_against(
         "--weights track": (options.weights == "track", "shares of tracks are not counted by context"),
         "--strategies": (options.strategies, "strategies are looked for against memoryless detectors"),
         "--dependence-free": (options.dependence_free, "it needs no contexts"),
-        "a requirement with X, bounds or means, of a model with several frames in a step": (
-            stepping,
-            "contexts are followed from frame to frame, which such a requirement would count as steps",
-        ),
         "a world that decides": (bool(model.decides), "choices are looked for against memoryless detectors"),
-        "a localisation of the matrices": (
-            file.matrices.localisation is not None,
-            "reported distances are not counted by context",
-        ),
     }
     for what, why in [(what, why) for what, (there, why) in with_what.items() if there]:
         raise UsageError(
@@ -199,9 +180,12 @@ def _with_remarks(file: ConfusionFile, told: list[dict[str, str]]) -> ConfusionF
 
 def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, columns: list[int]) -> dict[str, Any]:
     """What a result says of the contexts, with the test of those that are used."""
-    name, head = str(used.contexts), context_head(replace(used, tests=()))
+    name, head = str(used.contexts), context_head(replace(used, tests=(), replays=()))
     alike = ("run:1", "last:1") if used.contexts.cap == 1 else (name,)
-    tests = [{**vars(each), "contexts": name} for each in found.tests if each.contexts in alike]
+    tests, replays = (
+        [{**vars(each), "contexts": name} for each in told if each.contexts in alike]
+        for told in (found.tests, found.replays)
+    )
     compared = []
     if found.tally is not None and file.sequences is not None and found.contexts != used.contexts:
         for column in columns:
@@ -210,7 +194,7 @@ def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, colu
             if followed:
                 value = log10_e_value(found, [column], used.contexts, file.sequences.names)
                 compared.append({"label": label, "against": str(found.contexts), "log10_e": value})
-    return {**head, "used": name, "tests": tests, "e_values": compared}
+    return {**head, "used": name, "tests": tests, "e_values": compared, "replays": replays}
 
 
 def _texts(used: ContextCounts, chosen: Selection | None, model: SystemModel) -> Iterator[str]:

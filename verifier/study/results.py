@@ -5,10 +5,10 @@ Equal inputs give equal bytes: the document holds no times, no absolute paths an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.planning import EvidencePlan
@@ -24,7 +24,6 @@ from verifier.base.documents import (
     MisfitError,
     derived,
     fraction_text,
-    json_values,
 )
 from verifier.base.documents import InputFile as InputFile
 from verifier.base.numbers import decimal_text
@@ -114,17 +113,23 @@ class ProfileMean:
     interval: PointInterval | None = None
 
 
+def refuse_other_means(weights: Sequence[Fraction], points: Sequence[Point], means: Sequence[ProfileMean]) -> None:
+    """Refuse means that are not those of the points by their weights; MisfitError."""
+    if len(weights) != len(points) * bool(means):
+        raise MisfitError(["weights"], "expected one entry per point beside means")
+    for at, mean in enumerate(means):
+        told = zip(weights, points, strict=True)
+        here = [(weight, point.value) for weight, point in told if point.constants == mean.constants]
+        if sum(weight for weight, _ in here) != 1:
+            raise MisfitError(["weights"], "expected weights that add up to 1 for each mean")
+        if float(sum(weight * value for weight, value in here if weight)) != mean.probability:
+            raise MisfitError(["means", at, "probability"], "expected the mean of the points by their weights")
+
+
 def refuse_no_probability(target: Target | None) -> None:
     """Refuse a target that no probability can be compared with; MisfitError."""
     if target is not None and target.probability > 1:
         raise MisfitError(["target", "probability"], "expected a probability from 0 to 1")
-
-
-def _worst(result: RequirementResult) -> int:
-    """The scenario with the worst verdict; of several the one with the least probability, or with the greatest where
-    the target is an upper limit."""
-    verdict = verdict_over(point.verdict for point in result.points)
-    return result.least(at for at, point in enumerate(result.points) if point.verdict is verdict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +163,7 @@ class RequirementResult(Derives):
         lambda result: condition_over(result.verdict, ((point.verdict, point.condition) for point in result.points)),
         refused=False,
     )
-    worst: Count = derived(_worst, refused=False)
+    worst: Count = derived(lambda result: result.worst_of(range(len(result.points))), refused=False)
     points: Annotated[tuple[Point, ...], Limits(min_length=1)]
     weights: tuple[Exact, ...] = ()
     means: tuple[ProfileMean, ...] = ()
@@ -170,15 +175,7 @@ class RequirementResult(Derives):
     def __post_init__(self) -> None:
         if self.strategies is not None and len(self.strategies) != len(self.points):
             raise MisfitError(["strategies"], "expected one entry per point")
-        if len(self.weights) != len(self.points) * bool(self.means):
-            raise MisfitError(["weights"], "expected one entry per point beside means")
-        for at, mean in enumerate(self.means):
-            told = zip(self.weights, self.points, strict=True)
-            here = [(weight, point.value) for weight, point in told if point.constants == mean.constants]
-            if sum(weight for weight, _ in here) != 1:
-                raise MisfitError(["weights"], "expected weights that add up to 1 for each mean")
-            if float(sum(weight * value for weight, value in here if weight)) != mean.probability:
-                raise MisfitError(["means", at, "probability"], "expected the mean of the points by their weights")
+        refuse_other_means(self.weights, self.points, self.means)
         if self.asked.startswith("P"):
             refuse_no_probability(self.target)
             for at, point in enumerate(self.points):
@@ -190,6 +187,11 @@ class RequirementResult(Derives):
         """Of some scenarios the one that is farthest on the wrong side of the target, or of any there might be."""
         pick = max if self.is_upper else min
         return pick(among, key=lambda at: self.points[at].value)
+
+    def worst_of(self, among: Sequence[int]) -> int:
+        """Of some scenarios the one with the worst verdict; of several of these as `least`."""
+        verdict = verdict_over(self.points[at].verdict for at in among)
+        return self.least(at for at in among if self.points[at].verdict is verdict)
 
     @property
     def is_upper(self) -> bool:
@@ -332,6 +334,8 @@ class RunResult(Derives, Result):
 
     TOLD = "verifier.telling.run:run_table"
     DRAWN = "verifier.telling.figures.run:figure_of_run"
+    NAMED_BY = ("requirement", "planner")
+    METRICS = ("probability", "interval_lower", "interval_upper", "bounds_lower", "bounds_upper")
 
     @property
     def headline(self) -> str:
@@ -343,33 +347,43 @@ class RunResult(Derives, Result):
         """The verdict with its condition, for people."""
         return verdict_text(self.verdict.value, self.condition)
 
+    def measured_rows(self) -> Iterator[dict[str, str | int | float]]:
+        """The row of the worst scenario of each requirement, for each value of swept constants."""
+        for each in self.requirements:
+            swept: dict[tuple[tuple[str, str], ...], list[int]] = {}
+            for at, point in enumerate(each.points):
+                swept.setdefault(tuple(point.constants.items()), []).append(at)
+            yield from self._rows((each, each.points[each.worst_of(among)]) for among in swept.values())
+
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per requirement and scenario, with the same columns throughout."""
+        return self._rows((each, point) for each in self.requirements for point in each.points)
+
+    def _rows(self, points: Iterable[tuple[RequirementResult, Point]]) -> Iterator[dict[str, str | int | float]]:
         remembered = self.settings.memory
         memory = {} if remembered is None else {"memory": remembered, "memory_test": self.channel.test}
-        for each in self.requirements:
-            for point in each.points:
-                yield {
-                    "requirement": each.name,
-                    "planner": each.planner,
-                    "asked": each.asked,
-                    "unit": each.unit,
-                    "environment": point.environment,
-                    **{f"constant_{name}": value for name, value in point.constants.items()},
-                    **{f"initial_{name}": value for name, value in point.initial.items()},
-                    "probability": point.probability,
-                    "lower": point.lower,
-                    "upper": point.upper,
-                    "exact": "" if point.exact is None else fraction_text(point.exact),
-                    "second_engine": point.second_engine,
-                    **_uncertainty_columns(point),
-                    **memory,
-                    "comparison": "" if each.target is None else each.target.comparison,
-                    "target": "" if each.target is None else decimal_text(each.target.probability),
-                    "verdict": point.verdict.value,
-                    "condition": point.condition or "",
-                    "basis": point.basis or "",
-                }
+        for each, point in points:
+            yield {
+                "requirement": each.name,
+                "planner": each.planner,
+                "asked": each.asked,
+                "unit": each.unit,
+                "environment": point.environment,
+                **{f"constant_{name}": value for name, value in point.constants.items()},
+                **{f"initial_{name}": value for name, value in point.initial.items()},
+                "probability": point.probability,
+                "lower": point.lower,
+                "upper": point.upper,
+                "exact": "" if point.exact is None else fraction_text(point.exact),
+                "second_engine": point.second_engine,
+                **_uncertainty_columns(point),
+                **memory,
+                "comparison": "" if each.target is None else each.target.comparison,
+                "target": "" if each.target is None else decimal_text(each.target.probability),
+                "verdict": point.verdict.value,
+                "condition": point.condition or "",
+                "basis": point.basis or "",
+            }
 
 
 def _verdict(run: RunResult) -> Verdict:
@@ -391,8 +405,3 @@ def _uncertainty_columns(point: Point) -> dict[str, float | str]:
         "bounds_upper": "" if bounds is None else bounds.upper,
         **both,
     }
-
-
-def point_document(point: Point) -> Any:
-    """A point as JSON values."""
-    return json_values(point)

@@ -73,7 +73,6 @@ def steps(
 
     Args:
         world: the system, and what its world draws.
-        space, planner, observations: what is asked.
         states: (k,) codes; `values` are their valuations.
         choice: what the world decides, a number in `World.choices`.
 
@@ -148,7 +147,6 @@ class Action:
     """What a planner sets in some states under one observation.
 
     Attributes:
-        observation: its number.
         where: (k,) positions of the states.
         view: what is known in all states, of which these are some.
         sets: name -> (k,) or single value of every input, and of the memory that changes; None where the state stays.
@@ -170,7 +168,6 @@ def actions(
     Each state occurs at most once per observation; it does not occur where nothing decides, or several commands do.
 
     Args:
-        system, planner, observations: what is asked.
         values: (count,) of variables, memory and trackers.
     """
     views = [view_of(system, planner, observation, values, count) for observation in observations]

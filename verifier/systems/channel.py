@@ -22,16 +22,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, UsageError
+from verifier.base.errors import UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
+from verifier.systems.located import Located, located_in
 from verifier.systems.observation import ONE_FRAME, Frames, Questions, Report
 from verifier.systems.settings import FalsePositives
 
@@ -42,28 +42,7 @@ FALSE_POSITIVE_POLICIES: Mapping[FalsePositives, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Located:
-    """In which bin what a draw reports is reported, where that may be another than the true one.
-
-    Attributes:
-        told: (reported, rows, draws, labels) int64, as `Channel.told` for each reported bin.
-        counts: (reported, rows, draws) int64, how often a report is in that bin.
-    """
-
-    told: NDArray[np.int64]
-    counts: NDArray[np.int64]
-
-    def shares(self, kind: np.dtype[Any]) -> NDArray[Any]:
-        """(reported, rows, draws) probability of each reported bin, as fractions where `kind` is that of objects."""
-        totals = self.counts.sum(axis=0)
-        if kind.kind != "O":
-            return np.asarray(self.counts / totals)
-        fraction = np.frompyfunc(lambda count, total: Fraction(int(count), int(total)), 2, 1)
-        return np.asarray(fraction(self.counts, totals))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Channel:
     """Independent draws from matrix columns, for every combination of bins that occurs.
 
@@ -116,6 +95,16 @@ class Channel:
         """(rows, observations) what may be told where no rate is 0."""
         bins = int(self.bins.max(initial=0)) + 1
         return self.told_weights(np.ones((bins, len(self.labels), len(self.labels)))) > 0
+
+    @property
+    def told_as(self) -> NDArray[np.int64]:
+        """(ways, rows, draws, labels) `told`, and behind it that of each bin in which a report may be."""
+        return self.told[None] if self.located is None else np.concatenate([self.told[None], self.located.told])
+
+    def telling(self, told: NDArray[np.int64]) -> Channel:
+        """The same with other numbers of reports, as `told_as` has them."""
+        located = None if self.located is None else replace(self.located, told=told[1:])
+        return replace(self, told=told[0], located=located)
 
     def moved_by(self, motion: NDArray[Any]) -> Channel:
         """The same where the world draws with these (rows, outcomes) chances."""
@@ -231,10 +220,7 @@ def make_channel(
     Args:
         matrices: for their labels and labelling; the counts are not looked at.
         standing: what stands where. A place where there is no object counts only in bins that hold no object.
-        questions: of the planner.
         observations: what the planner can be told, from `possible_observations`.
-        false_positives: one of `FALSE_POSITIVE_POLICIES`.
-        frames: of a step.
 
     Raises:
         InputError: a true label has no column.
@@ -269,33 +255,10 @@ def make_channel(
     plain = not questions.atoms and not frames.told_apart
     located = None
     if matrices.localisation is not None and questions.asks_within:
-        located = _located(matrices, bins, of_objects & (columns >= 0), of_bins)
+        located = located_in(matrices, bins, of_objects & (columns >= 0), of_bins)
     return Channel(
         matrices.labels, observations, bins, columns, told, then, plain, located=located, names=kept, who=who
     )
-
-
-def _located(
-    matrices: ConfusionMatrices,
-    bins: NDArray[np.int64],
-    of_objects: NDArray[np.bool_],
-    of_bins: NDArray[np.int64],
-) -> Located:
-    """Reports of objects in the bins that the localisation gives, all others in their own.
-
-    `of_bins` is (reported, draws, labels), as which report a label is told in each distance bin.
-    """
-    counts = matrices.localisation
-    assert counts is not None
-    distances = matrices.distance_bin(bins)
-    for index in np.unique(bins[of_objects]).tolist():
-        if not counts[:, matrices.distance_bin(index)].sum():
-            where = matrices.bin_text(index)
-            hint = "count reported distances of objects there, or leave the localisation out"
-            raise InputError(f"the localisation has no items for objects in {where}", hint=hint)
-    own = np.arange(len(counts))[:, None, None] == distances
-    told = np.broadcast_to(of_bins[:, None], (len(counts), *bins.shape, of_bins.shape[-1]))
-    return Located(told, np.where(of_objects, counts[:, distances], own))
 
 
 def _reports(
@@ -371,11 +334,8 @@ def possible_observations(
 
     Args:
         matrices: for labels and bins.
-        questions: of the planner.
         objects: the name of each object, "" or None for none.
         places: the bin of each place where there is no object, None where it may be any.
-        false_positives: one of `FALSE_POSITIVE_POLICIES`.
-        frames: of a step.
 
     Raises:
         UsageError: the false-positive policy is unknown.

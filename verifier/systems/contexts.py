@@ -30,14 +30,14 @@ from fractions import Fraction
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
+from verifier.base.errors import InputError, LimitError, NoAnswerError, Place
 from verifier.perception.confusion.contexts import RIGHT, WRONG, Contexts
 from verifier.perception.confusion.matrices import ConfusionMatrices, Label, label_text
 from verifier.systems.channel import Channel
 from verifier.systems.distinct import distinct_rows
 from verifier.systems.exploration import Reached
 from verifier.systems.observation import Frames
-from verifier.systems.remembered_frames import of_one_frame, told_in_frames
+from verifier.systems.remembered_frames import FRAME, TOLD_BEFORE, of_one_frame, told_in_frames
 from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, MOST_STATES, Scene
 from verifier.systems.settings import InitialContext
 
@@ -62,6 +62,7 @@ class Remembering:
         row: (n,) channel row.
         names: of the draws.
         forgets: whether what is remembered may begin again although something is still drawn.
+        under_way: name -> (n,) how far the step has come, where it has several frames.
         weights: how frequent each initial state is among those of one state, as fractions; None where each counts.
     """
 
@@ -73,15 +74,14 @@ class Remembering:
     row: Ints
     names: tuple[str, ...]
     forgets: bool
+    under_way: Mapping[str, Ints]
     weights: tuple[Fraction, ...] | None = None
 
     @property
     def valuations(self) -> dict[str, Ints]:
-        """Number of the context of each draw that remembers anything, by a name for it."""
-        return {
-            CONTEXT_OF + name: np.ascontiguousarray(column)
-            for name, column in zip(self.names, self.contexts.T, strict=True)
-        }
+        """Number of the context of each draw that remembers anything, and how far the step has come, by names."""
+        held = zip(self.names, self.contexts.T, strict=True)
+        return {**{CONTEXT_OF + name: np.ascontiguousarray(column) for name, column in held}, **self.under_way}
 
 
 def remembering(
@@ -100,14 +100,9 @@ def remembering(
     Raises:
         LimitError: more than `MOST_BRANCHES` branches.
         NoAnswerError: more states or memory than allowed.
-        UsageError: reports in another bin than the true one matter.
     """
     memory = matrices.memory
     assert memory is not None
-    if channel.located is not None:
-        raise UsageError(
-            "with --memory reported distances are not supported: leave out localisation, or --memory none"
-        )
     contexts, count = memory.contexts, scene.system.model.frames
     read = Frames.of(scene.planner, count)
     channel = of_one_frame(channel, read.count)
@@ -130,7 +125,9 @@ def remembering(
     if scene.options.initial_context == "counted":
         weights = tuple(_share(matrices, lifted, -1 if ended[state[at]] else int(number[at])) for at in begun)
     forgets = walk.forgets(nodes)
-    return Remembering(state, held, begun, after, lifted, number, branches.names, forgets, weights)
+    return Remembering(
+        state, held, begun, after, lifted, number, branches.names, forgets, walk.way_of(nodes), weights
+    )
 
 
 def _share(matrices: ConfusionMatrices, channel: Channel, row: int) -> Fraction:
@@ -177,18 +174,18 @@ class _Branches:
         who = np.where(remembering, plain.who + 1, 0)
         tags = np.zeros((draws, len(plain.labels)), dtype=np.int64)
         reports: dict[tuple[int, int, int], int] = {}
-        told = np.zeros_like(plain.told)
+        told = np.zeros_like(plain.told_as)
         for draw in range(draws):
             own = set(plain.columns[remembering[:, draw], draw].tolist())
             groups: dict[tuple[object, ...], int] = {}
             for label in range(len(plain.labels)):
-                told_as = plain.told[:, draw, label]
+                told_as = plain.told_as[..., draw, label]
                 if own:
                     key = (told_as.tobytes(), label if label in own else -1)
                     tags[draw, label] = groups.setdefault(key, len(groups) + 1)
                 for report in np.unique(told_as).tolist():
                     number = reports.setdefault((draw, int(tags[draw, label]), report), len(reports))
-                    told[told_as == report, draw, label] = number
+                    told[..., draw, label][told_as == report] = number
         found = _after_reports(plain, reports, draws)
         then = np.full((len(found), len(reports)), -1, dtype=np.int64)
         for (old, kept), at in found.items():
@@ -201,7 +198,7 @@ class _Branches:
         right = expected[:, :, None] == tagged.T[None]
         names = _names(plain)
         texts = tuple(plain.observations[old] | _told_facts(plain, names, tags, kept) for old, kept in found)
-        channel = replace(plain, observations=texts, told=told, then=then)
+        channel = replace(plain.telling(told), observations=texts, then=then)
         return cls(channel, observation, right, channel.possible, who, names)
 
 
@@ -286,6 +283,12 @@ class _Walk:
             return np.zeros(len(nodes), dtype=np.int64), np.broadcast_to(self.told, (len(nodes), self.told.shape[1]))
         frame, before = np.divmod(nodes % self.within, len(self.both))
         return frame, self.both[before[:, None], self.told[frame]]
+
+    def way_of(self, nodes: Ints) -> dict[str, Ints]:
+        """How far the step of each node has come, by names; none where a step has one frame."""
+        if not len(self.both):
+            return {}
+        return dict(zip((FRAME, TOLD_BEFORE), np.divmod(nodes % self.within, len(self.both)), strict=True))
 
     @property
     def draws(self) -> int:

@@ -43,9 +43,6 @@ VIEW_AND_PLACE = "the field of view draws false positives in every bin already; 
 def check_declarations(model: SystemModel) -> None:
     """Check names and types of a whole model.
 
-    Args:
-        model: as read.
-
     Raises:
         InputError: naming the file and the dotted key of the first offending element.
     """

@@ -107,7 +107,6 @@ def where_possible(scene: Scene, moved: Codes, values: Mapping[str, Ints], distr
     first that can be made, whatever the matrices say.
 
     Args:
-        scene: whose.
         moved: where each observation and outcome leads from the states with these values.
         values: (k,) of each variable.
         distribution: (k,) row of `World.chances`.

@@ -113,6 +113,9 @@ class SystemModel:
     document: Element | None = field(default=None, compare=False, repr=False)
     moved: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        return f"<SystemModel: {self.name}, planners {', '.join(self.planners)}>"
+
     def at(self, path: str) -> Source:
         """The element of the model file with that dotted key, for the messages of errors in it."""
         path = self.moved.get(path, path)

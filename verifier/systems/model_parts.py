@@ -44,6 +44,7 @@ class Variable:
 
     `default` is the value of an input where the rule that applies does not set it, and where no rule applies.
     `hidden` says whether planners may read it; None where the file leaves that to what moves it.
+    `unit` of its numbers is for people.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Variable:
     next: Node | None = None
     default: Node | None = None
     hidden: bool | None = None
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,6 @@ class PlacedObject:
 
     Attributes:
         class_name: its class; "" where that depends on the state.
-        name: its identity, "" for none.
         when: in which states it is there. Elsewhere it reports nothing and stands in nobody's bin.
         class_when: class -> in which states it is of that class; exactly one wherever the object is there.
         at: further variable of the matrices -> its value, or the name of a bin -> in which states it is in it.

@@ -37,7 +37,6 @@ class OpenSystem:
 
     Attributes:
         system: of any of the environments.
-        environments: their names.
         valuations: variable -> (n,) int64 value in each state.
         starts: (m,) int64 the initial states.
         ended: (n,) bool, which states end the episode.

@@ -47,28 +47,28 @@ TABLES = (
     "name", "source", "step_s", "frame_s", "constants", "constraints", "variables", "world", "inputs", "admissible",
     "quantities", "labels", "rewards", "weight", "field_of_view", "environments", "initial", "terminal", "planners",
 )  # fmt: skip
-_ENVIRONMENT = ("objects", "set", "next", "labels", "initial", "terminal", "weight")
-_ELSEWHERE: tuple[PlannerKind, ...] = ("table", "gr1c", "prism")
-_PLANNER_KEYS: dict[str, tuple[PlannerKind, ...]] = {
+ENVIRONMENT_KEYS = ("objects", "set", "next", "labels", "initial", "terminal", "weight")
+ELSEWHERE: tuple[PlannerKind, ...] = ("table", "gr1c", "prism")
+PLANNER_KEYS: dict[str, tuple[PlannerKind, ...]] = {
     "runs": ("runs",),
     "formula": ("synthesis",),
     "pick": ("runs", "synthesis"),
     "memory": ("rules", "table"),
-    "trackers": ("rules", *_ELSEWHERE),
-    "reading": ("rules", *_ELSEWHERE),
-    "file": _ELSEWHERE,
+    "trackers": ("rules", *ELSEWHERE),
+    "reading": ("rules", *ELSEWHERE),
+    "file": ELSEWHERE,
     "reads": ("gr1c",),
     "sets": ("gr1c",),
     "module": ("prism",),
 }
 """Key of a planner -> the kinds that it goes with; `kind`, `source` and `rules` go with all."""
-_LONGEST_WINDOW = 20
-_MOST_LEVELS = 10_000
+LONGEST_WINDOW = 20
+MOST_LEVELS = 10_000
 _PROBABILITY = 'write probability = { 1 = "0.3", 0 = "rest" }, with an expression over the state for each value'
 _WHOLE = re.compile(r"-?[0-9]{1,10}\Z")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_FRAME_WORDS: tuple[FrameWord, ...] = get_args(FrameWord)
-_KINDS: tuple[PlannerKind, ...] = tuple(kind for kind in get_args(PlannerKind) if kind != "function")
+FRAME_WORDS: tuple[FrameWord, ...] = get_args(FrameWord)
+KINDS: tuple[PlannerKind, ...] = tuple(kind for kind in get_args(PlannerKind) if kind != "function")
 
 
 def read_model(path: str | Path) -> SystemModel:
@@ -169,12 +169,10 @@ def _duration(found: Element) -> Fraction | None:
 def _variable(name: str, found: Element, *, moves: bool) -> Variable:
     known = ("range", "next", "hidden", "unit") if moves else ("range", "default", "unit")
     found.table(known, required=("range", "next") if moves else ("range",))
-    found.given("unit", Element.string, "", empty=True)
     ends = _range(found.at("range"))
     following = _node(found.at("next")) if moves else None
-    return Variable(
-        name, ends, following, found.given("default", _node, None), found.given("hidden", Element.truth, None)
-    )
+    default, hidden = found.given("default", _node, None), found.given("hidden", Element.truth, None)
+    return Variable(name, ends, following, default, hidden, found.given("unit", Element.string, "", empty=True))
 
 
 def _moved(name: str, found: Element) -> Draw | Decision:
@@ -230,7 +228,7 @@ def _field_of_view(top: Element) -> tuple[Node, Node] | None:
 
 def _objects(found: Element, *, viewed: bool) -> tuple[PlacedObject, ...]:
     if isinstance(found.value, dict):
-        found = found.table(_ENVIRONMENT, required=("objects",)).at("objects")
+        found = found.table(ENVIRONMENT_KEYS, required=("objects",)).at("objects")
     if not isinstance(found.value, list) or not (found.value or viewed):
         hint = 'where there is no object: [{ class = "empty", distance_m = ... }], or [] with a field_of_view'
         raise found.fail(f"expected a list of objects, got {shown(found.value)}", hint)
@@ -268,13 +266,13 @@ def _class(name: str, found: Element) -> str:
 
 
 def _planner(name: str, found: Element, step_s: Fraction | None) -> Planner:
-    found.table(("kind", "source", "rules", *_PLANNER_KEYS))
-    kind = found.at("kind").one_of(_KINDS) if found.has("kind") else "rules"
-    for key, kinds in _PLANNER_KEYS.items():
+    found.table(("kind", "source", "rules", *PLANNER_KEYS))
+    kind = found.at("kind").one_of(KINDS) if found.has("kind") else "rules"
+    for key, kinds in PLANNER_KEYS.items():
         if found.has(key) and kind not in kinds:
             wanted = " or ".join(f'kind = "{each}"' for each in kinds)
             raise found.fail(f"'{key}' goes with {wanted}, found kind = \"{kind}\"")
-    required = ("file", *(("reads", "sets") if kind == "gr1c" else ())) if kind in _ELSEWHERE else ("rules",)
+    required = ("file", *(("reads", "sets") if kind == "gr1c" else ())) if kind in ELSEWHERE else ("rules",)
     found.table(tuple(found.value), required)
     if kind in ("rules", "runs") and not found.value.get(kind):
         raise found.fail(f'a planner of kind "{kind}" needs a list of {kind}')
@@ -290,7 +288,7 @@ def _planner(name: str, found: Element, step_s: Fraction | None) -> Planner:
         tuple(_tracker(key, entry) for key, entry in _named(found, "trackers")),
         found.given("reading", _reading, "last"),
     )
-    return replace(planner, **_from_file(name, found)) if kind in _ELSEWHERE else planner
+    return replace(planner, **_from_file(name, found)) if kind in ELSEWHERE else planner
 
 
 def _from_file(name: str, found: Element) -> dict[str, Any]:
@@ -334,10 +332,10 @@ def _tracker(name: str, found: Element) -> Tracker:
         return Tracker(name, of, confirm, delete, None, (0, 2 ** (max(confirm[1], delete[1]) - 1) - 1))
     keys = ("hit", "miss", "range", "confirm", "delete")
     odds = found.at("log_odds").table((*keys, "start"), required=keys)
-    low, high = (each.whole(-_MOST_LEVELS, _MOST_LEVELS) for each in odds.at("range").items(least=2)[:2])
+    low, high = (each.whole(-MOST_LEVELS, MOST_LEVELS) for each in odds.at("range").items(least=2)[:2])
     if low > high or len(odds.at("range").value) != 2:
         raise odds.at("range").fail(f"expected [low, high], got {shown(odds.at('range').value)}")
-    hit, miss = (odds.at(key).whole(-_MOST_LEVELS, _MOST_LEVELS) for key in ("hit", "miss"))
+    hit, miss = (odds.at(key).whole(-MOST_LEVELS, MOST_LEVELS) for key in ("hit", "miss"))
     confirm, delete = ((odds.at(key).whole(low, high),) * 2 for key in ("confirm", "delete"))
     start = odds.given("start", Element.whole, 0, low, high)
     if not low <= start <= high:
@@ -349,14 +347,14 @@ def _of_the_last(found: Element) -> tuple[int, int]:
     """[m, n]: m of the last n."""
     if not isinstance(found.value, list) or len(found.value) != 2:
         raise found.fail(f"expected [m, n], m of the last n, got {shown(found.value)}")
-    n = found.at(1).whole(1, _LONGEST_WINDOW)
+    n = found.at(1).whole(1, LONGEST_WINDOW)
     return found.at(0).whole(1, n), n
 
 
 def _reading(found: Element) -> Reading:
     if isinstance(found.value, list):
         return _of_the_last(found)
-    return found.one_of(_FRAME_WORDS)
+    return found.one_of(FRAME_WORDS)
 
 
 def _formula(found: Element, step_s: Fraction | None) -> Node | None:

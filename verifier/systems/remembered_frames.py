@@ -12,6 +12,11 @@ from verifier.systems.channel import Channel
 from verifier.systems.memory import tagged, untagged
 from verifier.systems.observation import Frames
 
+FRAME = "frame of the step"
+"""Name of the number of the frame, from 0, that the next reports are of."""
+TOLD_BEFORE = "told before in the step"
+"""Name of the number of what the frames before it told."""
+
 
 def of_one_frame(channel: Channel, frames: int) -> Channel:
     """The draws of the first of some frames, which all have the same."""
@@ -19,7 +24,10 @@ def of_one_frame(channel: Channel, frames: int) -> Channel:
         return channel
     count = channel.columns.shape[1] // frames
     parts = {name: getattr(channel, name)[:, :count] for name in ("bins", "columns", "told", "who")}
-    return replace(channel, names=channel.names[:count], **parts)
+    located = channel.located
+    if located is not None:
+        located = replace(located, told=located.told[:, :, :count], counts=located.counts[:, :, :count])
+    return replace(channel, names=channel.names[:count], located=located, **parts)
 
 
 def told_in_frames(channel: Channel, observation: Ints, read: Frames, count: int) -> tuple[Ints, Ints]:

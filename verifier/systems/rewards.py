@@ -26,6 +26,7 @@ from verifier.language.expressions import evaluate, exact_number
 from verifier.language.expressions.syntax import Node, names_in
 from verifier.systems.behaviour import actions
 from verifier.systems.model_parts import Planner
+from verifier.systems.remembered_frames import FRAME
 from verifier.systems.skeleton import Skeleton
 from verifier.systems.space import whole_in_range
 from verifier.systems.standing import state_text
@@ -111,7 +112,6 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
     """What a reward of the model gains.
 
     Args:
-        skeleton: of the planner.
         planner: whose inputs count.
         name: of the reward.
 
@@ -127,7 +127,13 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
             f"R{{{name}}} asks for inputs, and planner '{planner.name}' of kind \"{planner.kind}\" chooses moves: "
             "rewards about the state alone are known for it"
         )
-    moving = np.flatnonzero(~skeleton.terminal)
+    frame = skeleton.valuations.get(FRAME, np.zeros(skeleton.state_count, dtype=np.int64))
+    if asks and FRAME in skeleton.valuations:
+        raise UsageError(
+            f"R{{{name}}} asks for inputs, and with memory each of several frames in a step is followed: rewards "
+            "about the state alone are known then; or name --memory none"
+        )
+    moving = np.flatnonzero(~skeleton.terminal & (frame == 0))  # a step gains once, whatever its frames
     channel, width = skeleton.channel, len(skeleton.channel.observations)
     sure, values = len(channel.bins) * width, {each: value[moving] for each, value in skeleton.valuations.items()}
     row = skeleton.entry_row[skeleton.entry[skeleton.indptr[moving]]]

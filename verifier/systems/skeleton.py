@@ -166,7 +166,6 @@ def build_skeleton(
         planner: one of its planners, with any options set.
         environment: name of the environment.
         matrices: for bins and labels only; any matrices with the same ones can fill the skeleton later.
-        options: see `SkeletonOptions`.
 
     Raises:
         NoAnswerError: more states or memory than `options.limits`.

@@ -16,7 +16,6 @@ class Cell:
     """One cell of a table that is more than text.
 
     Attributes:
-        text: what is read.
         order: what the column is sorted by; None: by the text.
         verdict: a verdict to mark the text as, or "".
         heat: share from 0 to 1 that the background shows; None for none.
@@ -62,7 +61,6 @@ class Paragraph:
     """A paragraph.
 
     Attributes:
-        text: its text.
         kind: "" for prose, "lead" for what must be read first, "note" for what qualifies a number, "formula",
             "verdict" with the verdict before it, or "overall" with the verdict after it.
         verdict: that verdict, which a condition may follow behind a comma, or "".
@@ -95,12 +93,20 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Photo:
+    """A photograph as the bytes of a JPEG file: `told` to those who do not see it, and its caption."""
+
+    jpeg: bytes
+    told: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fold:
     """Blocks that are shown on request.
 
     Attributes:
         summary: what there is to be shown.
-        blocks: that are shown.
         printed: whether they are also on paper; what a picture shows is not.
     """
 
@@ -109,7 +115,7 @@ class Fold:
     printed: bool = True
 
 
-Block: TypeAlias = "Paragraph | Listing | Table | Figure | Fold"
+Block: TypeAlias = "Paragraph | Listing | Table | Figure | Photo | Fold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +123,6 @@ class Section:
     """A heading and what stands under it.
 
     Attributes:
-        title: the heading.
-        blocks: in order.
         sections: below it, after the blocks.
         id: by which others lead to it; "" for none.
         verdict: shown beside the heading, with its condition, or "".
@@ -135,10 +139,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole report."""
+    """A whole report; `source` is what it was made from."""
 
     title: str
     sections: tuple[Section, ...]
+    source: str = "the documents listed under Provenance"
 
 
 def facts(caption: str, *pairs: tuple[str, Cell | str] | None) -> Table:

@@ -50,7 +50,6 @@ def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
     and gate.
 
     Args:
-        result: what was found.
         pairs: also the chances of all pairs.
     """
     lines = [", ".join(one_line(file.name) for file in result.inputs)]
@@ -104,7 +103,7 @@ def _ahead(entries: Sequence[Entry]) -> str:
         return f"{len(best)} of {len(entries)} configurations are equally good"
     verdict = "" if best[0].verdict.value == "no target" else f", {best[0].verdict_text}"
     name = f"{name_text(best[0].detector)}, planner {name_text(best[0].planner)}"
-    p = number_text(best[0].worst_point.probability)
+    p = number_text(best[0].probability)
     return f"{name} is the best with probability {chance_text(top)}: P {p}{verdict}"
 
 
@@ -120,10 +119,10 @@ def _requirement(result: CompareResult, spec: SpecComparison, requirement: Requi
         row: Row = (
             name_text(entry.detector),
             name_text(entry.planner),
-            Cell(probability_text(worst, target), worst.probability),
+            _probability_cell(entry, target),
             Cell(interval_text(ends.lower, ends.upper), ends.lower),
             Cell(chance_text(entry.best), entry.best, heat=entry.best),
-            scenario_text(worst),
+            "profile" if entry.means else scenario_text(worst),
             Cell(entry.verdict_text, verdict=entry.verdict.value),
         )
         rows.append(row)
@@ -132,6 +131,12 @@ def _requirement(result: CompareResult, spec: SpecComparison, requirement: Requi
     interval = f"{level_text(result.level)} interval"
     header = ("detector", "planner", "P", interval, "probability to be best", "worst scenario", "verdict")
     yield Table(f"Configurations for {name_text(requirement.name)}", header, tuple(rows), sortable=True)
+
+
+def _probability_cell(entry: Entry, target: Fraction | None = None) -> Cell:
+    """The probability that is compared: of the worst scenario, or a mean over the profile."""
+    text = number_text(entry.probability) if entry.means else probability_text(entry.worst_point, target)
+    return Cell(text, entry.probability)
 
 
 def _reach_row(reach: Reach, requirement: RequirementComparison) -> Row:
@@ -234,10 +239,10 @@ def _pareto(spec: SpecComparison) -> Iterator[Block]:
     yield Paragraph(f"{both} together: not dominated {'is' if len(good) == 1 else 'are'} {listed(good)}.")
     rows = []
     for k in range(count):
-        points = (found.entries[k].worst_point for found in (first, second))
+        both_entries = (found.entries[k] for found in (first, second))
         row: Row = (
             short_name(spec.configurations, k),
-            *(Cell(probability_text(point), point.probability) for point in points),
+            *map(_probability_cell, both_entries),
             "yes" if pareto.non_dominated[k] else "-",
             Cell(chance_text(pareto.chances[k]), pareto.chances[k]),
         )
@@ -293,8 +298,9 @@ def _best_planner_notes(result: CompareResult) -> Iterator[str]:
     yield (
         f"{BEST.capitalize()}: no planner does better, and some planner does as well as the worse end of P. It sees "
         "the state and what the planners of the model may ask, remembers everything, may draw lots, and is not told "
-        "the environment: P is that of the worst one. The measured matrices are taken for exact and successive "
-        "reports for independent: where a detector errs again and again, collecting reports gains less."
+        "the environment: P is that of the worst one, or over the profile the mean by its weights. The measured "
+        "matrices are taken for exact and successive reports for independent: where a detector errs again and again, "
+        "collecting reports gains less."
     )
     if not all(each.all_end for each in reaches):
         steps = max(each.steps for each in reaches)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from verifier.base.errors import UsageError, one_line
-from verifier.base.words import percent
+from verifier.base.words import counted, percent
 from verifier.perception.confusion.context_selection import selected_contexts
-from verifier.perception.confusion.contexts import UNTRACKED
+from verifier.perception.confusion.contexts import UNTRACKED, OfTracks
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested, dependence_remark
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
@@ -92,6 +92,7 @@ def context_lines(counts: ConfusionCounts) -> list[str]:
         except UsageError:
             lines.append(f"{name}: too few sequences to say which contexts the data support")
             continue
+        lines += _track_lines(name, (found.tracks or {}).get(name))
         losses = {str(loss.contexts): f"{loss.mean:.3f}" for loss in chosen.losses}
         lines.append(
             f"{name}: the data support {chosen.contexts} ({losses[str(chosen.contexts)]} bits per frame on sequences "
@@ -104,6 +105,17 @@ def context_lines(counts: ConfusionCounts) -> list[str]:
                 f"(z = {left.z:.1f}, p = {left.p_value:.2g})"
             )
     return lines
+
+
+def _track_lines(name: str, found: OfTracks | None) -> list[str]:
+    """How the tracks of a class begin, and how long they are missed."""
+    if found is None:
+        return []
+    return [
+        f"{name}: missed in the first frame of {found.with_drive[0]} of {found.with_drive[1]} tracks that begin with "
+        f"their drive, and of {found.later[0]} of {found.later[1]} others; the longest run of wrong reports has "
+        f"{counted(found.longest_wrong_run, 'frame')}"
+    ]
 
 
 def _rate_cell(hits: int, total: int) -> Cell:
@@ -271,6 +283,7 @@ def validation_table(found: Validation) -> str:
         f"the rates as counted, then with drives resampled ({found.draws} draws).",
         "outside: halvings whose interval does not hold the share seen. p-value: twice their mean, at most 1.",
         "Assumes: tracks are independent given the rates, and drives alike. any: bounds whatever the dependence.",
+        "shown: 1 to 3 frames, every fifth number of them, and the passage; --json has all.",
         "passage: from a track's first frame in the range to the last that follows, for a planner that latches.",
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"

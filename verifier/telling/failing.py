@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -21,6 +23,7 @@ from verifier.questions.explain.explain_result import (
     RunRecord,
     StepRecord,
 )
+from verifier.systems.remembered_frames import FRAME
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
 from verifier.telling.grounds import name_text, sentence, state_text
 from verifier.telling.pictures import Line, chart, plot
@@ -30,11 +33,20 @@ LARGEST_DENOMINATOR = 10**6
 MOST_FRAMES = 20
 MOST_MAP_ROWS = 400
 """Cells of a state map up to which its numbers are also given as a table."""
+MOST_REPORTS = 6
+"""Of what the planner may have been told in a step, so much is named."""
 HOW_CAUSES_COUNT = (
     "A detection error counts where, with the correct one in its place, a violation was less probable (on average "
     "of the measured detector and a perfect one from there on). Each violating path counts once, for all detection "
     "errors that counted on it together."
 )
+
+_FACT = re.compile(
+    r"(?:frame (?P<frame>\d+): )?(?:(?P<atom>sees|count|report)\((?P<name>[^,()]+)"
+    r"(?:, within = (?P<within>[^()]+))?\)(?: = (?P<value>.+))?|(?P<plain>.+))",
+    re.DOTALL,
+)
+"""What a planner may be told, as `verifier.systems.observation` writes it."""
 
 
 def failing_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
@@ -215,13 +227,13 @@ def _counted_text(result: ExplainResult, alternatives: Sequence[Sequence[Detecti
 def _run_items(result: ExplainResult, explained: Explained, run: RunRecord) -> Iterator[str]:
     if run.irrevocable_after == 0:
         yield "The violation is unavoidable from the start."
-    at = 0
+    at, unit = 0, "frame" if FRAME in run.initial else "step"
     for steps in _stretches(run):
         first, at = at + 1, at + len(steps)
-        when = f"Step {at}" if len(steps) == 1 else f"Steps {first} to {at}"
+        when = f"{sentence(unit)} {at}" if len(steps) == 1 else f"{sentence(unit)}s {first} to {at}"
         lost = " From here the violation is unavoidable" if at == run.irrevocable_after else ""
-        likely = "; the steps below are the most likely ones" if lost and at < len(run.steps) else ""
-        told = _stretch_text(result, explained, steps)
+        likely = f"; the {unit}s below are the most likely ones" if lost and at < len(run.steps) else ""
+        told = _stretch_text(result, explained, steps, unit)
         yield f"{when}: {told} Then {state_text(steps[-1].after)}.{lost}{likely}{'.' if lost else ''}"
 
 
@@ -236,22 +248,54 @@ def _alike(run: RunRecord, at: int, step: StepRecord) -> tuple[object, ...]:
     return at >= run.irrevocable_after, step.matters, what
 
 
-def _stretch_text(result: ExplainResult, explained: Explained, steps: Sequence[StepRecord]) -> str:
+def _stretch_text(result: ExplainResult, explained: Explained, steps: Sequence[StepRecord], unit: str) -> str:
     first = steps[0]
     if not first.matters:
         return "what is reported makes no difference." if first.there else "the detector is not asked."
-    things = [f"{name_text(thing.label)} in {name_text(result.bins[thing.bin])}" for thing in first.there]
-    told = listed([_classes_text(explained, report.classes) for report in first.reported], "or")
-    rate = sum(report.probability for report in first.reported)
-    often = " in each step" if len(steps) > 1 else ""
-    return f"{listed(things) or 'nothing'} is there, and {told} is reported (probability {number_text(rate)}{often})."
+    there = Counter(f"{name_text(thing.label)} in {name_text(result.bins[thing.bin])}" for thing in first.there)
+    things = [thing if times == 1 else f"{thing} ({times} times)" for thing, times in there.items()]
+    likeliest = sorted(first.reported, key=lambda report: -report.probability)[:MOST_REPORTS]
+    told = [_classes_text(explained, report.classes) for report in first.reported if report in likeliest]
+    others = len(first.reported) - len(told)
+    told += [f"{others} less probable combinations"] if others else []
+    combined = "; or ".join(told) if any(" and " in each for each in told) else listed(told, "or")
+    rate = number_text(sum(report.probability for report in first.reported))
+    often = f" in each {unit}" if len(steps) > 1 else ""
+    return f"{listed(things) or 'nothing'} is there, and {combined} is reported (probability {rate}{often})."
 
 
 def _classes_text(explained: Explained, classes: Sequence[str]) -> str:
     """What the planner was told of the classes that it asks about."""
-    if classes:
-        return listed([name_text(name) for name in classes])
-    return f"no {listed([name_text(name) for name in explained.asks_about], 'or')}"
+    told = [text for fact in classes if (text := _fact_text(fact, classes, explained.asks_about))]
+    if told:
+        return listed(told)
+    plain = all(name == _fact(name)["plain"] for name in explained.asks_about)
+    return f"no {listed([name_text(name) for name in explained.asks_about], 'or')}" if plain else "nothing"
+
+
+def _fact(fact: str) -> re.Match[str]:
+    found = _FACT.fullmatch(fact)
+    assert found is not None
+    return found
+
+
+def _fact_text(fact: str, told: Sequence[str], asked: Sequence[str]) -> str:
+    """What the planner was told, in words; nothing where another fact says more."""
+    parts, what = _fact(fact), fact.rpartition(" = ")[0]
+    alike = [each.removeprefix(f"{what} = ") for each in asked if each.startswith(f"{what} = ")]
+    name, near = name_text(parts["plain"] or parts["name"]), f" within {parts['within']} m" if parts["within"] else ""
+    frame = f" in frame {parts['frame']}" if parts["frame"] else ""
+    value = parts["value"]
+    if parts["atom"] == "count" and value and value.isdecimal():
+        often = {"1": "once", "2": "twice"}.get(value, f"{value} times")
+        # Counting may end at the largest number.
+        more = "" if any(each.isdecimal() and int(each) > int(value) for each in alike) else " or more often"
+        return f"{name} {often}{more}{near}{frame}"
+    if value == "*":
+        if any(each != fact and each.startswith(f"{what} = ") for each in told):
+            return ""
+        return f"{name} as another class{near}{frame}" if len(alike) > 1 else f"a report of {name}{near}{frame}"
+    return f"{name}{f' as {name_text(value)}' if value else ''}{near}{frame}"
 
 
 def _map(explained: Explained, found: MapRecord) -> Iterator[Block]:

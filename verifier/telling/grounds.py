@@ -134,7 +134,7 @@ def channel_lines(channel: Channel) -> Iterator[str]:
         if isinstance(test, ContextTest):
             residual = [] if test.p_value is None else [f"p = {test.p_value:.2g} that {test.contexts} says all"]
             by_e = [] if test.log10_e is None else [f"e-value 10^{test.log10_e:.3g} of {test.against} against it"]
-            yield ", ".join([text, *residual, *by_e])
+            yield ", ".join([text, *residual, *by_e, *([] if test.replay is None else [str(test.replay)])])
             continue
         text += f", p = {test.p_value:.2g}"
         if test.miss_after_miss is not None and test.expected_miss_after_miss is not None:

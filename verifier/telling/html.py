@@ -17,7 +17,7 @@ from importlib.resources import files
 
 from verifier.base.errors import one_line
 from verifier.base.version import __version__
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Row, Section, Table
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Photo, Row, Section, Table
 
 STYLE, SCRIPT = ("\n" + (files("verifier.telling") / name).read_text("utf-8") for name in ("page.css", "page.js"))
 """How a page looks, and what its one script does: sort tables, let the keyboard stop only at those that can be
@@ -52,25 +52,34 @@ MOST_LISTED = 40
 
 def html_text(page: Page) -> str:
     """The whole file."""
-    title = escaped(page.title)
+    title, first = escaped(page.title), page.sections[0]
     return "".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
-            f'<meta http-equiv="Content-Security-Policy" content="{_policy()}">\n',
+            f'<meta http-equiv="Content-Security-Policy" content="{_policy(page)}">\n',
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
             '<meta name="referrer" content="no-referrer">\n',
             f'<meta name="generator" content="verifier {__version__}">\n',
             f"<title>{html.escape(one_line(page.title))}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-            '<a class="skip" href="#verdicts">Skip to the verdicts</a>\n',
+            f'<a class="skip" href="#{first.id}">Skip to the {escaped(first.title.lower())}</a>\n',
             f"<header><h1>{title}</h1></header>\n",
             _contents(page),
             "<main>\n",
             *(_section(each, 2) for each in page.sections),
             "</main>\n",
-            f"<footer>Made by verifier {__version__} from the documents listed under Provenance.</footer>\n",
+            f"<footer>Made by verifier {__version__} from {escaped(page.source)}.</footer>\n",
             f"<script>{SCRIPT}</script>\n</body>\n</html>\n",
         ]
     )
+
+
+def html_fragment(page: Page) -> str:
+    """The sections of a page to stand in another one, such as a notebook: no script, a style for itself alone."""
+    style = STYLE.replace(":root", ":scope").replace("body{", ":scope{")
+    sections = "".join(_section(each, 2) for each in page.sections)
+    inside = re.sub(r' id="[^"]*"', "", re.sub(r'<a href="#[^"]*">(.*?)</a>', r"\1", sections))
+    title = f"<h1>{escaped(page.title)}</h1>"
+    return f'<div class="verifier">\n<style>@scope (.verifier){{{style}}}</style>\n{title}\n{inside}</div>\n'
 
 
 def escaped(text: str) -> str:
@@ -83,14 +92,19 @@ def escaped(text: str) -> str:
     return shown if shown.isascii() else RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", shown)
 
 
-def _policy() -> str:
+def _policy(page: Page) -> str:
     script, style = (
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in (SCRIPT, STYLE)
     )
+    images = "img-src data:; " if any(map(_has_photo, page.sections)) else ""
     return (
-        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; base-uri 'none'; "
+        f"default-src 'none'; {images}script-src 'sha256-{script}'; style-src 'sha256-{style}'; base-uri 'none'; "
         "form-action 'none'"
     )
+
+
+def _has_photo(section: Section) -> bool:
+    return any(isinstance(each, Photo) for each in section.blocks) or any(map(_has_photo, section.sections))
 
 
 def _contents(page: Page) -> str:
@@ -140,6 +154,10 @@ def _block(block: Block) -> str:
             return _table(block)
         case Figure():
             return f"<figure>{block.svg}<figcaption>{escaped(block.caption)}</figcaption></figure>\n"
+        case Photo():
+            source = base64.b64encode(block.jpeg).decode("ascii")
+            picture = f'<img src="data:image/jpeg;base64,{source}" alt="{_plain(block.told)}">'
+            return f'<figure class="photo">{picture}<figcaption>{escaped(block.caption)}</figcaption></figure>\n'
         case Fold():
             inner = "".join(_block(each) for each in block.blocks)
             kind = "" if block.printed else ' class="screen"'

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from verifier.base.errors import one_line
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Row, Section, Table
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Photo, Row, Section, Table
 
 SPECIAL = re.compile(r"[\\`*_\[\]<>|~#&$@!]")
 LINKS = re.compile(r"(?i)(:)(?=//)|(?<=www)(\.)")
@@ -62,7 +62,7 @@ def _block(block: Block) -> Iterator[str]:
                 yield f"{f'{at}.' if block.ordered else '*'} {escaped(item)}"
         case Table():
             yield from _table(block)
-        case Figure():
+        case Figure() | Photo():
             yield f"*Picture in the HTML report: {escaped(block.caption)}*"
         case Fold():
             yield f"**{escaped(block.summary)}**"

@@ -58,6 +58,13 @@ def mutate_table(result: BatchResult, folder: Path, result_file: str, left_over:
     return "\n".join(one_line(line) for line in lines) + "\n"
 
 
+def batch_table(result: BatchResult) -> str:
+    """The same without the folder, which a result does not know."""
+    study = result.document()
+    lines = [*block_lines(_mutations(study)), *(f"failed: {each}" for each in _failures(study))]
+    return "\n".join(one_line(line) for line in [*lines, *(f"note: {note}" for note in study.notes)])
+
+
 def mutate_blocks(study: MutateResult) -> Iterator[Block]:
     """The same in a report."""
     counts = study.counts

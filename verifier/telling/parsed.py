@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from verifier.base.errors import one_line
 from verifier.base.words import counted
-from verifier.study.parsed import ParsedPlanner, ParsedRule, ParsedStudy, ParsedVariable
+from verifier.study.parsed import ParsedEnvironment, ParsedPlanner, ParsedRule, ParsedStudy, ParsedVariable
 
 
 def parsed_text(found: ParsedStudy) -> str:
@@ -39,15 +39,7 @@ def _lines(found: ParsedStudy) -> Iterator[str]:
             yield f"  {kind} {name} = {meaning}"
     for environment in found.environments:
         yield f"environment {environment.name}"
-        for placed in environment.objects:
-            classes = placed.classes.items()
-            words = [name if when == "true" else f"{name} where {when}" for name, when in classes]
-            there = "" if placed.when == "true" else f", there where {placed.when}"
-            named_as = f" named {placed.name}" if placed.name else ""
-            further = "".join(f", {name} {_bin(where)}" for name, where in placed.at.items())
-            yield f"  {' or '.join(words)}{named_as} at {placed.distance_m} m{further}{there}"
-        for key, text in environment.changes.items():
-            yield f"  {key} = {text}"
+        yield from environment_lines(environment)
     for planner in found.planners:
         yield from _planner(planner)
     for case in found.cases:
@@ -56,6 +48,19 @@ def _lines(found: ParsedStudy) -> Iterator[str]:
         yield f"{case.case}: {states} before the end; {same}"
     for remark in found.remarks:
         yield f"note: {remark}"
+
+
+def environment_lines(environment: ParsedEnvironment) -> Iterator[str]:
+    """What stands there, and what it changes."""
+    for placed in environment.objects:
+        classes = placed.classes.items()
+        words = [name if when == "true" else f"{name} where {when}" for name, when in classes]
+        there = "" if placed.when == "true" else f", there where {placed.when}"
+        named_as = f" named {placed.name}" if placed.name else ""
+        further = "".join(f", {name} {_bin(where)}" for name, where in placed.at.items())
+        yield f"  {' or '.join(words)}{named_as} at {placed.distance_m} m{further}{there}"
+    for key, text in environment.changes.items():
+        yield f"  {key} = {text}"
 
 
 def _bin(where: str | Mapping[str, str]) -> str:
@@ -80,6 +85,11 @@ def _planner(planner: ParsedPlanner) -> Iterator[str]:
     for kind, rules in (("command", planner.commands), ("run", planner.runs), ("rule", planner.rules)):
         for number, rule in enumerate(rules):
             yield f"  {kind}s[{number}] {rule.when} -> {_sets(rule)}"
+
+
+def rule_text(rule: ParsedRule) -> str:
+    """A rule, a run or a command in words: `where sees(ped): speed = 0`."""
+    return f"{'otherwise' if rule.when == 'true' else f'where {rule.when}'}: {_sets(rule)}"
 
 
 def _sets(rule: ParsedRule) -> str:

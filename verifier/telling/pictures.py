@@ -200,7 +200,6 @@ def chart(
     Args:
         table: (first, second), NaN where nothing is known.
         ticks: values along both.
-        axes: their names.
         label: what is shown.
         worst_is_largest: which cell of a block stands for it, where there are more than can be drawn.
     """

@@ -400,6 +400,10 @@ def test_only_the_branch_taken_is_evaluated(text, expected):
 def test_choices_of_whole_numbers_stay_whole_and_choices_of_fractions_stay_exact():
     assert value("ite(x > 0, x, 3)", x=X).dtype == np.int64
     assert value("ite(x > 0, 0.1, 0.3) * 10 = ite(x > 0, 1, 3)", x=X).all()  # in doubles 0.3 * 10 is not 3
+    # Where one branch is taken everywhere, it stays exact whatever the other is: 2^62 + 1 is no double.
+    for large in ("ite(x > -9, 2 ** 62 + 1 + x, y)", "ite(x < -9, y, 2 ** 62 + 1 + x)"):
+        large = large.replace("2 ** 62", str(2**62))
+        assert value(large, x=X, y=X / 7).tolist() == [2**62 + 1 + int(x) for x in X]
     assert exact_number(parse_expression("ite(n >= 2 & !(n = 3), 1 / 3, 1 // (n - 3))"), {"n": 2}) == Fraction(1, 3)
     assert exact_number(parse_expression("ite(n = 3 | n = 4, 7, 1 // (n - 3))"), {"n": 3}) == 7
 

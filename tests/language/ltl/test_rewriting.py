@@ -1,14 +1,18 @@
+import random
 import re
+from collections import Counter
 
 import pytest
 from counted_work import calls_of
+from exact_oracle import holds_on_lasso as holds_by_definition
 from formula_strategies import formulas, lassos
 from hypothesis import HealthCheck, assume, given, settings
+from random_ltl import random_formula, temporal
 
 from verifier.base.errors import LimitError
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import TRUE, Name, Operation, Temporal, fold, names_in
-from verifier.language.ltl import abstract, expanded_size, holds_on_lasso, parse_formula, to_core, to_storm
+from verifier.language.ltl import abstract, expanded_size, holds_on_lasso, in_frames, parse_formula, to_core, to_storm
 
 NAMES = ["a", "b"]
 
@@ -268,3 +272,34 @@ def test_storm_agrees_on_random_lassos(formula, lasso):
 def test_storm_reads_the_deepest_formulas(depth):
     text = "!" * depth + "a"
     assert probability(lasso_chain(*LASSO), to_storm(parse_formula(text))) == pytest.approx(1.0)
+
+
+def test_letters_that_stand_several_times():
+    """Of the word with each letter so many times, from any frame of the first letter, it says what it said before."""
+    rng, seen = random.Random(5), Counter()
+    for _ in range(400):
+        formula, frames = random_formula(rng, 2), rng.randint(2, 3)
+        if rng.random() < 0.5:  # from within a letter these ask most
+            low, parts = rng.randint(1, 2), (formula, random_formula(rng, 1))
+            formula = temporal(rng.choice("UR"), *parts, within=(low, rng.choice([None, low, low + 1])))
+        word = [frozenset(name for name in "abc" if rng.random() < 0.6) for _ in range(4)]
+        cut = rng.randint(0, 3)
+        expected = holds_by_definition(formula, word[:cut], word[cut:])
+        told, again = in_frames(formula, frames), [letter for letter in word[cut:] for _ in range(frames)]
+        longer = [letter for letter in word for _ in range(frames)]
+        for begun in range(frames):
+            assert holds_by_definition(told, longer[begun:], again) == expected, (formula, word, cut, frames, begun)
+        seen[expected] += 1
+    assert min(seen.values()) > 100
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("X a", "X[3] a"), ("X[2] a", "X[6] a"), ("F[1,2] a", "F[3,6] a"), ("G>=2 a", "G>=6 a"), ("F a", "F a"),
+        ("a U[0,2] b", "a U[0,6] b"), ("a U[1,2] b", "G[0,0] a & X[3] (a U[0,3] b)"),
+        ("a R>=2 b", "F[0,3] a | X[6] (a R>=0 b)"),
+    ],
+)  # fmt: skip
+def test_steps_of_three_frames(written, told):
+    assert in_frames(parse_formula(written), 3) == parse_formula(told)

@@ -1,12 +1,14 @@
 """The definition itself is tested on words worked out by hand, then by laws of the textbook."""
 
+import numpy as np
 import pytest
 from formula_strategies import formulas, lassos
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.language.expressions.syntax import FALSE, TRUE, Call, Interval, Name, Operation, Temporal
+from verifier.language.expressions.syntax import FALSE, TRUE, Boolean, Call, Interval, Name, Operation, Temporal
 from verifier.language.ltl import holds_on_finite_trace, holds_on_lasso, parse_formula
+from verifier.language.ltl.semantics import connective, temporal
 
 
 def word(text):
@@ -233,3 +235,55 @@ def test_what_has_no_meaning_is_refused(call):
 
 def test_deep_formulas_have_a_value():
     assert holds_on_lasso(parse_formula("X " * 199 + "a"), (), word("- a")) is True
+
+
+# What is known of sets of paths: 1 on all of them, -1 on none, 0 else; at the first position and at every one.
+
+
+def known(formula, settled):
+    """What `temporal` and `connective` make of a formula, from what is known of its names."""
+    if isinstance(formula, Name):
+        return settled[formula.name]
+    if isinstance(formula, Boolean):
+        return np.full_like(settled["a"], 1 if formula.value else -1)
+    below = [known(each, settled) for each in formula.operands]
+    return temporal(formula, below) if isinstance(formula, Temporal) else connective(formula.operator, below)
+
+
+def truth_on(paths, formula, at):
+    """1, -1 or 0: whether a formula holds on all words from position `at` on, on none, or on some."""
+    found = {holds_on_lasso(formula, prefix[at:], loop) for prefix, loop in paths}
+    return {frozenset([True]): 1, frozenset([False]): -1}.get(frozenset(found), 0)
+
+
+@given(formulas(("a", "b"), 3), st.lists(lassos(("a", "b")), min_size=1, max_size=3))
+def test_what_is_known_of_a_set_of_paths_is_true_of_each(formula, paths):
+    # Every position of a lasso is one of the first ones: those of prefix and of one round of the loop.
+    longest = max(len(prefix) + len(loop) for prefix, loop in paths)
+    unrolled = [(tuple(prefix) + tuple(loop) * (longest // len(loop) + 1), loop) for prefix, loop in paths]
+
+    def settled(node):
+        every = {truth_on(unrolled, node, at) for at in range(longest)}
+        return np.array([[truth_on(unrolled, node, 0)], [every.pop() if len(every) == 1 else 0]], dtype=np.int8)
+
+    found, truth = known(formula, {name: settled(Name(name)) for name in "ab"}), settled(formula)
+    assert np.all((found == 0) | (found == truth))
+    assert abs(found[0]) >= abs(found[1])  # what is known at every position is known at the first
+
+
+@pytest.mark.parametrize(
+    ("formula", "first"),
+    [
+        ("F a", 1), ("F[1,3] a", 0), ("F>=1 b", 0), ("F c", 1), ("F[2,5] c", 1), ("G[0,0] a", 1), ("G a", 0),
+        ("G[2,4] c", 1), ("X c", 1), ("X a", 0), ("a & c", 1), ("a & b", 0), ("!c | b", 0), ("a -> c", 1),
+        ("a xor c", -1), ("a xor !c", 1), ("a <-> c", 1), ("b xor c", 0), ("b U a", 1), ("b U[1,2] a", 0),
+        ("a U[1,2] c", 1), ("a U[2,2] c", 0),
+        ("b R c", 1), ("!c R a", 0), ("c W b", 1), ("b M !c", -1), ("c M a", 1),
+        ("!c U b", 0), ("b U !c", -1),
+    ],
+)  # fmt: skip
+def test_what_is_known_by_hand(formula, first):
+    """a holds at first, c everywhere, and of b nothing is known."""
+    settled = {"a": [[1], [0]], "b": [[0], [0]], "c": [[1], [1]]}
+    found = known(parse_formula(formula), {name: np.array(each, dtype=np.int8) for name, each in settled.items()})
+    assert found[0, 0] == first

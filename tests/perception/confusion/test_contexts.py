@@ -18,12 +18,13 @@ from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest
 
 from verifier.base.errors import InputError, UsageError
+from verifier.cli import main
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.context_counts import Memory, _histories, with_contexts
 from verifier.perception.confusion.context_matrices import persistent
 from verifier.perception.confusion.context_selection import held_out_loss, log10_e_value, selected_contexts
-from verifier.perception.confusion.contexts import UNTRACKED, Contexts
+from verifier.perception.confusion.contexts import UNTRACKED, Contexts, OfTracks
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.dependence import residual_test
@@ -37,7 +38,7 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.tally import summed
 from verifier.perception.matching import MatchingPolicy, match
 from verifier.perception.settings import CountSettings, ReplaySettings
-from verifier.telling.confusion import replay_table
+from verifier.telling.confusion import counts_table, replay_table
 
 KINDS = [Contexts("run", 1), Contexts("run", 3), Contexts("last", 1), Contexts("last", 3), Contexts()]
 POLICY = MatchingPolicy("centre_bev", 2.0)
@@ -259,6 +260,24 @@ def broken():
     yield "/sequences/0/counts/0/1", change(lambda d: d["sequences"][0]["counts"][0].__setitem__(1, 6))
     yield "/sequences", change(lambda d: d["sequences"][0]["counts"].pop())
     yield "/contexts", change(lambda d: d.update(version=1))
+    replay = {
+        "label": "ped", "contexts": "run:1", "confirm": "1/1", "range": "0..10", "frames": 2, "tracks": 2,
+        "not_confirmed": 1, "expected": 1.25, "p_value": 1.0,
+    }  # fmt: skip
+    yield "/contexts/replays", change(lambda d: d["contexts"].update(replays={}))
+    for name, wrong, path in (
+        ("contexts", "run:3", "/contexts"), ("tracks", 0, "/tracks"), ("not_confirmed", 3, "/not_confirmed"),
+        ("p_value", 2, "/p_value"), ("label", 1, "/label"), ("more", 1, ""),
+    ):  # fmt: skip
+        made = {**replay, name: wrong}
+        yield f"/contexts/replays/0{path}", change(lambda d, made=made: d["contexts"].update(replays=[made]))
+    yield "/contexts/tracks", change(lambda d: d["contexts"].update(tracks=[]))
+    yield "/contexts/tracks/ped", change(lambda d: d["contexts"]["tracks"]["ped"].pop("later"))
+    yield (
+        "/contexts/tracks/ped/longest_wrong_run",
+        change(lambda d: d["contexts"]["tracks"]["ped"].update(longest_wrong_run=-1)),
+    )
+    yield "/contexts/tracks/ped/later", change(lambda d: d["contexts"]["tracks"]["ped"].update(later=[2, 1]))
 
 
 def test_broken_documents():
@@ -517,6 +536,34 @@ def test_replay_by_hand(record):
     assert replay_table(found).startswith("1 right reports among 1 do not come in 1 of 2 windows of 2 frames")
 
 
+def test_a_replay_is_added_to_the_matrices_of_its_tracks(record, tmp_path, capsys):
+    target = tmp_path / "m.json"
+    write_confusion(count(HAND, by_class(), Memory(Contexts("run", 2), seed=None)), target)
+    asked = ["confusion", "replay", str(record), "--true-class", "ped", "--range", "0..10", "--bins", "0,10,20"]
+    asked += ["--memory", "none,run:1", "--into", str(target)]
+    for frames in ("2", "2", "3"):
+        assert main([*asked, "--frames", frames]) == 0
+    told = [(each.contexts, each.frames, each.tracks, each.not_confirmed) for each in replays_of(target)]
+    assert told == [("none", 2, 2, 1), ("run:1", 2, 2, 1), ("none", 3, 2, 1), ("run:1", 3, 2, 1)]
+    first = replays_of(target)[0]
+    assert (first.label, first.confirm, first.range) == ("ped", "1/1", "0..10")
+    assert (first.expected, first.p_value) == (pytest.approx(1.25), 1)
+    SCHEMA.validate(json.loads(target.read_text()))
+    for more, message in (
+        (["--gaps", "hold"], "expected matrices that count ped by context, with --gaps hold"),
+        (["--memory", "last:2"], "last:2 cannot be had from matrices counted with run:2"),
+        (["--splits", "2"], "--into adds a replay to matrices, and --splits halves drives"),
+    ):
+        capsys.readouterr()
+        assert main([*asked, "--frames", "2", *more]) == 2
+        assert message in " ".join(capsys.readouterr().err.split())
+    assert len(replays_of(target)) == 4
+
+
+def replays_of(path):
+    return read_counts(path).by_context.replays
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -570,3 +617,31 @@ def test_of_counts_by_run_those_after_no_error_count_where_errors_persist(cap):
     assert np.array_equal(found.tally.dense(8, 2).reshape(expected.shape), expected)
     with pytest.raises(UsageError, match="--persist needs counts by run"):
         persistent(found, 2)
+
+
+@pytest.mark.parametrize(("gaps", "longest"), [("break", 3), ("hold", 4), ("miss", 6)])
+def test_tracks_by_hand(gaps, longest):
+    """Track 0: wrrwww.. with a gap of two frames before the last, wrong one; 1 begins later, and is right at once."""
+    series = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1])
+    number = np.array([0, 1, 2, 3, 4, 5, 8, 2, 3])
+    right = np.array([0, 1, 1, 0, 0, 0, 0, 1, 0])
+    shuffled = np.random.default_rng(1).permutation(len(series))
+    found = OfTracks.of(series[shuffled], number[shuffled], right[shuffled], gaps)
+    assert found == OfTracks(longest, (1, 1), (0, 1))
+    more = OfTracks.of(series[7:], number[7:], right[7:], gaps)
+    assert found.merged(more) == OfTracks(longest, (1, 1), (0, 2))
+    assert OfTracks.of(series[:0], number[:0], right[:0], gaps) == OfTracks(0, (0, 0), (0, 0))
+
+
+@pytest.mark.parametrize(("detector", "longest"), [("pointrcnn", 154), ("rrc", 55)])
+def test_tracks_of_kitti(detector, longest, shared, tmp_path):
+    """What the specification says of the open drives, by independent code."""
+    found = kitti(shared, tmp_path, detector, "run:10", "break")
+    tracks = found.by_context.tracks
+    assert tracks["ped"].longest_wrong_run == longest, {k: v.longest_wrong_run for k, v in tracks.items()}
+    if detector == "pointrcnn":
+        assert (tracks["ped"].with_drive, tracks["ped"].later) == ((3, 12), (56, 78))
+        told = counts_table(found)
+        assert "ped: missed in the first frame of 3 of 12 tracks that begin with their drive, and of 56 of 78" in told
+    write_confusion(found, tmp_path / "m.json")
+    assert read_counts(tmp_path / "m.json").by_context.tracks == tracks

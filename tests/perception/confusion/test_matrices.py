@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates
+from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.matrices import Memory
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
 LABELS = (PED, OBS, EMPTY)
@@ -135,3 +137,30 @@ def test_columns_sum_to_one_under_every_policy_that_always_works(tables, policy)
     counts, _ = matrices(*np.array(tables).reshape(-1, 3, 3)).without_empty_columns(policy)
     assert (exact_rates(counts).sum(axis=1) == 1).all()
     assert np.allclose(rates(counts).astype(float), exact_rates(counts).astype(float), rtol=1e-15)
+
+
+# Pedestrians of two bins by context (start, right*1, right*2, wrong*1, wrong*2): reported, missed.
+BY_CONTEXT = [[(4, 1), (0, 0), (0, 0), (1, 2), (0, 0)], [(3, 1), (2, 5), (0, 0), (6, 1), (0, 0)]]
+
+
+@pytest.mark.parametrize(
+    ("policy", "near"),
+    [
+        ("backoff", [("", (4, 1)), ("the column of the bin", (5, 3)), ("the column of the bin", (5, 3)), ("", (1, 2)),
+                     ("wrong*1", (1, 2))]),
+        ("pool", [("", (4, 1)), ("right*1 of all bins", (2, 5)), ("the column of the bin", (5, 3)), ("", (1, 2)),
+                  ("wrong*1", (1, 2))]),
+        ("prior", [("", (4, 1)), ("", (1, 1)), ("", (1, 1)), ("", (1, 2)), ("", (1, 1))]),
+        ("error", [("", (4, 1)), ("", (0, 0)), ("", (0, 0)), ("", (1, 2)), ("", (0, 0))]),
+    ],
+)  # fmt: skip
+def test_columns_without_items_in_a_context_are_filled_and_say_from_where(policy, near):
+    contexts = Contexts("run", 2)
+    own = np.zeros((2, 5, 2, 2), dtype=np.int64)
+    own[:, :, :, 0] = BY_CONTEXT
+    memory = Memory(contexts, own.sum(axis=1), np.array([True, False]), policy)
+    found = ConfusionMatrices("class", (PED, EMPTY), np.array([0.0, 10, 20]), own.reshape(10, 2, 2), memory=memory)
+    filled = found.without_empty_columns("error")[0].reshape(2, 5, 2, 2)
+    assert [tuple(column) for column in filled[0, :, :, 0].tolist()] == [column for _, column in near]
+    told = ["" if any(column) else found.filled_from(at, 0) for at, column in enumerate(BY_CONTEXT[0])]
+    assert told == [source for source, _ in near]

@@ -159,12 +159,14 @@ TITLES = {"pointrcnn": "PointRCNN", "rrc": "RRC"}
 
 
 def manual_rows(root, title):
-    """{(M/N, frames or passage): the other cells} of a detector in the table of the manual."""
-    lines = (root / "verifier/manual/pages/results.md").read_text().splitlines()
+    """{(M/N, frames or passage): the other cells} of a detector in the manual, and its {M/N: over all frames}."""
+    lines = (root / "verifier/manual/pages/track-record.md").read_text().splitlines()
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith(f"| {title} |")
     ]
-    return {tuple(row[1:3]): row[3:] for row in rows}
+    return {tuple(row[1:3]): row[3:] for row in rows if len(row) == 10}, {
+        row[1]: row[2:] for row in rows if len(row) == 8
+    }
 
 
 @pytest.mark.parametrize("detector", DETECTORS)
@@ -185,11 +187,23 @@ def test_the_table_of_the_manual(detector, root, shared, tmp_path):
     reports = tracked_reports(shared, tmp_path, detector, "ped")
     names = [f"{k:04}" for k in range(int(reports.sequence.max()) + 1)]
     found = validated(reports, names, [1], 30, [ONE, Tracker(3, 3)], MODELS, 20)
-    told = manual_rows(root, TITLES[detector])
-    assert len(told) == 11
+    told, over_all = manual_rows(root, TITLES[detector])
+    every = {("1/1", n): [] for n in range(1, 31)} | {("3/3", n): [] for n in range(3, 31)}
+    assert set(told) == {(confirm, str(n)) for confirm, n in every} | {("1/1", "passage"), ("3/3", "passage")}
     for (confirm, frames), cells in told.items():
         looks = [look(found, model, None if frames == "passage" else int(frames), confirm) for model in MODELS]
         assert cells == table_row(looks)
+    for confirm, cells in over_all.items():
+        numbers = [n for of, n in every if of == confirm]
+        assert cells == [str(len(numbers)), *(
+            over([look(found, model, n, confirm).counted for n in numbers]) for model in MODELS
+        )]  # fmt: skip
+
+
+def over(looks):
+    """In how many the p-value is below 0.01, and how often what was seen lies outside, of 20 halvings each."""
+    share = sum(each.outside for each in looks) / len(looks) / 20
+    return f"{sum(each.p_value < 0.01 for each in looks)}; {100 * share:.0f} %"
 
 
 def table_row(looks):

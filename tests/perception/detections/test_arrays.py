@@ -39,6 +39,17 @@ def test_supervision_objects():
     assert found.sequences == ("a", "b")
 
 
+def test_tracks_of_annotations_are_those_of_all_frames_or_none():
+    tracked, plain, none = one([[1, 2, 3, 4]], [0], tracks=[7]), one([[1, 2, 3, 4]], [0]), [one([], [], [])] * 2
+
+    def tracks(*truth):
+        return from_supervision(["ped"], ["f0", "f1"], truth, none).annotations.attributes.get("track")
+
+    assert tracks(tracked, tracked).tolist() == [7, 7]
+    assert tracks(tracked, plain) is None
+    assert tracks(plain, plain) is None
+
+
 def test_real_supervision_objects():
     supervision = pytest.importorskip("supervision")
     seen = supervision.Detections(np.array([[1.0, 2, 3, 4]]), confidence=np.array([0.5]), class_id=np.array([0]))

@@ -315,7 +315,7 @@ def test_a_dataset_of_yolo_is_read_by_its_description(root, tmp_path, monkeypatc
     shutil.rmtree(tmp_path / "d/annotations/images")
     data = read_detections("yolo", labels, tmp_path / "d/detections", image_size="10x20")
     assert (data.frame_name, data.annotations.box_2d[0].tolist()) == (("a", "b"), [4, 6, 6, 14])
-    for text in ("10", "0x3", "ax3", "-1x3"):
+    for text in ("10", "0x3", "3x0", "ax3", "3xa", "-1x3", "1000000x3", "3x1000000"):
         with pytest.raises(UsageError, match="--image-size: expected WIDTHxHEIGHT in pixels"):
             read_detections("yolo", labels, tmp_path / "d/detections", image_size=text)
 

@@ -42,7 +42,7 @@ from verifier.analysis.counterexamples.moves import MOST_STATES, DetectionError,
 from verifier.analysis.counterexamples.patterns import Patterns, PatternSearch
 from verifier.analysis.counterexamples.runs import Prospects
 from verifier.analysis.objective import Objective
-from verifier.analysis.sensitivity.adjoint import Values, told_by_draw, unions
+from verifier.analysis.sensitivity.adjoint import Values
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.enclosure import AGREEMENT
@@ -57,6 +57,10 @@ _MOST_OUTCOMES = 5_000_000
 
 
 _Known: TypeAlias = frozenset[DetectionError | None]
+_Heard: TypeAlias = tuple[int, int]
+"""As which reports a draw is told, and would be told if it were correct; numbers of the channel."""
+_Draw: TypeAlias = tuple[int, int, dict[_Heard, dict[int, float]]]
+"""Bin and true label of a draw, and as what it may be told -> how likely it is with each reported label."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +175,7 @@ class Losses:
         drawing, led = np.flatnonzero(~quiet), edges[~quiet]
         ranks, alike = _ranks(self._prospects.risk[product.indices[led]]), _first_alike(led)
         profiles, profile = _distinct_rows([row[drawing], *ranks.T, *alike.T])
-        steps = _Steps(objective, self._rates, len(profiles))
+        steps = _Steps(objective, self._rates, row[drawing[profiles]].tolist())
         symbols: dict[Reports, int] = {frozenset(): 0}
         parts = [(edges[quiet, 0], chance[quiet], np.zeros(np.count_nonzero(quiet), dtype=int))]
         members = np.split(np.argsort(profile, kind="stable"), np.cumsum(np.bincount(profile))[:-1])
@@ -265,71 +269,82 @@ class Losses:
 
 
 class _Steps:
-    """What counts on one step, by the channel row that the reports are drawn from and by what they lead to."""
+    """What counts on one step, by the channel row that the reports are drawn from and by what they lead to.
 
-    def __init__(self, objective: Objective, rates: Floats, profiles: int) -> None:
-        channel = objective.skeleton.channel
-        self._channel, self._rates = channel, rates
-        self._told, self._union = told_by_draw(channel).tolist(), unions(channel).tolist()
-        draws = channel.columns.shape[1]
-        needed = profiles * math.prod(2 * len(set(told)) for told in self._told[:draws])
+    Two draws that are told alike, and would be told alike if they were correct, stand for each other: if one counts,
+    so does the other. In which bin a report is told to be is as it was when its label is corrected.
+    """
+
+    def __init__(self, objective: Objective, rates: Floats, rows: Sequence[int]) -> None:
+        self._channel, self._rates = objective.skeleton.channel, rates
+        self._then = self._channel.then.tolist()
+        self._draws = {row: self._draws_of(row) for row in dict.fromkeys(rows)}
+        needed = sum(math.prod(2 * len(heard_as) for _, _, heard_as in self._draws[row]) for row in rows)
         if needed > _MOST_OUTCOMES:
             raise NoAnswerError(
-                f"{draws} objects are reported in one step, and about {needed:.1g} combinations of reports decide "
-                f"what counts; the limit is {_MOST_OUTCOMES:.1g}",
+                f"up to {max(map(len, self._draws.values()))} reports are made in one step, and about {needed:.1g} "
+                f"combinations of them decide what counts; the limit is {_MOST_OUTCOMES:.1g}",
                 hint="explain an environment with fewer objects at a time (--env), or ask about fewer classes",
             )
+
+    def _draws_of(self, row: int) -> list[_Draw]:
+        channel, located, found = self._channel, self._channel.located, list[_Draw]()
+        told = channel.told[None, row] if located is None else located.told[:, row]
+        shares = np.ones(told.shape[:2]) if located is None else located.shares(self._rates.dtype)[:, row]
+        reported = zip(channel.bins[row].tolist(), channel.columns[row].tolist(), strict=True)
+        for draw, (at, true) in enumerate(reported):
+            heard_as: dict[_Heard, dict[int, float]] = {}
+            for own, share in zip(told[:, draw].tolist(), shares[:, draw].tolist(), strict=True):
+                for label, rate in enumerate(self._rates[at, :, true].tolist() if true >= 0 and share > 0 else []):
+                    if rate > 0:
+                        labels = heard_as.setdefault((own[label], own[true]), {})
+                        labels[label] = labels.get(label, 0.0) + rate * share
+            found += [(at, true, heard_as)] if true >= 0 else []
+        return found
 
     def outcomes(self, row: int, ranks: list[int], alike: list[int]) -> dict[tuple[int, Reports], float]:
         """(observation, what counts) -> probability.
 
         Args:
-            row: of the channel.
             ranks: rank of the risk behind each observation.
             alike: for each observation the first one that leads to the same state; those in the result.
         """
-        bins, columns = self._channel.bins[row].tolist(), self._channel.columns[row].tolist()
-        every = zip(bins, columns, self._told, strict=False)
-        draws = [(at, true, told) for at, true, told in every if true >= 0]
-        heard_as: list[dict[int, list[tuple[int, float]]]] = []
-        for at, true, told in draws:
-            by_told: dict[int, list[tuple[int, float]]] = {}
-            for label, rate in enumerate(self._rates[at, :, true].tolist()):
-                if rate > 0:
-                    by_told.setdefault(told[label], []).append((label, rate))
-            heard_as.append(by_told)
-        right = [told[true] for _, true, told in draws]
-        found: dict[tuple[int, Reports], float] = {}
-        for heard in itertools.product(*heard_as):
-            counting = self._counting(heard, right, ranks)
-            others = [heard_as[k][told] for k, told in enumerate(heard) if k not in counting]
-            weight = math.prod(math.fsum(rate for _, rate in reported) for reported in others)
-            observation = alike[self._together(heard)]
-            for reported in itertools.product(*(heard_as[k][heard[k]] for k in counting)):
-                reports = frozenset(
-                    DetectionError(draws[k][0], label, draws[k][1])
-                    for k, (label, _) in zip(counting, reported, strict=True)
-                )
-                probability = weight * math.prod(rate for _, rate in reported)
+        draws, found = self._draws[row], dict[tuple[int, Reports], float]()
+        known: dict[tuple[_Heard, ...], tuple[int, set[_Heard]]] = {}
+        for heard in itertools.product(*(heard_as for _, _, heard_as in draws)):
+            key = tuple(sorted(heard))
+            if key not in known:
+                known[key] = alike[self._together([told for told, _ in heard])], self._counting(heard, ranks)
+            observation, counting = known[key]
+            weight, reported = 1.0, []
+            for (at, true, heard_as), each in zip(draws, heard, strict=True):
+                if each in counting:
+                    own = heard_as[each].items()
+                    reported.append([(DetectionError(at, label, true), rate) for label, rate in own])
+                else:
+                    weight *= math.fsum(heard_as[each].values())
+            for kinds in itertools.product(*reported):
+                reports = frozenset(kind for kind, _ in kinds)
+                probability = weight * math.prod(rate for _, rate in kinds)
                 found[observation, reports] = found.get((observation, reports), 0.0) + probability
         return found
 
-    def _counting(self, heard: Sequence[int], right: Sequence[int], ranks: list[int]) -> list[int]:
-        """The draws that count: members of the smallest sets of detection errors that could have helped."""
-        risk = ranks[self._together(heard)]
-        wrong = [k for k, told in enumerate(heard) if told != right[k]]
+    def _counting(self, heard: Sequence[_Heard], ranks: list[int]) -> set[_Heard]:
+        """What counts: members of the smallest sets of detection errors that could have helped."""
+        risk = ranks[self._together([told for told, _ in heard])]
+        wrong = [k for k, (told, right) in enumerate(heard) if told != right]
         helping: list[set[int]] = []
         for size in range(1, len(wrong) + 1):
             for chosen in map(set, itertools.combinations(wrong, size)):
-                corrected = [right[k] if k in chosen else told for k, told in enumerate(heard)]
+                corrected = [right if k in chosen else told for k, (told, right) in enumerate(heard)]
                 if not any(known <= chosen for known in helping) and ranks[self._together(corrected)] < risk:
                     helping.append(chosen)
-        return sorted(set().union(*helping))
+        return {heard[k] for chosen in helping for k in chosen}
 
     def _together(self, told: Sequence[int]) -> int:
         observation = 0
         for one in told:
-            observation = self._union[observation][one]
+            observation = self._then[observation][one]
         return int(observation)
 
 

@@ -78,7 +78,6 @@ class ToldRun:
 
     Attributes:
         initial: variable -> value at the beginning.
-        steps: in order.
         counted: the first so many steps are what `probability` is the probability of.
         irrevocable: after so many steps the violation is certain.
         replayed: what of the run was checked by going through it again.
@@ -112,7 +111,6 @@ class ToldCause:
     """A cause of the violation.
 
     Attributes:
-        cause: see there.
         corrected: the requirement's probability if no detection error of these kinds happened again, and the correct
             one came instead.
     """
@@ -139,7 +137,6 @@ class Kind:
     """A type of detection error that is a cause, alone or together with others.
 
     Attributes:
-        report: the matrix cell.
         told_apart: whether the causes tell it apart from the others.
         corrected: the requirement's probability if it alone is corrected.
     """
@@ -163,7 +160,6 @@ class Explanation:
         patterns: of violating runs, the most probable first; `complete` whether there are no others, and `ranked`
             whether no other one can be more probable.
         covered: the share of the violation that they account for; NaN where there is none.
-        sensitivity, moves, columns, fixes: see there.
         map: the chance from every state, or None.
     """
 
@@ -201,11 +197,9 @@ def explain(
     Args:
         objective: `formula` on a skeleton.
         formula: with its propositions, to replay runs and to draw the map.
-        data: the matrices.
         counts: (bins, predicted, true) counts behind `data.rates`, for exact fractions.
         start: number of the initial state.
         satisfying: see `Explanation`.
-        settings: see `ExplainSettings`.
         max_states: most product states to build for the map.
 
     Raises:

@@ -108,7 +108,6 @@ def with_exact(
     """Groups of runs with probabilities that are rounded once, most probable first, and the exact values of entries.
 
     Args:
-        skeleton: where.
         groups: runs.
         counts: (bins, predicted, true) behind the rates; None for no exact values.
     """
@@ -141,7 +140,6 @@ def exact_entries(skeleton: Skeleton, counts: NDArray[np.int64], entries: Ints) 
     """The exact values of some of the skeleton's distinct sums, for counts in which the columns needed have items.
 
     Args:
-        skeleton: where.
         counts: (bins, predicted, true).
         entries: their numbers.
     """

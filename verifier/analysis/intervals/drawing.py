@@ -27,7 +27,6 @@ class NeededColumns:
     """The matrix columns that somebody needs: those to be drawn, and those that are fixed by convention.
 
     Attributes:
-        measured: the counts.
         pairs: (k, 2) different pairs of bin and column.
 
     Raises:

@@ -35,8 +35,6 @@ class DriveItems:
     """A table of what each drive holds.
 
     Attributes:
-        names: of the drives.
-        weights: one of `Weights`.
         table: (drives, bins, predicted, true) int64, in units of 1/SCALE[weights].
     """
 
@@ -81,8 +79,6 @@ def drive_items(sequences: Sequences, bins: int, labels: int, weights: Weights =
 
     Args:
         sequences: each a drive.
-        bins, labels: of the matrices.
-        weights: one of `Weights`.
 
     Raises:
         UsageError: encounters are asked for, and the file does not know tracks.
@@ -135,7 +131,6 @@ def weighted_matrices(
     Args:
         matrices: by item.
         sequences: theirs.
-        weights: one of `Weights`.
 
     Raises:
         UsageError: the file does not know what the weights need.

@@ -37,7 +37,6 @@ def choose_interval(drives: DriveItems | None, columns: NDArray[np.int64], reque
     Args:
         drives: what each drive holds, or None where that is not known.
         columns: (k, 2) the columns that the run needs and that are not fixed.
-        requested: one of `Requested`.
 
     Raises:
         UsageError: an unknown request, or one that the file or the weights do not allow.

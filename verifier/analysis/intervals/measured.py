@@ -43,7 +43,6 @@ def measured(matrices: ConfusionMatrices, empty_columns: str = "error") -> Measu
     """What of `matrices` is measured.
 
     Args:
-        matrices: the counts.
         empty_columns: a policy of `EMPTY_COLUMN_POLICIES`, for `Measured.rates`.
 
     Raises:

@@ -79,9 +79,7 @@ def matrix_draws(
     """Matrices drawn from their posterior, some at a time, so that any number of them can be drawn.
 
     Args:
-        measured: the counts.
         columns: (k, 2) different pairs of bin and column, those that somebody needs.
-        prior: see `prior_weight`.
         count: number of draws.
         seed: of all draws.
         at_once: most draws in a part; fewer where the matrices are large.

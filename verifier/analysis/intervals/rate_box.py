@@ -47,7 +47,6 @@ class BoxRecord:
     """Where a box of rates comes from.
 
     Attributes:
-        file, sha256: what was read.
         source: in the words of who states it.
     """
 
@@ -61,7 +60,6 @@ class RateBox:
     """Least and greatest probability of each report.
 
     Attributes:
-        record: where it comes from.
         lower, upper: (bins, predicted, true) fractions; 0 and 1 where nothing is stated.
     """
 

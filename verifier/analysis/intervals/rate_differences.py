@@ -40,8 +40,6 @@ def rate_differences(sequences: Sequences, bins: int, labels: int, events: Set[E
 
     Args:
         sequences: each a drive.
-        bins, labels: of the matrices.
-        events: of a run.
     """
     found = weighted_rates(sequences, bins, labels)
     by_weights: dict[Weights, Floats] = {"item": found.item, "drive": found.drive}

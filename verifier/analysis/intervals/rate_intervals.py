@@ -59,8 +59,6 @@ class RateIntervals:
     """The intervals of all events of a run.
 
     Attributes:
-        measured: the counts.
-        events: all of the run.
         alpha: the chance that some interval misses its rate is at most this.
         tier: "independent_drives", "icc_at_most", "independent_items" or "anytime".
         drives: what each drive holds; None only for the last two of them.

@@ -46,7 +46,6 @@ class BoxFamily:
         whole: what stands for a recall of 1.
         exact: (bins, predicted, true) fractions, the measured matrices; anything in columns that no chain needs.
         held: (bins, true) bool, the columns without a floor that are as measured; the others are free.
-        semantics: of the confidence bounds.
     """
 
     problem: Problem

@@ -112,7 +112,6 @@ def with_recall(rates: Floats, cells: RecallCells, recall: Floats) -> Floats:
 
     Args:
         rates: (bins, predicted, true).
-        cells: where.
         recall: (M, k) in [0, 1].
 
     Returns:
@@ -137,7 +136,6 @@ def counts_with_recall(counts: Ints, cells: RecallCells, recall: Sequence[int], 
 
     Args:
         counts: (bins, predicted, true) with items in the columns of the cells.
-        cells: where.
         recall: for each cell its recall in parts of `whole`.
         whole: what stands for a recall of 1.
 

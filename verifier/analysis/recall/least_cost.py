@@ -42,7 +42,6 @@ class Improvement:
     """What may be improved, and at what price.
 
     Attributes:
-        problem: what to meet.
         cells: whose recall may rise.
         measured: for each cell its measured recall.
         costs: for each cell the price of a recall of 1 more; not negative.
@@ -83,7 +82,6 @@ def least_cost(
     """Recalls in parts of 1/whole that meet the target at the least price found; None when none were found.
 
     Args:
-        improvement: see there.
         begin: further points to start from, in parts of 1/whole.
         rng: for random starting points; without one there are none.
 

@@ -207,7 +207,6 @@ class Searched:
     """What was found along a path.
 
     Attributes:
-        path: where.
         places: (g,) increasing places of the even grid that were tried first.
         worst: (g,) the probability furthest on the wrong side at each.
         met: first and last place of each stretch in which every tried place meets the target, in order. The
@@ -237,8 +236,6 @@ def search(problem: Problem, path: Path, points: int = 257) -> Searched:
     """Where along a path the target is met.
 
     Args:
-        problem: what to meet.
-        path: see `Path`.
         points: places of the even grid; stretches narrower than its spacing may be missed.
 
     Raises:

@@ -45,7 +45,6 @@ class SideBound:
     Attributes:
         objective: that it is about: the one that was asked for, or with part of the choices of a world that decides.
         side: "lower": on the formula's failing; "upper": on its holding.
-        region: of the matrices.
         step, nodes: nature's choices and the end components.
         target: (p,) bool, where nature has won.
         reached: the greatest probability of getting there, bounded from above in every product state.

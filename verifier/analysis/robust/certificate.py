@@ -71,9 +71,7 @@ class Certificate:
     Attributes:
         side: "lower" or "upper".
         claimed: for each initial state the bound on the formula's probability, or None where nothing is claimed.
-        subject: what it is about.
         region: the matrices it is about.
-        boxes, tree: the proof.
     """
 
     side: Side
@@ -94,7 +92,6 @@ def certificate_of(
         root: the bound on the whole region.
         boxes: the bounds on boxes that cover the region.
         tree: how they cover it.
-        claimed: see `Certificate`.
 
     Raises:
         EngineError: the bounds have no such proof, which is an error of the program.

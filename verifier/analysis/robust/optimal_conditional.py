@@ -61,7 +61,6 @@ class OptimalConditional(Optimum):
         choices: what the world may do.
         held: (n,) int64, bit 0 says whether a holds in the state, bit 1 whether b does.
         told: b, for messages.
-        most_states: of a process.
     """
 
     choices: StrategySkeleton

@@ -44,8 +44,6 @@ class OptimalSteps(Optimum):
 
     Attributes:
         choice_starts: (n + 1,) where the rows of each state begin.
-        gains: of each state.
-        steps: how many.
     """
 
     choice_starts: Ints
@@ -92,7 +90,6 @@ class OptimalQuantile(Optimum):
         choice_starts: (n + 1,) where the rows of each state begin.
         condition: what is to hold.
         level: above 0, up to 1.
-        step_s: seconds.
     """
 
     choice_starts: Ints

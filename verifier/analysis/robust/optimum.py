@@ -368,7 +368,6 @@ def build_optimum(
 
     Args:
         choices: of a world that decides.
-        formula, propositions, max_states: what is asked.
         greatest: whether its greatest probability is asked for.
     """
     skeleton = choices.choices

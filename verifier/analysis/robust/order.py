@@ -81,10 +81,8 @@ def _always_falls(step: UncertainStep, nodes: Nodes, part: Ints, layer: Ints, at
 def _parts(n: int, sources: Ints, targets: Ints) -> Ints:
     """(n,) the strongly connected part of each node, numbered so that moves between parts lead to smaller numbers."""
     part = components(n, sources, targets)
-    if np.all(part[sources] >= part[targets]):
+    if np.all(part[sources] >= part[targets]):  # as scipy numbers them
         return part
-    if np.all(part[sources] <= part[targets]):
-        return int(part.max()) - part
     count = int(part.max()) + 1
     crossing = part[sources] != part[targets]
     level = levels(count, part[sources[crossing]], part[targets[crossing]], count + 1)

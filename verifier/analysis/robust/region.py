@@ -88,7 +88,6 @@ class Region:
     """A box of matrices, cut with the simplex of each column.
 
     Attributes:
-        labels: of the matrices.
         group: (labels,) int64, number of the group that each label is in; groups count from 0 as they occur.
         lower, upper: (bins, groups, true) int64, bounds on each group's rate in billionths.
         needed: (bins, true) bool, the columns that matter; the others are the whole simplex.
@@ -187,7 +186,6 @@ def confidence_region(
 
     Args:
         skeleton: says which columns matter, and which labels its planner tells apart.
-        measured: the counts.
         level: probability with which all intervals of the run hold at once; its decimal digits are taken exactly.
         events: all events of the run; those of this skeleton alone if None.
 

@@ -33,10 +33,8 @@ class Covered:
     """A region covered by boxes with a bound for each.
 
     Attributes:
-        boxes: the bounds of the boxes.
         tree: how the region is cut; the leaves are numbers in `boxes`, or None for a part without matrices.
         attained: the best single matrices known, for all initial states.
-        iterations: linear solves.
     """
 
     boxes: tuple[SideBound, ...]

@@ -60,7 +60,6 @@ class Effort:
         gap: for "shared_matrix", how close to an attained value a bound is close enough.
         attained: search for what single matrices attain. Off, the attained values are NaN, and "shared_matrix" is
             refused.
-        certificates: make them.
     """
 
     boxes: int = 32
@@ -86,7 +85,6 @@ class RobustBounds:
         semantics: "per_state" or "shared_matrix".
         conservative: whether the bounds may be wider than their semantics asks for: some end component is only
             assumed to be as bad as it may be, or doubles did not suffice (`Reached.merged`).
-        iterations: linear solves.
         certificates: what proves the bounds; none if they were not asked for.
     """
 
@@ -113,9 +111,6 @@ def robust_bounds(
 
     Args:
         objective: the formula on the skeleton.
-        region: the matrices.
-        semantics: one of `SEMANTICS`.
-        effort: see `Effort`.
 
     Raises:
         EngineError: an equation is too close to singular for doubles, or a matrix attains what the bounds exclude.

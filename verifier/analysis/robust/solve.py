@@ -71,7 +71,6 @@ class Reached:
         value: (p,) float64; satisfies (2).
         steps: (s, r) for each of s sets of initial states the expected number of steps in each row, under the last
             policy; 0 where nothing is chosen.
-        iterations: linear solves.
         merged: whether doubles did not suffice, so that the bound may be wider than need be.
     """
 
@@ -87,7 +86,6 @@ def greatest_reach(
     """A proven upper bound on the greatest probability of reaching `target`, close to it.
 
     Args:
-        step: the choices.
         nodes: with every end component outside the target in one node.
         target: (p,) bool, whole nodes.
         starts: sets of product states, for `Reached.steps`.

@@ -126,9 +126,7 @@ class _Greatest:
     """Greatest means over a region, as a `Walk`: bounds from above.
 
     Attributes:
-        region: of the matrices.
         lost: how much stops may have cost.
-        taken: steps.
         last: the choices of the product that was stepped on most, and the worth of its states before its first step.
     """
 
@@ -209,7 +207,6 @@ class _Greatest:
             at: the product.
             one: its steps.
             ends: (p,), not above the limit, or else T of them is not above them.
-            steps: how many.
             limit: (p,) c.
             enough: of what falls nothing below is asked.
             still: how much may be added at most, by a stop, to what hardly changes; 0 for nothing.
@@ -294,11 +291,7 @@ def _power(growth: float, count: int) -> float:
 
 
 class _Steps:
-    """Greatest means over steps of one product; `ACCEPT`, `REJECT` and what is cut off keep what they are worth.
-
-    Attributes:
-        step: the choices.
-    """
+    """Greatest means over steps of one product; `ACCEPT`, `REJECT` and what is cut off keep what they are worth."""
 
     def __init__(self, step: UncertainStep, ends: Floats, cut: Mask | None, fails: float) -> None:
         self.step, self._ends, self._cut, self._fails = step, ends, cut, fails

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -68,10 +69,17 @@ class Told:
 _ZERO = np.zeros(1, dtype=np.int64)
 NOTHING_TOLD = Told(_ZERO, _ZERO[:, None][:, :0], _ZERO[:, None, None], _ZERO[:, None] + 1, _ZERO[:, None])
 """Where there are no draws."""
+_known: WeakKeyDictionary[Channel, Told] = WeakKeyDictionary()
 
 
 def told_of(channel: Channel) -> Told:
-    """How the draws of a channel are told."""
+    """How the draws of a channel are told; found out once, for a search asks hundreds of times."""
+    if channel not in _known:
+        _known[channel] = _told_of(channel)
+    return _known[channel]
+
+
+def _told_of(channel: Channel) -> Told:
     real = channel.columns >= 0
     told, often = channel.told[real][:, None], np.ones((int(real.sum()), 1), dtype=np.int64)
     if channel.located is not None:

@@ -43,7 +43,6 @@ def vertex_process(
 
     Args:
         skeleton: of a chain (one row for each state) or of a world that decides.
-        region: of its matrices.
         labels: name -> (n,) mask.
         exact: also keep the probabilities as fractions.
         remark: what the process means, for those who read an export.

@@ -143,9 +143,7 @@ def _mixed(ways: list[Ints], target: Ints, row: Ints, channel: Channel) -> tuple
     one of several ways on, each as often: another thing that it draws.
 
     Args:
-        ways: of each state.
         target, row: of each way.
-        channel: of all.
     """
     most = max(map(len, ways))
     first = np.array([way[0] for way in ways])

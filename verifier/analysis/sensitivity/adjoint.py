@@ -26,7 +26,7 @@ from scipy.sparse.linalg import splu
 
 from verifier.analysis.objective import Objective
 from verifier.base.arrays import Floats, Ints, Mask
-from verifier.base.errors import EngineError, NoAnswerError
+from verifier.base.errors import EngineError
 from verifier.checking.graphs import components, coreachable, reachable
 from verifier.checking.plan import decide
 from verifier.systems.channel import Channel
@@ -141,7 +141,6 @@ def flow_derivatives(objective: Objective, rates: Floats, visits: Floats, worth:
     """Derivative in every matrix cell of what flows, in one step of each visit, into states of some worth.
 
     Args:
-        objective: where.
         rates: (bins, predicted, true), every cell a number.
         visits: (k, p) how often each product state is left.
         worth: (p,) what entering each product state is worth.
@@ -203,30 +202,6 @@ def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
             earlier += drawn[:, label, None] * continued
         after = np.where(real[:, None], earlier, after)
     return np.moveaxis(result, -1, 0)
-
-
-def told_by_draw(channel: Channel) -> Ints:
-    """(draws, labels) the number of the observation that a label of a draw alone is told as; at least one draw.
-
-    Raises:
-        NoAnswerError: a label of a draw is told in several ways, as the planner tells more apart than classes.
-    """
-    if not channel.plain:
-        raise NoAnswerError(
-            "the planner asks count(...), report(...) or within, or tells frames apart; explanations are of planners "
-            "that ask which classes are reported"
-        )
-    if channel.told.size:
-        told: Ints = channel.then[0, channel.told[0]]
-        return told
-    asked = frozenset().union(*channel.observations)
-    return np.array([[channel.observations.index(label & asked) for label in channel.labels]], dtype=np.int64)
-
-
-def unions(channel: Channel) -> Ints:
-    """(observations, observations) number of the union; -1 where it is no observation."""
-    known = {each: k for k, each in enumerate(channel.observations)}
-    return np.array([[known.get(a | b, -1) for b in channel.observations] for a in channel.observations])
 
 
 class Equations:

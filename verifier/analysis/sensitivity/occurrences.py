@@ -23,7 +23,6 @@ def document_bins(bins: Bins, where: Mapping[str, str], distance_bin: int | None
     """Numbers of the document's bins that one matrix was summed over.
 
     Args:
-        bins: of the document.
         where: as in `ConfusionCounts.matrices`.
         distance_bin: number of the distance bin; None for the canonical matrix, which is all of them.
 
@@ -52,11 +51,9 @@ def occurrences(
 
     Args:
         record: of the counting that gave the matrices.
-        bins: of the document.
         inside: numbers of its bins that the matrix was summed over, from `document_bins`.
         true, predicted: labels of the cell, not both empty: where there is no object and nothing is reported there is
             no row.
-        labelling, classes: of the matrices.
         threshold: score threshold of the matrices; -inf where they are no family.
 
     Raises:

@@ -70,7 +70,6 @@ def column_shares(found: Sensitivity, data: Measured, level: float = 0.95, prior
 
     Args:
         found: derivatives at `data.rates`.
-        data: the counts.
         level: of the Clopper-Pearson intervals, strictly between 0 and 1.
         prior: items per label, above 0.
 
@@ -126,7 +125,6 @@ class Fix:
     """A type of detection error that is corrected: all its mass moves to the correct label.
 
     Attributes:
-        bin, true, predicted: the cell.
         rate: the mass that moves.
         first_order: change of P by the derivative.
         probability: P with these matrices, solved again.

@@ -22,7 +22,6 @@ class StateMap:
     """P(formula | the run starts in the state), over one or two variables.
 
     Attributes:
-        variables: their names.
         values: for each variable its values, increasing.
         probability: one axis for each variable; NaN where no reachable state has these values. Where several have
             (other variables differ, or what the planner remembers), that of the worst.
@@ -57,7 +56,6 @@ def state_map(
         propositions: name -> the state condition it stands for.
         rates: (bins, predicted, true); NaN in columns that the chain does not need.
         variables: one or two; empty for the first two of the model.
-        largest: see `StateMap`.
         max_states: most product states to build.
 
     Raises:

@@ -158,7 +158,6 @@ class ReadingLimits:
     Attributes:
         file_bytes: of one file, unpacked.
         total_bytes: of all files together, unpacked; an archive itself may not be larger either.
-        files: how many.
     """
 
     file_bytes: int = 256 * 2**20

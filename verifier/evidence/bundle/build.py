@@ -55,7 +55,6 @@ class Sources:
 
     Attributes:
         spec: a `.ltl` file; it names the system model.
-        matrices: a confusion document.
         context: the declared context of the case, or None.
         given: results that were made elsewhere; they are put in as they are.
         command: what was typed, as far as that is known; it is recorded.
@@ -75,16 +74,15 @@ class Bundle:
     Attributes:
         files: path -> bytes.
         digest: SHA-256 of its manifest, in hexadecimal.
-        verdict: of the run.
         omitted: path -> why it is not there.
         standings: how every requirement with a target stands over all runs in it.
     """
 
-    files: dict[str, bytes]
+    files: dict[str, bytes] = field(repr=False)
     digest: str
     verdict: str
-    omitted: dict[str, str]
-    standings: tuple[Standing, ...]
+    omitted: dict[str, str] = field(repr=False)
+    standings: tuple[Standing, ...] = field(repr=False)
 
     def trace(self) -> list[dict[str, str]]:
         """The rows of the trace: every requirement of the spec, under every planner."""
@@ -169,9 +167,7 @@ def build_bundle(
     """Make a bundle and write it, all or nothing.
 
     Args:
-        sources: the files.
         target: a folder, or an archive if the name ends in `.zip`.
-        options: of the run.
         force: replace a bundle that is there already.
         progress: wraps the list of what is to be made, for a progress bar.
 

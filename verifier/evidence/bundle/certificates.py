@@ -138,9 +138,7 @@ def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective])
     """Path, number of the requirement (from 0) and text of every certificate of one block of the grid.
 
     Args:
-        rebuilt: the system.
         block: number of the block, from 0.
-        objectives: of the block.
     """
     data, settings = rebuilt.data, rebuilt.options.confidence
     if data is None or settings is None:
@@ -272,9 +270,7 @@ def certified_recalls(rebuilt: Study, number: int, content: Mapping[str, Any]) -
     the required recalls where there are some.
 
     Args:
-        rebuilt: the system.
         number: of the requirement in the spec, from 1.
-        content: the document, validated.
     """
     names = [each.name for each in rebuilt.grid.requirements]
     requirement = names.index(content["requirement"]["name"])

@@ -78,7 +78,6 @@ class CheckLimits:
     """What a check may take at most; a bundle could ask for anything.
 
     Attributes:
-        reading: of the files.
         system: of states and memory of the system that is rebuilt.
         timeout_s: of one formula on one chain; and, for each result in the bundle, of the whole check.
     """

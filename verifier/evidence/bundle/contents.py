@@ -27,10 +27,6 @@ from verifier.study.scenarios import ends_of
 def check_contents(parts: Parts, found: Log) -> None:
     """Hold every result against the inputs.
 
-    Args:
-        parts: inputs and results, validated.
-        found: where to write.
-
     Raises:
         VerifierError: the inputs do not make a system.
     """

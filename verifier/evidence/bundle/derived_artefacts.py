@@ -49,9 +49,11 @@ from verifier.evidence.documents import Document
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
+from verifier.evidence.report.system import About
 from verifier.evidence.rocrate import METADATA_FILE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.evidence.status import Standing
+from verifier.study.parsed import parsed_study
 from verifier.study.points import block_text
 from verifier.study.scenarios import Block, ends_of
 from verifier.telling.blocks import Page, facts
@@ -99,7 +101,10 @@ class Basis:
     @cached_property
     def page(self) -> Page:
         """The report, with the trace before the last section, which is the provenance and begins with the command."""
-        page = report_page(self.cited, self.parts.title)
+        rebuilt = self.parts.rebuilt
+        read = parsed_study(rebuilt.inputs.model, rebuilt.grid, self.parts.result.inputs)
+        about = About(read, self.parts.context, open_doubts(self.defeaters, self.answers))
+        page = report_page(self.cited, self.parts.title, about)
         trace = trace_section(trace_rows(self.traced))
         first, last = page.sections[0], page.sections[-1]
         notes = [

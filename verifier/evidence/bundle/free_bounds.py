@@ -25,10 +25,7 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
     """Check the bounds whatever the dependence in runs of one system; nothing where none were asked for.
 
     Args:
-        parts: inputs and results, validated.
-        rebuilt: the system.
         runs: paths of their documents, whose scenarios are those of the system.
-        log: where to write.
         of: the alternative that the runs are under; "" for the run.
     """
     if not rebuilt.options.dependence_free:

@@ -148,13 +148,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Planned:
-    """One result to be made.
-
-    Attributes:
-        path: in the bundle.
-        about: what it is, for people.
-        make: its text.
-    """
+    """One result to be made."""
 
     path: str
     about: str
@@ -201,7 +195,6 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
     """Make everything that is planned, and the certificates.
 
     Args:
-        rebuilt: the system.
         storm: the model checker.
         progress: wraps the list of what is to be made, for a progress bar: results, then blocks with certificates.
         known: paths of what could be made before, so that limits are no reason to leave it out.

@@ -39,7 +39,6 @@ class Entry:
         path: from the root of the bundle, with forward slashes.
         role: a copy of what was put in and what was asked; what was computed from that; what follows from both byte
             for byte.
-        about: what it is, for people.
         size: in bytes.
         sha256: in hexadecimal.
     """
@@ -61,7 +60,6 @@ class Manifest:
     """What a bundle holds: its document.
 
     Attributes:
-        title: for people.
         verifier: version of this program that built it.
         files: all but the manifest itself, sorted by path.
         content_sha256: of all other values as JSON with sorted keys and without spaces.
@@ -132,7 +130,6 @@ def located(raw: bytes, path: str, fingerprints: Any) -> list[Finding]:
 
     Args:
         raw: its bytes as they are.
-        path: its name in the bundle.
         fingerprints: the decoded document.
     """
     marks = _known(fingerprints, path)

@@ -55,7 +55,6 @@ class Tally:
         proven: those among them that certificates prove.
         bounds: confidence bounds that a certificate proves.
         bounds_again: those that were computed again.
-        findings: what is wrong.
     """
 
     points: int = 0
@@ -72,8 +71,6 @@ def check_head(
 
     Args:
         path: of the document in the bundle.
-        content: validated.
-        rebuilt: the system.
         options: that the document must have; of what they say the system depends on all but the source of verdicts.
         with_confidence: whether the document's kind has intervals.
     """
@@ -131,7 +128,6 @@ class Again:
 
     Attributes:
         objective: the requirement on the block's chain.
-        rebuilt: the system.
         points: what certificates prove about them.
     """
 

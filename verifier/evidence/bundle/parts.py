@@ -145,9 +145,7 @@ def check_context(context: CaseContext, path: str | None, rebuilt: Study) -> Non
     """Refuse a context that cannot be meant for this system, before anything is computed.
 
     Args:
-        context: as read.
         path: of its file in the bundle.
-        rebuilt: the system.
 
     Raises:
         InputError: it names what model or spec do not have, or says only of some environments how often they come.

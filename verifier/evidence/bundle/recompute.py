@@ -25,8 +25,6 @@ def check_recomputed(parts: Parts, found: Log, progress: Progress = iter) -> Non
     """Compute every result again and compare it byte for byte; have Storm compute every probability exactly.
 
     Args:
-        parts: inputs and results, validated.
-        found: where to write.
         progress: wraps the list of what is to be made, for a progress bar.
 
     Raises:

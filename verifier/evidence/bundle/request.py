@@ -55,7 +55,6 @@ class Request:
         spec, model, matrices: paths in the bundle.
         context: path of the declared context of the case, or None.
         given: paths of results that were made elsewhere and put in.
-        options: of the run.
         command: what was typed; empty where a program called.
         planners: paths of the files of planners that the model names.
         documents: paths of the documents that the context names.

@@ -65,7 +65,6 @@ def check_frame(path: str, content: Mapping[str, Any], raw: bytes, rebuilt: Stud
     Args:
         path: of the document in the bundle.
         content: validated; raw: its bytes.
-        rebuilt: the system.
     """
     confusion = rebuilt.inputs.confusion
     named = {*program_versions(), "storm"}
@@ -142,10 +141,6 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
 
     Runs that differ only in what decides a verdict are about one system and have one set of bounds, so the bundle's
     certificates prove them all. Another policy about the data makes another system.
-
-    Args:
-        parts: inputs and results, validated.
-        log: where to write.
 
     Returns:
         (block, requirement) -> what certificates prove about the run's probabilities.

@@ -143,7 +143,7 @@ def status_blocks(standings: Sequence[Standing], notes: Sequence[str]) -> tuple[
     header = ("requirement", "status", "evidence", "planner", "decided by")
     return (
         Paragraph("Status over all runs:", "overall", worst.status.value),
-        Table("Status of every requirement", header, rows),
+        Table("Status of every requirement", header, rows, sortable=True),
         *(Paragraph(each, "note") for each in notes),
     )
 

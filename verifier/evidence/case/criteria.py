@@ -52,7 +52,7 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
         run: the document it was made from.
     """
     content: RateResult = rate.result
-    bounds, accepted = content.bounds, content.acceptance
+    bounds, accepted = content.decisive, content.acceptance
     if accepted is None:
         raise ValueError("a rate that is not compared with a criterion has no goal")
     status = STATUS_OF[content.verdict.value]
@@ -70,7 +70,7 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
         f"{rate_text(content)}: {told_verdict(content)}{f' ({reason})' if reason else ''}{left_out}",
         status,
         f"in the worst scenarios the rate is at least {bounds.lower:.4g} per hour",
-        [_Rests(run, content.requirement, content.planner, bounds.source)],
+        [_Rests(run, content.requirement, content.planner, content.bounds.source)],
         {
             "exposure": _exposures_text((term.environment, term.exposure) for term in content.terms),
             "acceptance": f"{short_text(accepted.per_hour)} per hour is acceptable{source}",

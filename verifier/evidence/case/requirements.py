@@ -261,7 +261,7 @@ def _recall(answer: Mapping[str, Any]) -> str:
 
 def rate_text(rate: RateResult) -> str:
     """The bounds of a rate, with their level and what they assume."""
-    bounds = rate.bounds
+    bounds = rate.decisive
     level = "the data's uncertainty left out" if bounds.level is None else f"at level {bounds.level:.6g}"
     ends = rate_interval_text(bounds.lower, bounds.upper)
     assumes = f"; assumes that {' and '.join(bounds.assumes)}" if bounds.assumes else ""

@@ -67,7 +67,6 @@ class Defeater:
     """A doubt with a name: `D1`, `D2`, ... in the order in which they were found.
 
     Attributes:
-        id: its name.
         kind, message, claims, remedy: as in `Doubt`.
     """
 

@@ -81,7 +81,7 @@ def _reach(where: str, each: RequirementComparison, result: CompareResult) -> Mi
             yield f"{where}/{k}/weights", "expected weights that add up to 1"
         if steps is not None and not (found.steps == steps or (found.all_end and found.steps < steps)):
             yield f"{where}/{k}/steps", f"expected {steps}, or fewer where every episode ends"
-        worst = [entry.worst_point.probability for entry in each.entries if entry.detector == found.detector]
+        worst = [entry.probability for entry in each.entries if entry.detector == found.detector]
         better = max(worst) > found.upper + ROUNDING if each.larger_is_better else min(worst) < found.lower - ROUNDING
         if found.all_end and better:
             end = "upper" if each.larger_is_better else "lower"
@@ -100,10 +100,7 @@ def _pareto(where: str, spec: SpecComparison) -> Misfits:
         yield where, "expected two requirements of the spec"
         return
     asked = [known[name] for name in (spec.pareto.first, spec.pareto.second)]
-    points = [
-        [entry.worst_point.probability * (1 if each.larger_is_better else -1) for entry in each.entries]
-        for each in asked
-    ]
+    points = [[entry.probability * (1 if each.larger_is_better else -1) for entry in each.entries] for each in asked]
     follows = non_dominated(np.array(points).T).tolist()
     if list(spec.pareto.non_dominated) != follows:
         yield f"{where}/non_dominated", f"expected {follows}, which follows from the worst scenarios"

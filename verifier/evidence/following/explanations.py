@@ -24,7 +24,6 @@ def explain_misfits(result: ExplainResult, explanations: Sequence[Any]) -> Misfi
     """Probabilities are some, and what is said of one cell or one set of corrections is the same wherever it is.
 
     Args:
-        result: the document.
         explanations: its explanations as JSON values.
     """
     yield from known_names(explanations, LABELS, result.labels, "/explanations")

@@ -101,7 +101,7 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
         rate: whose parts follow from each other.
         run: the document that it names.
     """
-    from verifier.evidence.rates.exposure import Grounds, chances, requirement_of
+    from verifier.evidence.rates.exposure import FREE, Grounds, chances, requirement_of
     from verifier.evidence.rates.hazard import EVERY
 
     try:
@@ -120,6 +120,9 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
         for name, value in stated.items():
             yield from misfits(f"/terms/{k}/{name}", getattr(term, name), value)
     grounds, source = Grounds(run.result, used), rate.bounds.source
+    if source == FREE:
+        yield "/bounds/source", "expected what decides the run"
+        return
     for where, told in _all_bounds(rate):
         if any(told.source not in each.bounds for each in used):
             yield f"{where}/source", "expected bounds that the run has"
@@ -132,12 +135,15 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
             [[each.whatever for each in group] for group in groups],
         )
     )
-    for name, end in zip(("lower", "upper"), bounds, strict=True):
-        yield from misfits(f"/bounds/{name}", getattr(rate.bounds, name), float(end))
+    free = None if rate.free is None else _summed(rate, [[each.bounds[FREE] for each in group] for group in groups])
+    for where, told in _all_bounds(rate):
+        follows = free if told.source == FREE else bounds if told.source == source else None
+        for name, end in zip(("lower", "upper"), follows or (), strict=False):
+            yield from misfits(f"{where}/{name}", getattr(told, name), float(end))
     limit = None if rate.acceptance is None else fraction_of(rate.acceptance.per_hour)
-    known = limit is None or not any(near(float(end / limit), 1) for end in (*bounds, *whatever))
+    known = limit is None or not any(near(float(end / limit), 1) for end in (*bounds, *whatever, *(free or ())))
     if known:  # where they are equal, doubles do not tell
-        decision = grounds.decision(source, bounds, whatever, limit)
+        decision = grounds.decision(source, bounds, whatever, free, limit)
         for name in ("verdict", "condition", "basis", "reason"):
             follows = getattr(decision, name)
             if getattr(rate, name) != follows:

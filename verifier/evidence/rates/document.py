@@ -18,10 +18,9 @@ from verifier.base.documents import (
 )
 from verifier.base.version import __version__
 from verifier.checking.verdicts import Basis, Reason, Verdict
-from verifier.evidence.rates.exposure import Exposure, float_above, float_below
+from verifier.evidence.rates.exposure import FREE, Exposure, RateSource, float_above, float_below
 from verifier.evidence.rates.hazard import Bounds, Demonstration, HazardRate, Term
 from verifier.evidence.settings import Event
-from verifier.study.options import VerdictSource
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class RateInput(InputFile):
 class RateBounds:
     """An interval of events per hour, its ends rounded outwards; otherwise as `hazard.Bounds`."""
 
-    source: VerdictSource
+    source: RateSource
     lower: float
     upper: Magnitude
     level: float | None
@@ -105,7 +104,7 @@ class RateResult:
         verdict, condition, basis, reason: on the acceptance criterion, see `verifier.checking.verdicts.Decision`.
         event: what happens to the requirement's formula.
         per_hour: best estimate; None where an exposure has none.
-        bounds: what the verdict comes from.
+        bounds: those of the source that decides the run, and what the verdict comes from unless its basis is another.
         left_out: environments of the run that are not in the rate.
     """
 
@@ -128,6 +127,16 @@ class RateResult:
     left_out: tuple[str, ...]
     acceptance: RateAcceptance | None
     demonstration: RateDemonstration | None
+
+    @property
+    def free(self) -> RateBounds | None:
+        """The bounds however reports depend on each other; None where there are none."""
+        return next((each for each in self.other_bounds if each.source == FREE), None)
+
+    @property
+    def decisive(self) -> RateBounds:
+        """The bounds that the verdict rests on."""
+        return self.free if self.basis == FREE and self.free is not None else self.bounds
 
 
 def rate_document(found: HazardRate, context: tuple[str, str] | None = None) -> RateResult:

@@ -22,21 +22,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from scipy.special import gammainccinv, gammaincinv
 
 from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import UsageError, unknown_name
-from verifier.checking.verdicts import Decision, decide, verdict_of
+from verifier.checking.verdicts import Decision, Verdict, decide, verdict_of
 from verifier.evidence.documents import Document
 from verifier.evidence.settings import Event
 from verifier.study.options import VerdictSource
-from verifier.study.points import Point
+from verifier.study.points import Point, RatesOf
 from verifier.study.results import RequirementResult, RunResult
 
+RateSource: TypeAlias = VerdictSource | Literal["any_dependence"]
+"""Of the bounds of probabilities; the last are those however reports depend on each other."""
+FREE: Final = "any_dependence"
 LARGEST_COUNT = 10**9
 SLACK = Fraction(1, 2**36)
 """Relative: what the ends of a counted interval are moved outwards, far more than their quantiles are off by."""
@@ -175,19 +178,22 @@ class Chance:
         environment, scenario: where; the scenario in words.
         probability: of the event for the given matrices.
         bounds: source -> (lower, upper): "point" holds the numerical bounds, "bounds" and "interval" are there
-            where the run has them; the interval as far as its draws determine its ends.
+            where the run has them; the interval as far as its draws determine its ends. So are bounds however reports
+            depend on each other, as "any_dependence".
         whatever: what the probability lies between, whatever the detector predicts.
         draws: classes that the chain draws.
         vacuous: whether the check says nothing about the system in this scenario.
+        free_rates: what bounds however reports depend on each other are bounds over; None where there are none.
     """
 
     environment: str
     scenario: str
     probability: Fraction
-    bounds: Mapping[VerdictSource, tuple[Fraction, Fraction]]
+    bounds: Mapping[RateSource, tuple[Fraction, Fraction]]
     whatever: tuple[Fraction, Fraction]
     draws: tuple[str, ...]
     vacuous: bool
+    free_rates: RatesOf | None = None
 
 
 def requirement_of(run: Document, name: str, planner: str | None) -> RequirementResult:
@@ -246,16 +252,23 @@ def _chance(point: Point, event: Event) -> Chance:
     def of_event(low: Any, high: Any) -> tuple[Fraction, Fraction]:
         return (low, high) if event == "satisfied" else (1 - high, 1 - low)
 
-    known = point.whatever_predicted
+    known, free = point.whatever_predicted, point.dependence_free
+    whatever = of_event(Fraction(known or 0), Fraction(1 if known is None else known))
     sources: tuple[VerdictSource, ...] = ("point",) if point.uncertainty is None else get_args(VerdictSource)
+    bounds: dict[RateSource, tuple[Fraction, Fraction]] = {
+        source: of_event(*point.ends(source)) for source in sources
+    }
+    if free is not None:
+        bounds[FREE] = whatever if known is not None else of_event(Fraction(free.lower), Fraction(free.upper))
     return Chance(
         point.environment,
         point.scenario,
         point.value if event == "satisfied" else 1 - point.value,
-        {source: of_event(*point.ends(source)) for source in sources},
-        of_event(Fraction(known or 0), Fraction(1 if known is None else known)),
+        bounds,
+        whatever,
         point.draws,
         bool(point.vacuity),
+        None if free is None else free.rates,
     )
 
 
@@ -268,10 +281,20 @@ class Grounds:
         self._vacuous = all(each.vacuous for each in used)
         drawn = sorted({name for each in used if each.whatever[0] < each.whatever[1] for name in each.draws})
         self._channel = channel_test(run.channel.classes, drawn)
+        self.free_of_data = "confidence_region" not in (each.free_rates for each in used)
+        """Whether bounds however reports depend on each other are not over rates that the data leave."""
 
-    def assumes(self, source: VerdictSource) -> tuple[str, ...]:
+    def _boxed(self, source: RateSource) -> bool:
+        """Whether bounds hold whatever the detector remembers, within a stated box of rates."""
+        return source == "bounds" and self._settings.tier == "rate_box"
+
+    def assumes(self, source: RateSource) -> tuple[str, ...]:
         """What an interval assumes about data and detector."""
         rests_on, condition = self._settings.bounds, channel_condition(self._channel)
+        if source == FREE:
+            return () if rests_on is None or self.free_of_data else (rests_on.condition,)
+        if self._boxed(source):
+            condition = None
         found = rests_on.condition if source == "bounds" and rests_on else self._settings.assumption(source)
         return tuple(text for text in (found, condition and condition.removeprefix("if ")) if text)
 
@@ -280,6 +303,7 @@ class Grounds:
         source: VerdictSource,
         bounds: tuple[Fraction, Fraction],
         whatever: tuple[Fraction, Fraction],
+        free: tuple[Fraction, Fraction] | None,
         limit: Fraction | None,
     ) -> Decision:
         """The verdict on a criterion.
@@ -288,13 +312,19 @@ class Grounds:
             source: of the bounds.
             bounds: of the rate.
             whatever: what it lies between whatever the detector predicts.
+            free: the same however reports depend on each other; None where that is not known.
             limit: the greatest rate that is accepted; None for no criterion.
         """
+        known, condition = verdict_of(*whatever, "<=", limit), None
+        if free is not None and known is Verdict.INCONCLUSIVE:
+            known = verdict_of(*free, "<=", limit)
+            condition = None if self.free_of_data else self._settings.assumption("bounds")
         return decide(
             verdict_of(*bounds, "<=", limit),
-            verdict_of(*whatever, "<=", limit),
-            self._channel,
+            known,
+            replace(self._channel, boxed=self._boxed(source)),
             self._settings.assumption(source),
             self._settings.rule,
             vacuous=self._vacuous,
+            whatever_if=condition,
         )

@@ -15,8 +15,8 @@ matter there. (A bootstrap interval without a width, of items without an error, 
 fractions and rounded outwards.
 
 The verdict on a criterion follows the rule of the run (`verifier.checking.verdicts.decide`): a rate from a chain
-whose memoryless detector the data contradict decides nothing, unless that was assumed by name, and a condition of the
-run's bounds is one of the rate.
+whose detector the data contradict decides nothing, unless that was assumed by name or bounds however reports depend
+on each other decide, and a condition of the run's bounds is one of the rate.
 """
 
 from __future__ import annotations
@@ -30,7 +30,16 @@ from verifier.base.errors import UsageError, unknown_name
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import LEAST_CONFIDENCE, encounters_needed, hours_needed
-from verifier.evidence.rates.exposure import Chance, Exposure, Grounds, chances, requirement_of, unwanted
+from verifier.evidence.rates.exposure import (
+    FREE,
+    Chance,
+    Exposure,
+    Grounds,
+    RateSource,
+    chances,
+    requirement_of,
+    unwanted,
+)
 from verifier.evidence.settings import Event
 from verifier.study.options import VerdictSource
 from verifier.study.records import SettingsRecord
@@ -71,7 +80,7 @@ class Bounds:
         assumes: what must be true for the interval to hold beside the model of the system, in words.
     """
 
-    source: VerdictSource
+    source: RateSource
     lower: Fraction
     upper: Fraction
     error_probability: Fraction | None
@@ -212,17 +221,21 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
     sources = [source for source in get_args(VerdictSource) if all(source in each.bounds for each in everything)]
     chosen: VerdictSource = settings.verdict_from if settings.verdict_from in sources else "point"
     used = [exposures[name] for name in grouped]
-    errors = {
+    errors: dict[RateSource, _Errors] = {
         each: _errors(chances_to_miss(everything, each, settings), used, each, level, asked.confidence)
         for each in sources
     }
     _check_reachable(chosen, errors[chosen])
-    terms = tuple(_term(name, group, exposures[name], errors[chosen].share) for name, group in grouped.items())
     grounds = Grounds(result, everything)
+    if all(FREE in each.bounds for each in everything):
+        errors[FREE] = errors[chosen].of(
+            None if grounds.free_of_data or level is None else 1 - level, asked.confidence
+        )
+    terms = tuple(_term(name, group, exposures[name], errors[chosen].share) for name, group in grouped.items())
     bounds = {
-        each: replace(_bounds(grouped, exposures, each, errors[each]), assumes=grounds.assumes(each))
-        for each in sources
-        if errors[each].reachable
+        each: replace(_bounds(grouped, exposures, each, missing), assumes=grounds.assumes(each))
+        for each, missing in errors.items()
+        if missing.reachable
     }
     whatever = _summed(grouped, exposures, errors[chosen].share, lambda chance: chance.whatever)
     return HazardRate(
@@ -238,6 +251,7 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
             chosen,
             (bounds[chosen].lower, bounds[chosen].upper),
             whatever,
+            (bounds[FREE].lower, bounds[FREE].upper) if FREE in bounds else None,
             None if asked.acceptance is None else asked.acceptance.per_hour,
         ),
         asked.acceptance,
@@ -282,6 +296,12 @@ class _Errors:
     exposure: Fraction
     share: Fraction
     reachable: bool
+
+    def of(self, probability: Fraction | None, confidence: Fraction | None) -> _Errors:
+        """With the same exposures, and other bounds of the probabilities."""
+        total = self.exposure + (probability or 0)
+        reachable = total < 1 and (confidence is None or total <= 1 - confidence)
+        return replace(self, probability=probability, reachable=reachable)
 
 
 def chances_to_miss(everything: Sequence[Chance], source: VerdictSource, settings: SettingsRecord) -> int:
@@ -328,7 +348,7 @@ def _check_reachable(source: VerdictSource, errors: _Errors) -> None:
 
 
 def _bounds(
-    grouped: Mapping[str, Sequence[Chance]], exposures: Mapping[str, Exposure], source: VerdictSource, errors: _Errors
+    grouped: Mapping[str, Sequence[Chance]], exposures: Mapping[str, Exposure], source: RateSource, errors: _Errors
 ) -> Bounds:
     lower, upper = _summed(grouped, exposures, errors.share, lambda chance: chance.bounds[source])
     return Bounds(source, lower, upper, errors.probability, errors.exposure)

@@ -21,7 +21,12 @@ CRITERION = {
     Verdict.VACUOUS: "vacuous",
 }
 """What is said of an acceptance criterion."""
-SOURCES = {"bounds": "confidence bounds", "interval": "from statistical intervals", "point": "the point alone"}
+SOURCES = {
+    "bounds": "confidence bounds",
+    "interval": "from statistical intervals",
+    "point": "the point alone",
+    "any_dependence": "however reports depend on each other",
+}
 
 
 def rate_table(study: RateResult) -> str:
@@ -39,13 +44,13 @@ def rate_sentences(study: RateResult, alone: str) -> Iterator[tuple[str, str]]:
     """The rate in one sentence, and its verdict, for a summary; `alone` says that its run is not there, if so."""
     what = f"{name_text(study.requirement)} {'is violated' if study.event == 'violated' else 'is satisfied'}"
     estimate = "" if study.per_hour is None else f" about {study.per_hour:.3g} times an hour,"
-    ends = rate_interval_text(study.bounds.lower, study.bounds.upper)
-    text = (
-        f"{what}{estimate} within {ends} per hour ({study.bounds.source}), in the worst scenario of each environment"
-    )
+    bounds = study.decisive
+    ends = rate_interval_text(bounds.lower, bounds.upper)
+    text = f"{what}{estimate} within {ends} per hour ({SOURCES[bounds.source]}), in the worst scenario of each "
+    text += "environment"
     if study.left_out:
         text += f" and without what happens in {listed([name_text(each) for each in study.left_out])}"
-    asked, assumes = study.acceptance, study.bounds.assumes
+    asked, assumes = study.acceptance, bounds.assumes
     rests = f" Assumes that {' and '.join(assumes)}." if assumes else ""
     if asked is None:
         text += "; no rate was named as acceptable."

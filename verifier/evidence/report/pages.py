@@ -31,6 +31,7 @@ from verifier.evidence.report.subjects import (
     unattached_answers,
 )
 from verifier.evidence.report.summary import summary_section
+from verifier.evidence.report.system import About
 from verifier.evidence.risk.telling import risk_section, risk_sentences
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
@@ -186,8 +187,8 @@ def csv_report(documents: Sequence[Document]) -> str:
     return flat_text(_told_apart(documents))
 
 
-def report_page(documents: Sequence[Document], title: str | None = None) -> Page:
-    """The report, not yet written in any format; arguments and errors as `html_report`."""
+def report_page(documents: Sequence[Document], title: str | None = None, about: About | None = None) -> Page:
+    """The report, not yet written in any format; `about` the case; other arguments and errors as `html_report`."""
     check_documents(documents)
     documents = _told_apart(documents)
     subjects = subjects_of(documents)
@@ -201,7 +202,7 @@ def report_page(documents: Sequence[Document], title: str | None = None) -> Page
             sentences += risk_sentences(each.result, alone(each, documents))
         elif each.kind in SENTENCES:
             sentences += SENTENCES[each.kind](each)
-    sections = [summary_section(documents, subjects, sentences)]
+    sections = [summary_section(documents, subjects, sentences, about)]
     sections += _requirement_sections(subjects)
     sections += answers_section(list(unattached_answers(documents, subjects)))
     sections += [
@@ -285,7 +286,11 @@ def provenance_section(documents: Sequence[Document]) -> Section:
     if rows:
         blocks.append(Table("Files they were made from", ("file", "role", "SHA-256", "used by"), rows))
     blocks += [*_versions(documents), *_engines(documents)]
-    blocks += [block for each in documents for block in _made(each)]
+    with_settings = [each for each in documents if "settings" in each.content] or documents
+    made = [(each, table) for each in documents if (table := _made(each, with_settings[0])) is not None]
+    blocks += [Fold(table.caption, (table,)) for each, table in made if each is with_settings[0]]
+    others = tuple(replace(table, side=True) for each, table in made if each is not with_settings[0])
+    blocks += [Fold(f"Settings of {counted(len(others), 'other document')}", others)] if others else []
     return Section("Provenance", tuple(blocks), tuple(_names_section(documents)), "provenance")
 
 
@@ -324,15 +329,17 @@ def _engines(documents: Sequence[Document]) -> Iterator[Block]:
         yield facts("Engines", *pairs)
 
 
-def _made(document: Document) -> Iterator[Block]:
-    """The command and the settings that a document was made with."""
+def _made(document: Document, first: Document) -> Table | None:
+    """The command and the settings that a document was made with, without what the first one says already."""
     command = document.content.get("command")
     pairs = (
         [] if command is None else [("command", plain(command) if isinstance(command, str) else shlex.join(command))]
     )
-    pairs += [(name_text(name), plain(value)) for name, value in document.content.get("settings", {}).items()]
-    if pairs:
-        yield Fold(f"Settings of {document.name}", (facts(f"Settings of {document.name}", *pairs),))
+    settings, before = document.content.get("settings", {}), first.content.get("settings", {})
+    same = {name for name, value in settings.items() if document is not first and before.get(name, settings) == value}
+    pairs += [(name_text(name), plain(value)) for name, value in settings.items() if name not in same]
+    pairs += [("all others", f"as of {first.name}")] if same else []
+    return facts(f"Settings of {document.name}", *pairs) if pairs else None
 
 
 def _names_section(documents: Sequence[Document]) -> Iterator[Section]:

@@ -16,6 +16,7 @@ from verifier.evidence.report.requirements import (
     verdict_sentence,
 )
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
+from verifier.evidence.report.system import About, about_blocks
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
 from verifier.telling.grounds import bounds_told, name_text, scenario_text
 from verifier.telling.run import probability_text
@@ -27,7 +28,10 @@ WORST_FIRST = tuple(reversed(SEVERITY))
 
 
 def summary_section(
-    documents: Sequence[Document], subjects: Sequence[Subject], others: Sequence[tuple[str, str]]
+    documents: Sequence[Document],
+    subjects: Sequence[Subject],
+    others: Sequence[tuple[str, str]],
+    about: About | None = None,
 ) -> Section:
     """The verdicts.
 
@@ -35,6 +39,7 @@ def summary_section(
         documents: all of the report.
         subjects: their requirements.
         others: (sentence, verdict or "") of the documents that verify no requirement.
+        about: what is known of the case beside them.
     """
     blocks: list[Block] = []
     if subjects:
@@ -42,6 +47,7 @@ def summary_section(
         against, untested = caveats(documents)
         blocks += [Paragraph(each, "note") for each in (*disagreements(subjects), *against)]
         blocks.append(_table(subjects))
+        blocks += about_blocks(documents, subjects, about)
         blocks += _sentences(subjects)
         blocks.append(Paragraph("How to read this:", "lead"))
         blocks.append(Listing(tuple(_reading(subjects))))

@@ -6,7 +6,7 @@ matrices, without such a run, or whose run decides nothing by its own rule: ther
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
@@ -22,10 +22,12 @@ from verifier.checking.verdicts import Contradicted, Refused
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateInput, exposure_told
 from verifier.evidence.rates.exposure import (
+    FREE,
     SLACK,
     Chance,
     Exposure,
     Grounds,
+    RateSource,
     chances,
     float_above,
     float_below,
@@ -129,13 +131,14 @@ def _refuse_different(runs: Sequence[Document]) -> None:
 @dataclass(frozen=True)
 class _Known:
     """What the run of a condition says by its own rule: the chances of the event by environment, what they assume
-    there, and why it decides nothing there."""
+    there, why it decides nothing there, and where bounds however reports depend on each other take its place."""
 
     run: Document
     source: Source
     chances: Mapping[str, Sequence[Chance]]
     assumes: Mapping[str, str]
     refused: Mapping[str, str]
+    free: Set[str]
 
 
 @dataclass(frozen=True)
@@ -196,17 +199,22 @@ def _known(run: Document, groups: Mapping[str, Sequence[Chance]]) -> _Known | st
         return POINT
     if all(chance.vacuous for chance in everything):
         return VACUOUS
-    assumes, refused = dict[str, str](), dict[str, str]()
+    assumes, refused, free = dict[str, str](), dict[str, str](), set[str]()
     for name, group in groups.items():
+        grounds = Grounds(result, group)
         # What would be said of an event that never happens, were it not for what the numbers rest on.
-        said = Grounds(result, group).decision(source, (Fraction(0),) * 2, (Fraction(0), Fraction(2)), ONE)
+        said = grounds.decision(source, (Fraction(0),) * 2, (Fraction(0), Fraction(2)), None, ONE)
         if said.condition is not None:
             assumes[name] = said.condition.removeprefix("if ")
-        if isinstance(said.reason, Contradicted):
+        without = all(FREE in chance.bounds for chance in group) and not grounds.free_of_data
+        if without and isinstance(said.reason, Contradicted):
+            free.add(name)
+            assumes |= {name: text for text in grounds.assumes(FREE)}
+        elif isinstance(said.reason, Contradicted):
             refused[name] = contradicted_text(said.reason.label, said.reason.p_value, said.reason.contexts)
         elif isinstance(said.reason, Refused):
             refused[name] = f"its run is strict, and its numbers hold {said.reason.condition}"
-    return _Known(run, source, groups, assumes, refused)
+    return _Known(run, source, groups, assumes, refused, free)
 
 
 def _cell(environment: str, condition: str, known: _Known | str, context: Stated, used: Sequence[str]) -> RiskCell:
@@ -220,7 +228,8 @@ def _cell(environment: str, condition: str, known: _Known | str, context: Stated
     if stated is not None:
         shares = _mixed(stated, group, environment)
         estimate = sum((w * each.probability for w, each in zip(middle(shares), group, strict=True)), Fraction(0))
-    place = Place((ONE, ONE), Fraction(0), shares, tuple(each.bounds[known.source] for each in group))
+    source: RateSource = FREE if environment in known.free else known.source
+    place = Place((ONE, ONE), Fraction(0), shares, tuple(each.bounds[source] for each in group))
     return RiskCell(
         environment=environment,
         condition=condition,
@@ -247,16 +256,16 @@ def _mixed(stated: Mapping[str, RiskShare], group: Sequence[Chance], environment
 
 def _used(run: Document, events: Sequence[_Events]) -> Iterable[RiskRun]:
     """The run, with how many times its intervals can miss; nothing where no probability is from it."""
-    groups: dict[tuple[str, str, str], Sequence[Chance]] = {}
+    groups, free = dict[tuple[str, str, str], Sequence[Chance]](), False
     for each in events:
         for known in each.conditions.values():
             if isinstance(known, _Known) and known.run is run:
-                source = known.source
+                source, free = known.source, free or bool(known.free)
                 for name in known.chances.keys() - known.refused.keys():
                     groups[each.hazard.requirement, each.hazard.planner, name] = known.chances[name]
     settings = run.result.settings
     if groups:
-        times = chances_to_miss([chance for group in groups.values() for chance in group], source, settings)
+        times = chances_to_miss([chance for group in groups.values() for chance in group], source, settings) + free
         level = settings.confidence.level
         yield RiskRun(name=run.name, sha256=run.sha256, source=source, level=level, times=times)
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from verifier.base.errors import LimitError
 from verifier.language.expressions.printing import to_text
+from verifier.language.expressions.rewriting import rebuilt
 from verifier.language.expressions.syntax import (
     TRUE,
     Boolean,
     Call,
+    Interval,
     Name,
     Node,
     Number,
@@ -53,6 +55,32 @@ def abstract(formula: Node) -> tuple[Node, dict[str, Node]]:
 
     temporal, rewritten = fold(formula, combine)
     return rewritten if temporal else atom(rewritten), {name: state for state, name in names.items()}
+
+
+def in_frames(formula: Node, frames: int) -> Node:
+    """`formula`, whose bounds count letters, over words in which each letter stands so many times in a row.
+
+    It holds of such a word, wherever that begins within the first letter, if and only if `formula` holds of the word
+    with each letter once. Some letters further is so many times as far, and what has no bound counts nothing. `U` and
+    `R` that look only from the m-th letter on are split there: m times as far from within a letter ends within one,
+    and all of it would count as before that.
+    """
+
+    def bounded(operator: str, low: int, high: int | None, *operands: Node) -> Temporal:
+        ends = Interval(low * frames, None if high is None else high * frames)
+        return Temporal(operator, operands, ends)
+
+    def combine(node: Node, below: tuple[Node, ...]) -> Node:
+        if not isinstance(node, Temporal) or (node.interval is None and node.operator != "X"):
+            return rebuilt(node, below)
+        low, high = (1, 1) if node.interval is None else (node.interval.low, node.interval.high)
+        if node.operator in "XFG" or low == 0:
+            return bounded(node.operator, low, high, *below)
+        then = bounded("X", low, low, bounded(node.operator, 0, None if high is None else high - low, *below))
+        both, first = ("&", "G") if node.operator == "U" else ("|", "F")
+        return Operation(both, (bounded(first, 0, low - 1, below[0]), then))
+
+    return formula if frames == 1 else fold(formula, combine)
 
 
 def _largest_states(formula: Node) -> tuple[Node, ...]:

@@ -47,12 +47,12 @@ from verifier.language.specs.requirement_reader import (
     WORD,
     Statement,
     StatementReader,
-    Written,
     first_temporal,
+    resolved,
     skip,
     statements,
 )
-from verifier.language.specs.specification import Setting, Specification, Sweep, expand_lets
+from verifier.language.specs.specification import Requirement, Setting, Specification, Sweep, expand_lets
 
 LARGEST_SPEC = 2**20
 """Bytes of a spec file."""
@@ -99,7 +99,7 @@ def _specification(text: str, file: str | None, sha256: str) -> Specification:
         settings=tuple(draft.settings),
         sweeps=tuple(draft.sweeps),
         lets=draft.lets,
-        requirements=tuple(each.resolved(lets, source) for each in draft.requirements),
+        requirements=tuple(resolved(each, lets, source) for each in draft.requirements),
         source=source,
     )
 
@@ -115,7 +115,7 @@ class _Draft(StatementReader):
     settings: list[Setting] = field(default_factory=list)
     sweeps: list[Sweep] = field(default_factory=list)
     lets: dict[str, Node] = field(default_factory=dict)
-    requirements: list[Written] = field(default_factory=list)
+    requirements: list[Requirement] = field(default_factory=list)
     taken: dict[str, Position] = field(default_factory=dict)
 
     def add(self, statement: Statement) -> None:

@@ -146,26 +146,10 @@ _DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?\Z")
 _EXPECTED_TARGET = "expected P >= p, P > p, P <= p, P < p or P = ?, or the same with R{reward}, T or T{q}"
 
 
-@dataclass(frozen=True)
-class Written:
-    """A requirement before its lets are replaced."""
-
-    name: str
-    comparison: str
-    target: Fraction | None
-    formula: Node
-    line: int
-    text: str
-    asked: Asked
-    given: Node | None
-    over_profile: bool
-
-    def resolved(self, lets: Mapping[str, Node], source: Source) -> Requirement:
-        """The requirement over what lets stand for."""
-        formula = substitute(self.formula, lets, source)
-        given = None if self.given is None else substitute(self.given, lets, source)
-        told = self.formula, self.line, self.text, self.asked, given, self.given, self.over_profile
-        return Requirement(self.name, self.comparison, self.target, formula, *told)
+def resolved(written: Requirement, lets: Mapping[str, Node], source: Source) -> Requirement:
+    """The requirement over what lets stand for."""
+    given = None if written.given is None else substitute(written.given, lets, source)
+    return replace(written, formula=substitute(written.formula, lets, source), given=given)
 
 
 @dataclass
@@ -178,8 +162,8 @@ class StatementReader:
         """The error to raise for what stands at `offset` of the statement."""
         return self.source.error(message, statement.position(offset), hint)
 
-    def requirement(self, statement: Statement, name: str) -> Written:
-        """The requirement that a statement is."""
+    def requirement(self, statement: Statement, name: str) -> Requirement:
+        """The requirement that a statement is, as written: before its lets are replaced."""
         text = statement.text
         colon = text.index(":") + 1
         target = _TARGET.match(text, colon)
@@ -202,8 +186,8 @@ class StatementReader:
             formula, given = self._maybe_given(statement, opening + 1, closing)
         else:
             asked, formula = self._ending(statement, asked, opening + 1, closing)
-        told = statement.start.line, " ".join(text.split()), asked, given, target["profile"] is not None
-        return Written(name, comparison, wanted, formula, *told)
+        told = statement.start.line, " ".join(text.split()), asked, given, given, target["profile"] is not None
+        return Requirement(name, comparison, wanted, formula, formula, *told)
 
     def _asked(self, statement: Statement, match: re.Match[str]) -> Asked:
         """What stands before the sign."""

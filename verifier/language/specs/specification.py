@@ -60,7 +60,6 @@ class Requirement:
     """A named requirement.
 
     Attributes:
-        comparison: one of `COMPARISONS`.
         target: the number it is compared with, exactly; None for `= ?`.
         formula: what has to hold, every `let` replaced by what it stands for; for R and T `F` with what ends them.
         original: the formula as written, over the names of lets.

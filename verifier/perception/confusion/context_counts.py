@@ -6,7 +6,7 @@ items without a track after all contexts; so a tally by context is a `Tally` who
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, LimitError, Place, UsageError
 from verifier.perception.confusion.context_parts import Part
 from verifier.perception.confusion.context_selection import coarser_candidates
-from verifier.perception.confusion.contexts import HISTORY, Contexts, ResidualTest
+from verifier.perception.confusion.contexts import HISTORY, Contexts, OfTracks, ResidualTest
 from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.counts import LARGEST_TABLE, ConfusionCounts, ContextCounts
 from verifier.perception.confusion.dependence import residual_test
@@ -58,11 +58,16 @@ def with_contexts(
 ) -> ConfusionCounts:
     """The counts of the data, divided by context; tested where `counter_of` says so, and with its errors."""
     counter = counter_of(data, observed, rule, memory)
-    return divided(counts, counter.tally(), rule, memory, tuple(counter.tests()))
+    return divided(counts, counter.tally(), rule, memory, tuple(counter.tests()), counter.tracks())
 
 
 def divided(
-    counts: ConfusionCounts, tally: Tally, rule: CountingRule, memory: Memory, tests: tuple[ResidualTest, ...] = ()
+    counts: ConfusionCounts,
+    tally: Tally,
+    rule: CountingRule,
+    memory: Memory,
+    tests: tuple[ResidualTest, ...] = (),
+    tracks: Mapping[str, OfTracks] | None = None,
 ) -> ConfusionCounts:
     """The counts with what they are divided into; of the tally, bins and contexts are numbered together."""
     per, labels = memory.contexts.count + 1, len(rule.labels)
@@ -77,6 +82,7 @@ def divided(
             None if counts.sequences is None else tally,
             tests,
             memory.units,
+            tracks,
         ),
     )
 
@@ -184,6 +190,20 @@ class Counter:
         surest, alarms = surest_leftovers(self.scene, np.unique(taken))
         reported = np.where(alarms.level > threshold, alarms.reported, empty)
         return [items, *self._free(taken, surest, reported, empty, threshold)]
+
+    def tracks(self) -> dict[str, OfTracks] | None:
+        """How the tracks of each class are missed."""
+        if self.rule.thresholds is not None or self.rule.labelling != "class":
+            return None
+        objects = self.scene.objects
+        right = ((objects.reported == objects.label) & (objects.level > 0)).astype(np.int64)
+        found = {}
+        for of_class, name in enumerate(self.rule.classes):
+            rows = np.flatnonzero((self.identity >= 0) & (objects.label == of_class))
+            if len(rows):
+                number = self.frame_number[objects.frame[rows]]
+                found[name] = OfTracks.of(self.identity[rows], number, right[rows], self.memory.gaps)
+        return found
 
     def tests(self) -> Iterator[ResidualTest]:
         """The residual test of each class and context function up to the one that is counted."""
@@ -332,7 +352,6 @@ def _sets_of_tracks(item: Ints, track: Ints, items: int) -> tuple[Ints, NDArray[
     Args:
         item: (n,) which item each object belongs to.
         track: (n,) negative: none.
-        items: how many there are.
     """
     whole = np.ones(items, dtype=bool)
     whole[item[track < 0]] = False

@@ -45,7 +45,7 @@ def persistent(found: ContextCounts, longest: int) -> ContextCounts:
         index = tally.index.copy()
         index[:, 1] = index[:, 1] // found.per_bin * (contexts.count + 1) + number[index[:, 1] % found.per_bin]
         tally = summed(index, tally.counts)
-    return replace(found, contexts=contexts, counts=counts, tally=tally, tests=())
+    return replace(found, contexts=contexts, counts=counts, tally=tally, tests=(), replays=())
 
 
 def longest_run(found: ContextCounts, columns: Sequence[int]) -> tuple[int, bool]:

@@ -41,7 +41,6 @@ class Contexts:
     """A context function.
 
     Attributes:
-        kind: see the module.
         cap: longest run that is told apart, or number of outcomes remembered; 0 for none.
 
     Raises:
@@ -209,7 +208,6 @@ class ResidualTest:
         z: the sum of histories of wrong reports, in standard deviations above its mean under permutation; None where
             permuting changes nothing.
         p_value: (1 + permutations with at least that sum) / (1 + permutations).
-        permutations: how many.
     """
 
     label: str
@@ -221,3 +219,63 @@ class ResidualTest:
 
 HISTORY = 20
 """Reports of the track that a history looks back on."""
+
+
+@dataclass(frozen=True)
+class ReplayTest:
+    """A tracker on real tracks beside what one context function, fitted on the other drives, predicts of it.
+
+    Attributes:
+        label, contexts: as in `ResidualTest`.
+        confirm, range, frames: the tracker M/N, the metres in which a window lies, and its frames.
+        tracks, not_confirmed, expected: first windows of tracks, those that are never confirmed, and their mean.
+        p_value: two-sided, of the number that is not confirmed.
+    """
+
+    label: str
+    contexts: str
+    confirm: str
+    range: str
+    frames: int
+    tracks: int
+    not_confirmed: int
+    expected: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class OfTracks:
+    """How the tracks of a class are missed, in whatever bins.
+
+    Attributes:
+        longest_wrong_run: frames of the longest run of wrong outcomes of a track.
+        with_drive, later: wrong outcomes at the first frame, and tracks: those that begin with their drive, in which
+            the object may have been in view before, and the others.
+    """
+
+    longest_wrong_run: int
+    with_drive: tuple[int, int]
+    later: tuple[int, int]
+
+    @classmethod
+    def of(cls, series: Ints, number: Ints, right: Ints, gaps: Gaps) -> OfTracks:
+        """Of (n,) outcomes of tracks; arguments as for `Contexts.along`, `number` 0 at the first frame of a drive."""
+        order = np.lexsort((number, series))
+        series, number, hit = series[order], number[order], right[order] > 0
+        new = np.append(True, series[1:] != series[:-1])[: len(series)]
+        gap = np.where(new, 0, np.diff(number, prepend=0) - 1)
+        again = new | ((gap > 0) & (gaps == "break"))
+        missing = np.where(again | (gaps != "miss"), 0, gap)
+        wrong = np.cumsum(missing + ~hit)
+        begun = np.maximum.accumulate(np.where(hit, wrong, np.where(again, wrong - 1, 0)))
+        first = [np.flatnonzero(new & at) for at in (number == 0, number > 0)]
+        starts = [(int((~hit[rows]).sum()), len(rows)) for rows in first]
+        return cls(int((wrong - begun).max(initial=0)), *starts)
+
+    def merged(self, other: OfTracks) -> OfTracks:
+        """Of the tracks of both."""
+        pairs = [
+            (mine[0] + own[0], mine[1] + own[1])
+            for mine, own in ((self.with_drive, other.with_drive), (self.later, other.later))
+        ]
+        return OfTracks(max(self.longest_wrong_run, other.longest_wrong_run), *pairs)

@@ -43,7 +43,6 @@ class Count:
     """What was counted in some frames.
 
     Attributes:
-        sequences: names.
         frames: (s,) frames of each sequence.
         tally: counts by sequence.
         totals: numbers of `TOTALS`; those about detections are for the lowest score threshold.
@@ -69,7 +68,6 @@ class Observed:
         scene: what the labelling counts; its leftovers are those that a policy counts.
         leftover: (k,) rows of the detections in `scene.leftovers`.
         group: (n,) group of each annotation, or None.
-        totals: see `Count`.
     """
 
     matches: Matches

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.result import Result
 from verifier.perception.confusion.bins import Bins, Variable
-from verifier.perception.confusion.contexts import Contexts, ResidualTest
+from verifier.perception.confusion.contexts import Contexts, OfTracks, ReplayTest, ResidualTest
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label, label_text
 from verifier.perception.confusion.tally import Tally, summed
 from verifier.perception.confusion.tracks import Tracks, fault_of_tracks
@@ -67,6 +67,8 @@ class ContextCounts:
         tally: the same by sequence, bin and context numbered together, context fastest; None without sequences.
         tests: whether the contexts, and coarser ones, say all that matters; () of a family, or where nobody tested.
         units: what the sequences are, see `unit_counts`; None where they are those of the data, or drives.
+        tracks: of each class; None of a family, of other labellings, or where nobody looked.
+        replays: on the tracks that were counted; () where nobody replayed any.
     """
 
     contexts: Contexts
@@ -76,6 +78,8 @@ class ContextCounts:
     tally: Tally | None = None
     tests: tuple[ResidualTest, ...] = ()
     units: Units | None = None
+    tracks: Mapping[str, OfTracks] | None = None
+    replays: tuple[ReplayTest, ...] = ()
 
     def __post_init__(self) -> None:
         if self.counts.ndim != 5 or self.counts.shape[2] != self.per_bin:
@@ -115,13 +119,11 @@ class ConfusionCounts(Result):
     """Confusion counts with everything a document holds.
 
     Attributes:
-        labelling: see `ConfusionMatrices`.
         labels: of rows and columns, the empty label among them.
         bins: distance and further variables.
         thresholds: increasing score thresholds, or None when the file is no family.
         counts: (thresholds, bins, predicted, true) int64; one threshold where there is no family.
         sequences: counts by sequence, or None.
-        title: for people.
         metadata: further keys of the document.
         by_context: the counts divided by context, or None.
 
@@ -174,6 +176,8 @@ class ConfusionCounts(Result):
 
     TOLD = "verifier.telling.confusion:counts_table"
     DRAWN = "verifier.telling.figures.recall:figure_of_counts"
+    NAMED_BY = ("threshold", "true", "bin")
+    METRICS = ("recall", "items")
     WRITTEN = "verifier.perception.confusion.document:confusion_text"
 
     @property
@@ -198,6 +202,20 @@ class ConfusionCounts(Result):
                     "predicted": names[predicted],
                     "true": names[true],
                     "count": int(matrices.counts[place, predicted, true]),
+                }
+
+    def measured_rows(self) -> Iterator[dict[str, str | float]]:
+        """One row per score threshold, bin and true label with items: how many, and the share reported as such."""
+        for threshold in self.thresholds or (None,):
+            matrices = (self if threshold is None else self.member(threshold)).matrices()
+            items = matrices.counts.sum(axis=1)
+            for place, true in np.argwhere(items).tolist():
+                yield {
+                    **({} if threshold is None else {"threshold": str(threshold)}),
+                    "true": label_text(matrices.labels[true]),
+                    "bin": matrices.bin_text(place),
+                    "recall": float(matrices.counts[place, true, true] / items[place, true]),
+                    "items": int(items[place, true]),
                 }
 
     def member(self, threshold: float) -> ConfusionCounts:

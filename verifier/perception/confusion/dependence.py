@@ -161,7 +161,6 @@ class Outcomes:
         stratum: (n,) number of the bin and class, from 0: what the matrices tell apart.
         level: (n,) at how many of the score thresholds the object is reported as what it is; where there is one
             threshold, 0 for a miss and 1 else.
-        thresholds: how many there are.
         bin: (n,) number of the distance bin, from 0, the same throughout a stratum; None: bins are not tested alone.
     """
 
@@ -194,7 +193,6 @@ def dependence(outcomes: Outcomes, labels: Sequence[str], seed: int = 0) -> tupl
     """The test for each score threshold and each class that has a pair of successive frames.
 
     Args:
-        outcomes: the objects.
         labels: names of the classes.
         seed: of the permutations. There are `MOST_PERMUTATIONS`, or fewer where that would permute more than `WORK`
             outcomes, but at least `FEWEST_PERMUTATIONS`.

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -40,8 +42,6 @@ class ConfusionFile:
     """Matrices together with the file they came from.
 
     Attributes:
-        matrices: the matrices.
-        name: of the file, as given.
         sha256: of its bytes.
         sequences: the counts of each sequence, which add up to the matrices; None where the file has none.
         mixed: the matrices by the bins of a variable that is weighed; None where none is.
@@ -68,7 +68,6 @@ def read_confusion(
     """Read a confusion document as one matrix per distance bin, and per bin of the variables that are kept apart.
 
     Args:
-        path: of the file.
         where: bins of further variables to use; the matrices are summed over the others.
         score_threshold: which member of a family.
         mix: file with weights of the bins of a further variable (`verifier.perception.confusion.mix`).
@@ -92,6 +91,18 @@ def read_confusion(
         matrices = _told(matrices, "mix", f"rates are weighed by {mixed.mix}", mix=mixed.mix.document())
     by_context = chosen.contexts_by_distance(where, kept)
     return ConfusionFile(matrices, str(path), digest, chosen.by_sequence(where, kept), mixed, further, by_context)
+
+
+@contextmanager
+def named_file(counts: str | Path | ConfusionCounts) -> Iterator[str | Path]:
+    """The file of counts; for counts in memory one that is there while it is needed."""
+    if not isinstance(counts, ConfusionCounts):
+        yield counts
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "counts.json"
+        write_confusion(counts, path)
+        yield path
 
 
 def _told(matrices: ConfusionMatrices, kind: str, text: str, **said: Any) -> ConfusionMatrices:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, nearest_name, shown
 from verifier.perception.confusion.context_selection import coarser_candidates
-from verifier.perception.confusion.contexts import UNTRACKED, Contexts, ResidualTest
+from verifier.perception.confusion.contexts import UNTRACKED, Contexts, OfTracks, ReplayTest, ResidualTest
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.document_variables import Fail, escaped, is_number
 from verifier.perception.confusion.matrices import LARGEST_COUNT
@@ -19,7 +19,7 @@ from verifier.perception.confusion.tally import Tally
 from verifier.perception.settings import Gaps, Units
 
 REQUIRED = ("kind", "cap", "of", "gaps")
-KEYS = (*REQUIRED, "period_s", "tests", "units")
+KEYS = (*REQUIRED, "period_s", "tests", "units", "tracks", "replays")
 
 
 def context_head(found: ContextCounts) -> dict[str, Any]:
@@ -30,7 +30,11 @@ def context_head(found: ContextCounts) -> dict[str, Any]:
         head["period_s"] = found.period_s
     if found.units is not None:
         head["units"] = found.units
-    return {**head, "tests": [asdict(each) for each in found.tests]} if found.tests else head
+    if found.tests:
+        head["tests"] = [asdict(each) for each in found.tests]
+    if found.tracks is not None:
+        head["tracks"] = {label: asdict(each) for label, each in found.tracks.items()}
+    return {**head, "replays": [asdict(each) for each in found.replays]} if found.replays else head
 
 
 def context_bin(found: ContextCounts, index: int, *, family: bool) -> dict[str, Any]:
@@ -67,6 +71,8 @@ class ContextsReader:
     tests: tuple[ResidualTest, ...]
     fail: Fail
     units: Units | None = None
+    tracks: Mapping[str, OfTracks] | None = None
+    replays: tuple[ReplayTest, ...] = ()
 
     @classmethod
     def of(cls, found: Any, fail: Fail) -> ContextsReader:
@@ -100,7 +106,10 @@ class ContextsReader:
         if units is not None and units not in get_args(Units):
             raise fail("/contexts/units", f"expected {', '.join(get_args(Units))}, got {shown(units)}")
         tests = _tests(found.get("tests", []), contexts, fail)
-        return cls(contexts, found["gaps"], None if period is None else float(period), tests, fail, units)
+        tracks = None if "tracks" not in found else _tracks(found["tracks"], fail)
+        replays = _replays(found.get("replays", []), contexts, fail)
+        period = None if period is None else float(period)
+        return cls(contexts, found["gaps"], period, tests, fail, units, tracks, replays)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,7 +153,8 @@ class ContextsReader:
                     f"the counts of the sequences do not add up to /bins/{at_bin}/contexts/{self.names[context]} at "
                     f"predicted {predicted}, true {true}",
                 )
-        return ContextCounts(self.contexts, self.gaps, self.period_s, table, tally, self.tests, self.units)
+        how = self.tests, self.units, self.tracks, self.replays
+        return ContextCounts(self.contexts, self.gaps, self.period_s, table, tally, *how)
 
 
 def _tests(found: Any, contexts: Contexts, fail: Fail) -> tuple[ResidualTest, ...]:
@@ -169,3 +179,51 @@ def _tests(found: Any, contexts: Contexts, fail: Fail) -> tuple[ResidualTest, ..
             raise fail(path, f"{each['label']} with {each['contexts']} has a test already")
         tests[key] = ResidualTest(**each)
     return tuple(tests.values())
+
+
+def _tracks(found: Any, fail: Fail) -> dict[str, OfTracks]:
+    def is_count(value: Any) -> bool:
+        return type(value) is int and 0 <= value <= LARGEST_COUNT
+
+    if not isinstance(found, Mapping):
+        raise fail("/contexts/tracks", f"expected an object from classes to their tracks, got {shown(found)}")
+    tracks = {}
+    for label, each in found.items():
+        path = f"/contexts/tracks/{escaped(str(label))}"
+        if not isinstance(each, Mapping) or set(each) != set(OfTracks.__dataclass_fields__):
+            raise fail(path, f"expected an object with {', '.join(OfTracks.__dataclass_fields__)}")
+        if not is_count(each["longest_wrong_run"]):
+            raise fail(f"{path}/longest_wrong_run", "expected a number of frames from 0")
+        pairs = []
+        for name in ("with_drive", "later"):
+            pair = each[name]
+            if not isinstance(pair, list) or len(pair) != 2 or not all(map(is_count, pair)) or pair[0] > pair[1]:
+                raise fail(f"{path}/{name}", f"expected wrong first outcomes and tracks, got {shown(pair)}")
+            pairs.append((pair[0], pair[1]))
+        tracks[label] = OfTracks(each["longest_wrong_run"], *pairs)
+    return tracks
+
+
+def _replays(found: Any, contexts: Contexts, fail: Fail) -> tuple[ReplayTest, ...]:
+    if not isinstance(found, list):
+        raise fail("/contexts/replays", f"expected a list, got {shown(found)}")
+    replays = []
+    for number, each in enumerate(found):
+        path = f"/contexts/replays/{number}"
+        if not isinstance(each, Mapping) or set(each) != set(ReplayTest.__dataclass_fields__):
+            raise fail(path, f"expected an object with {', '.join(ReplayTest.__dataclass_fields__)}")
+        for name in ("label", "contexts", "confirm", "range"):
+            if not isinstance(each[name], str):
+                raise fail(f"{path}/{name}", f"expected a text, got {shown(each[name])}")
+        try:
+            contexts.coarsening(Contexts.parsed(each["contexts"]))
+        except UsageError as error:
+            raise fail(f"{path}/contexts", str(error)) from None
+        for name, least in (("frames", 1), ("tracks", 1), ("not_confirmed", 0)):
+            if type(each[name]) is not int or not least <= each[name] <= LARGEST_COUNT:
+                raise fail(f"{path}/{name}", f"expected a number from {least}, got {shown(each[name])}")
+        for name, most in (("expected", each["tracks"]), ("not_confirmed", each["tracks"]), ("p_value", 1)):
+            if not is_number(each[name]) or not 0 <= each[name] <= most:
+                raise fail(f"{path}/{name}", f"expected a number from 0 to {most}, got {shown(each[name])}")
+        replays.append(ReplayTest(**each))
+    return tuple(replays)

@@ -40,8 +40,6 @@ class TracksReader:
     """Reads the tracks of all sequences of a document.
 
     Attributes:
-        shape: of the bins.
-        labels: how many there are.
         empty: which of them is the empty one.
         members: how many score thresholds.
         fail: makes the complaint from a JSON pointer and a text.

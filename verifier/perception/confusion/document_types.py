@@ -98,6 +98,41 @@ class ContextTest:
 
 
 @dataclass(frozen=True)
+class ClassTracks:
+    """How the tracks of a class are missed, in whatever bins.
+
+    Attributes:
+        longest_wrong_run: frames of the longest run of wrong outcomes of a track.
+        with_drive, later: wrong outcomes at the first frame, and tracks that begin with their drive, or later.
+    """
+
+    longest_wrong_run: Count
+    with_drive: tuple[Count, Count]
+    later: tuple[Count, Count]
+
+
+@dataclass(frozen=True)
+class ContextReplay:
+    """A tracker on real tracks beside what one context function, fitted on the other drives, predicts of it.
+
+    Attributes:
+        confirm, range, frames: the tracker M/N, the metres in which a window lies, and its frames.
+        tracks, not_confirmed, expected: first windows of tracks, those that are never confirmed, and their mean.
+        p_value: two-sided, of the number that is not confirmed.
+    """
+
+    label: str
+    contexts: str
+    confirm: str
+    range: str
+    frames: Annotated[int, Limits(ge=1)]
+    tracks: Annotated[int, Limits(ge=1)]
+    not_confirmed: Count
+    expected: Magnitude
+    p_value: Share
+
+
+@dataclass(frozen=True)
 class ContextsRecord:
     """What the counts by context may remember of an object: outcomes of the frames before. Version 2.
 
@@ -108,6 +143,8 @@ class ContextsRecord:
         period_s: seconds from frame to frame.
         tests: of class-labelled matrices with one score threshold.
         units: what the sequences of the document are, if not those of the data.
+        tracks: of class-labelled matrices with one score threshold, by class.
+        replays: on the tracks that were counted, as `verify confusion replay --into` adds them.
     """
 
     kind: Literal["run", "last"]
@@ -117,6 +154,8 @@ class ContextsRecord:
     period_s: Annotated[float, Limits(gt=0, le=1e6)] | None = None
     tests: tuple[ContextTest, ...] = ()
     units: Units | None = None
+    tracks: Mapping[str, ClassTracks] | None = None
+    replays: tuple[ContextReplay, ...] = ()
 
 
 @dataclass(frozen=True)

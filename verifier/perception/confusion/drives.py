@@ -47,7 +47,6 @@ class DriveTable:
         of: what the table names.
         drives: name -> drive.
         places: name -> where the table says so.
-        file, sha256: of the table.
     """
 
     of: GroupedBy

@@ -55,7 +55,6 @@ class Scene:
         leftovers: detections that are counted although they match nothing, each in a place.
         sequence: (f,) sequence of each frame.
         frames_at: (sequences, bins) how many frames have each place; 0 for bins that name no place.
-        layout: the places among the bins.
     """
 
     objects: Seen

@@ -59,7 +59,6 @@ class Memory:
         contexts: the context function; the matrices of a bin follow each other in the order of its names.
         whole: (bins, predicted, true) int64, the counts of each bin whatever the context, untracked items included.
         followed: (true,) bool, the labels with tracks; the column of any other is in its first context.
-        policy: one of `EMPTY_CONTEXT_POLICIES`.
     """
 
     contexts: Contexts
@@ -85,7 +84,6 @@ class ConfusionMatrices:
         labels: the label of each row and of each column, all different, the empty label among them.
         edges_m: strictly increasing ends of the distance bins; the last may be infinite (an overflow bin).
         counts: (bins, predicted, true) int64, not negative.
-        title: one line for people.
         metadata: whatever else the file says (distance measure, matching and false-positive policy, source).
         variables: further variables whose bins have matrices of their own; the last one's bins vary fastest.
         memory: where every bin is divided by context: a bin and a context are numbered together, context fastest.
@@ -112,6 +110,9 @@ class ConfusionMatrices:
             raise ValueError("counts must lie in 0..2**53")
         if not np.all(np.diff(self.edges_m) > 0) or not self.edges_m[0] >= 0:
             raise ValueError("bin edges must start at 0 or above and increase strictly")
+
+    def __repr__(self) -> str:
+        return f"<ConfusionMatrices: {self.title or self.labelling}, {self.bin_count} bins>"
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.perception.confusion.contexts import OfTracks
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
 from verifier.perception.confusion.document_dependence import combined_dependence
 from verifier.perception.confusion.matrices import Label
@@ -188,7 +189,13 @@ def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] |
     if numbers is not None:
         own = [each.tally.renumbered(of) for each, of in zip(divided, numbers, strict=True) if each.tally is not None]
         tally = summed(np.concatenate([each.index for each in own]), np.concatenate([each.counts for each in own]))
-    return replace(divided[0], counts=total, tally=tally, tests=divided[0].tests if len(parts) == 1 else ())
+    tracks = dict[str, OfTracks]()
+    for each in divided:
+        for label, more in (each.tracks or {}).items():
+            tracks[label] = tracks[label].merged(more) if label in tracks else more
+    tests, replays = (divided[0].tests, divided[0].replays) if len(parts) == 1 else ((), ())
+    known = tracks if all(each.tracks is not None for each in divided) else None
+    return replace(divided[0], counts=total, tally=tally, tests=tests, tracks=known, replays=replays)
 
 
 def _joined(

@@ -42,7 +42,6 @@ class Mix:
     """Weights of the bins of a further variable.
 
     Attributes:
-        variable: its name.
         names: its bins, in order.
         least, most: bounds on the weight of each bin; equal where it is stated.
         file, sha256: where it was read; empty where it was not read from a file.
@@ -137,7 +136,6 @@ class MixedMatrices:
     """Matrices by the bins of a variable, to be weighed.
 
     Attributes:
-        mix: the weights.
         strata: the matrices of each bin of its variable.
         sequences: the counts of each sequence behind them; None where the file has none.
     """

@@ -15,6 +15,7 @@ a policy counts, where it is counted |
 | track | of the object, empty where the data has none |
 | group | objects of one frame with the same number are one item (group-labelled only; else -1) |
 | file, line | of the object |
+| true_x1 ... true_y2 | the object's image rectangle |
 | report_file, report_line | of the detection |
 | report_x1 ... report_yaw_rad | the detection's image rectangle and box in the ego frame |
 
@@ -42,14 +43,16 @@ from verifier.perception.confusion.rules import EMPTY_NAME, CountingRule
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.distances import reported_distance
 
+TRUE_2D = ("true_x1", "true_y1", "true_x2", "true_y2")
 BOX_2D = ("report_x1", "report_y1", "report_x2", "report_y2")
 BOX_3D = ("report_x_m", "report_y_m", "report_z_m", "report_length_m", "report_width_m", "report_height_m",
           "report_yaw_rad")  # fmt: skip
 TEXTS = ("kind", "sequence", "drive", "frame", "true", "predicted", "track", "file", "report_file")
 WHOLES = ("bin", "place", "group", "line", "report_line")
-REALS = ("distance_m", "score", "affinity", *BOX_2D, *BOX_3D)
+REALS = ("distance_m", "score", "affinity", *TRUE_2D, *BOX_2D, *BOX_3D)
 COLUMNS = ("kind", "sequence", "drive", "frame", "bin", "place", "distance_m", "true", "predicted", "score",
-           "affinity", "track", "group", "file", "line", "report_file", "report_line", *BOX_2D, *BOX_3D)  # fmt: skip
+           "affinity", "track", "group", "file", "line", *TRUE_2D, "report_file", "report_line", *BOX_2D,
+           *BOX_3D)  # fmt: skip
 
 Table = Mapping[str, NDArray[Any]]
 
@@ -125,7 +128,9 @@ def _rows(
     }
     found |= dict.fromkeys(("bin", "place", "group"), nobody)
     found |= {name: np.full(n, np.nan) for name in ("distance_m", "affinity")}
-    return found | _box_columns(data.detections, reports)
+    found |= _box_columns(TRUE_2D, data.annotations.box_2d, objects)
+    found |= _box_columns(BOX_2D, data.detections.box_2d, reports)
+    return found | _box_columns(BOX_3D, data.detections.box_3d, reports)
 
 
 def _tracks(annotations: Boxes, objects: NDArray[np.int64]) -> NDArray[Any]:
@@ -141,12 +146,12 @@ def _tracks(annotations: Boxes, objects: NDArray[np.int64]) -> NDArray[Any]:
     return found
 
 
-def _box_columns(boxes: Boxes, reports: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    found: dict[str, NDArray[Any]] = {}
-    for names, box in ((BOX_2D, boxes.box_2d), (BOX_3D, boxes.box_3d)):
-        for k, name in enumerate(names):
-            found[name] = np.full(len(reports), np.nan) if box is None else _at(box[:, k], reports, np.nan)
-    return found
+def _box_columns(names: Sequence[str], box: NDArray[Any] | None, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """The sides of the boxes at `rows`; NaN at -1, and where there are no boxes."""
+    return {
+        name: np.full(len(rows), np.nan) if box is None else _at(box[:, k], rows, np.nan)
+        for k, name in enumerate(names)
+    }
 
 
 def _at(values: NDArray[Any], rows: NDArray[np.int64], nothing: float = -1) -> NDArray[Any]:

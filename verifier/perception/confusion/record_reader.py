@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, UsageError, shown
 from verifier.base.tables import SUFFIXES, Kind, read_table
+from verifier.perception.confusion.record import BOX_2D, TRUE_2D
 
 NEEDED: Mapping[str, Kind] = {
     "kind": "text",
@@ -39,7 +40,8 @@ class Record:
 
     Attributes:
         columns: name -> (n,) values, for the names of `NEEDED` and `drive`, which records of earlier versions have
-            not (then the sequence): objects (texts), int64, or float64 with NaN for an unknown number.
+            not (then the sequence): objects (texts), int64, or float64 with NaN for an unknown number. With boxes
+            also `TRUE_2D` and `BOX_2D` of `verifier.perception.confusion.record`, NaN where the record has none.
         file: its name, as given.
     """
 
@@ -53,8 +55,8 @@ class Record:
         return len(self.columns["kind"])
 
 
-def read_record(path: str | Path, *, tracks: bool = False) -> Record:
-    """Read a record that `verify confusion --record` wrote; its column `track` where `tracks` are asked for.
+def read_record(path: str | Path, *, tracks: bool = False, boxes: bool = False) -> Record:
+    """Read a record that `verify confusion --record` wrote; its column `track` and its rectangles where asked for.
 
     Raises:
         UsageError: the ending is neither .csv nor .parquet.
@@ -63,7 +65,9 @@ def read_record(path: str | Path, *, tracks: bool = False) -> Record:
     ending = Path(path).suffix.lower()
     if ending not in SUFFIXES:
         raise UsageError(f"a record ends in {' or '.join(SUFFIXES)}, got {shown(str(path))}")
-    table = read_table(path, {**NEEDED, **({"track": "note"} if tracks else {})}, {"drive": "note"}, others=True)
+    needed: Mapping[str, Kind] = {**NEEDED, **({"track": "note"} if tracks else {})}
+    sides: Mapping[str, Kind] = dict.fromkeys((*TRUE_2D, *BOX_2D) if boxes else (), "any")
+    table = read_table(path, needed, {"drive": "note", **sides}, others=True)
     columns = {
         name: np.array(table.texts[name], dtype=object)[values] if name in table.texts else values
         for name, values in table.columns.items()
@@ -74,4 +78,6 @@ def read_record(path: str | Path, *, tracks: bool = False) -> Record:
         message = f"kind: expected one of {', '.join(KINDS)}, got {shown(columns['kind'][row])}"
         raise InputError(message, table.place(row))
     columns.setdefault("drive", columns["sequence"])
+    for name in sides:
+        columns.setdefault(name, np.full(len(columns["kind"]), np.nan))
     return Record(columns, str(path))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.statistics import clopper_pearson
 from verifier.perception.confusion.bins import Bins, parse_edges
-from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.contexts import Contexts, ReplayTest
+from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.record_reader import Record, read_record
 from verifier.perception.confusion.tracks import frame_numbers
 from verifier.perception.settings import Gaps, ReplaySettings
@@ -146,6 +147,26 @@ def replay_record(settings: ReplaySettings) -> Replayed:
     if not result.windows:
         raise UsageError(f"no track of {settings.true_class} has {settings.frames} successive frames in that range")
     return result
+
+
+def with_replay(counts: ConfusionCounts, settings: ReplaySettings, found: Replayed) -> ConfusionCounts:
+    """The matrices with a replay on the tracks that they count; one that was asked the same before is replaced.
+
+    Raises:
+        UsageError: they do not count that class, these contexts or these gaps.
+    """
+    divided, name = counts.by_context, settings.true_class
+    if divided is None or divided.gaps != settings.gaps or frozenset({name}) not in counts.labels:
+        raise UsageError(
+            f"--into: expected matrices that count {name} by context, with --gaps {settings.gaps}, as the record does"
+        )
+    confirm, range_, frames = asked = str(Tracker.parsed(settings.confirm)), settings.range, found.frames
+    kept = [each for each in divided.replays if (each.label, each.confirm, each.range, each.frames) != (name, *asked)]
+    for each in found.predictions:
+        divided.contexts.coarsening(Contexts.parsed(each.contexts))
+        windows = frames, found.windows, found.not_confirmed
+        kept.append(ReplayTest(name, each.contexts, confirm, range_, *windows, each.expected, each.p_value))
+    return replace(counts, by_context=replace(divided, replays=tuple(kept)))
 
 
 def tracked_of(settings: ReplaySettings) -> tuple[Tracked, list[int], tuple[str, ...]]:

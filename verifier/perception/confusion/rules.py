@@ -46,7 +46,6 @@ class CountingRule:
     there are several). One frame and bin stays one item, so that its rates are probabilities per frame.
 
     Attributes:
-        labelling: see above.
         classes: of the columns, in order. Class and group: every class of the data. Proposition: any.
         bins: distance and further variables.
         measure: of distance, a name that `verifier.perception.detections.distance` knows.

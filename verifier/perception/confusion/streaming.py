@@ -42,7 +42,6 @@ class Progress:
 
     Attributes:
         after: name of the last frame that is counted; None before the first.
-        counted: the sum.
         origin: of the data so far, with its numbers added up.
         parts: chunks done, which is the number of parts of the record.
         by_context: the sum divided by context, see `context_counts.divided`; None where contexts are not counted.

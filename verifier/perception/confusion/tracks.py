@@ -85,7 +85,6 @@ class Tracks:
 
         Args:
             chosen: of each further variable its bin, or None for all of them together.
-            shape: of the bins.
             apart: of each further variable whether its bins are kept apart.
         """
         fixed = [(axis, at) for axis, at in enumerate(chosen, 1) if at is not None]

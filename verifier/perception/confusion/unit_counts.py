@@ -73,7 +73,7 @@ def with_units(
     counter = counter_of(data, observed, rule, memory, made=UnitCounter)
     assert isinstance(counter, UnitCounter)
     tally, units = counter.units()
-    return divided(replace(counts, sequences=units), tally, rule, memory, tuple(counter.tests()))
+    return divided(replace(counts, sequences=units), tally, rule, memory, tuple(counter.tests()), counter.tracks())
 
 
 def _numbered(index: Ints, keys: Ints) -> Ints:

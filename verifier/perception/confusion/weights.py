@@ -51,7 +51,6 @@ def weighted_rates(sequences: Sequences, bins: int, labels: int) -> WeightedRate
 
     Args:
         sequences: with one threshold; their bins are counted by `bins`.
-        bins, labels: how many there are.
     """
     shape = (bins, labels, labels)
     items, tracks, drives = np.zeros(shape), np.zeros(shape), np.zeros(shape)

@@ -1,6 +1,6 @@
 """Annotated objects and detections of real data sets, read into columns in the ego frame."""
 
-from verifier.perception.detections.arrays import from_arrays, from_maite, from_supervision
+from verifier.perception.detections.arrays import from_arrays, from_dicts, from_maite, from_supervision
 from verifier.perception.detections.classmap import ClassMap, class_map, read_class_map
 from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
 from verifier.perception.detections.depth import with_depth
@@ -25,6 +25,7 @@ __all__ = [
     "class_map",
     "distance",
     "from_arrays",
+    "from_dicts",
     "from_maite",
     "from_supervision",
     "keep_attribute",

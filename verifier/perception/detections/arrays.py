@@ -1,4 +1,5 @@
-"""Annotations and detections that are already in memory: arrays, `supervision.Detections`, MAITE targets.
+"""Annotations and detections that are already in memory: arrays, one dictionary per frame (as torchmetrics takes
+them), `supervision.Detections`, MAITE targets.
 
 Nothing of those libraries is imported: an object needs only the attributes named. Messages count rows from 1 in
 "<annotations>" and "<detections>".
@@ -58,6 +59,38 @@ def from_arrays(
         tuple(classes),
     )
     return assemble(material, reading or Reading())
+
+
+def from_dicts(
+    classes: Sequence[str],
+    frames: Sequence[str],
+    annotations: Sequence[Mapping[str, Any]],
+    detections: Sequence[Mapping[str, Any]],
+    reading: Reading | None = None,
+    *,
+    sequences: Sequence[str] | None = None,
+) -> DetectionSet:
+    """A set from one dictionary per frame, of annotations and of detections, as torchmetrics takes them.
+
+    `labels` (n,) indices into `classes`; `scores` (n,) of detections; `boxes` (n, 4) left, top, right, bottom in
+    pixels, `boxes_3d` (n, 7) in the ego frame, `distance_m` (n,) in metres. Other numbers (n,) of the annotations are
+    attributes, such as `track`. Tensors are taken from their device.
+
+    Raises:
+        InputError: as `from_arrays`, and a frame without what another frame has.
+    """
+    columns = []
+    for file, listed in zip(FILES, (annotations, detections), strict=True):
+        _check_length(file, listed, frames)
+        named = dict.fromkeys(name for each in listed for name in each) | dict.fromkeys(["labels"])
+        kept = [name for name in named if file == FILES[0] or name in _OF_DICTS or name == "distance_m"]
+        columns.append(
+            _by_frame(file, listed, {"class": "labels"} | {_OF_DICTS.get(name, name): name for name in kept})
+        )
+    return from_arrays(classes, frames, columns[0], columns[1], reading, sequences=sequences)
+
+
+_OF_DICTS = {"labels": "class", "scores": "score", "boxes": "box_2d", "boxes_3d": "box_3d"}
 
 
 def from_supervision(
@@ -142,15 +175,15 @@ def _check_length(file: str, listed: Sequence[Any], frames: Sequence[str]) -> No
 
 
 def _by_frame(file: str, listed: Sequence[Any], wanted: Mapping[str, str]) -> dict[str, NDArray[Any]]:
-    """Columns from an attribute of each frame's object, and the frame of each row."""
+    """Columns from an attribute, or entry, of each frame's object, and the frame of each row."""
     columns: dict[str, NDArray[Any]] = {}
     for name, attribute in wanted.items():
         parts = []
         for number, each in enumerate(listed):
-            value = getattr(each, attribute, None)
+            value = each.get(attribute) if isinstance(each, Mapping) else getattr(each, attribute, None)
             if value is None:
                 raise InputError(f"entry {number + 1} has no {attribute}", Place(file))
-            parts.append(np.asarray(value))
+            parts.append(np.asarray(value.detach().cpu() if hasattr(value, "detach") else value))
         columns[name] = _joined(parts)
         lengths = [len(part) for part in parts]
         frame = np.repeat(np.arange(len(listed)), lengths)

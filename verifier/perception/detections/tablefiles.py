@@ -221,13 +221,14 @@ def tables(
     columns: Mapping[str, str] | None = None,
     detection_columns: Mapping[str, str] | None = None,
     frames: Any = None,
+    classes: tuple[str, ...] = (),
 ) -> DetectionSet:
     """One file of annotations and one of detections, CSV or Parquet, or pandas DataFrames, in which NaN is unknown.
 
     `columns` gives the files' own names for `frame`, `class`, ... where they differ; `detection_columns` those of the
     detections, if different. `frames` is a file with the columns `frame` (and `sequence`) that lists every frame,
     those without objects too. Without it the frames are those with an annotation, and a detection elsewhere is in
-    an unknown frame.
+    an unknown frame. `classes` are all that may occur; none for those of the annotations.
 
     Raises:
         InputError: a file cannot be read, with file and line (of a DataFrame the row, from 1, in "<annotations>",
@@ -262,6 +263,7 @@ def tables(
         rows_of(found, looked_up(found_codes, found_keys, index), 1, scored=True),
         (truth.file, found.file),
         records,
+        classes,
         notes={
             "columns": dict(columns),
             "frames_given": frames is not None,

@@ -50,13 +50,10 @@ class CompareResult(Result):
     Attributes:
         command: that made it, inputs by name without folders.
         inputs: the files that went in; the matrices in the order of `detectors`.
-        detectors: see `Detector`.
         settings: every choice that can change a number, by name; per spec under its name.
         versions: of this program and of what it computed with.
         draws: how many, of each configuration.
-        level: of the intervals.
         remarks: what a reader must know to read the numbers rightly.
-        specs: the comparisons.
         gate: what became of the baseline; None without one.
     """
 
@@ -76,6 +73,8 @@ class CompareResult(Result):
 
     TOLD = "verifier.telling.compare:compare_table"
     DRAWN = "verifier.telling.figures.compare:compare_figure"
+    NAMED_BY = ("spec", "requirement", "detector", "planner")
+    METRICS = ("probability", "interval_lower", "interval_upper")
 
     @property
     def headline(self) -> str:
@@ -101,8 +100,8 @@ class CompareResult(Result):
                         "planner": entry.planner,
                         "comparison": "" if target is None else target.comparison,
                         "target": "" if target is None else decimal_text(target.probability),
-                        "probability": entry.worst_point.probability,
-                        "scenario": entry.worst_point.scenario,
+                        "probability": entry.probability,
+                        "scenario": "profile" if entry.means else entry.worst_point.scenario,
                         "verdict": entry.verdict.value,
                         "condition": entry.condition or "",
                         "level": self.level,

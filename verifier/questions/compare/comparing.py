@@ -26,6 +26,7 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.phantom_draws import common_draws
 from verifier.analysis.robust.solutions import Effort, RobustBounds
 from verifier.analysis.settings import ConfidenceSettings, check_draws
+from verifier.base.arrays import Floats
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
@@ -45,6 +46,7 @@ from verifier.study.collection import CheckedCase, Judging, collected
 from verifier.study.inputs import read_inputs
 from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.points import Point
+from verifier.study.profile import Profile, profiles
 from verifier.study.provenance import (
     grid_remarks,
     input_files,
@@ -59,6 +61,7 @@ from verifier.study.results import RequirementResult, RunInput, engines_over
 from verifier.study.scenarios import Grid, refuse_others
 from verifier.systems.model import SystemModel
 
+Constants: TypeAlias = tuple[tuple[str, str], ...]
 Job: TypeAlias = "tuple[str, Case]"
 Progress: TypeAlias = Callable[[Sequence[Job]], Iterable[Job]]
 
@@ -235,6 +238,16 @@ class _Task:
         """Everything about the spec; `data` of each detector, with as many draws of each."""
         (count,) = {each.draws for each in data.values()}
         scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
+        weighed = {name: profiles(study, None) for name, study in self.studies.items()}
+        asked_means = [number for number, each in enumerate(self.grid.requirements) if each.over_profile]
+        means = {
+            (number, k): (
+                weighed[each.detector][each.planner, self.grid.requirements[number].name],
+                dict[Constants, Floats](),
+            )
+            for k, each in enumerate(self.configurations)
+            for number in asked_means
+        }
         matrices, assumed = next(iter(self.studies.values())).matrices, dict[str, list[str]]()
         said = list(grid_remarks(self.grid, self.options.false_positives, matrices))
         configurations, noticed = self.configurations, list[tuple[Case, tuple[str, ...]]]()
@@ -247,15 +260,26 @@ class _Task:
             noticed.append((case, checked.notes))
             assumed.setdefault(detector, []).extend(case.assumed)
             configuration = configurations.index(Configuration(detector, case.planner.name))
-            self._collect(checked, configuration, data[detector], settings, scores, points)
+            self._collect(checked, configuration, data[detector], settings, scores, points, means)
+        for (number, k), (profile, drawn) in means.items():
+            for mean in profile.means(mine := points[number, k]):
+                scores.add_mean(number, k, mean, mine[0], drawn[tuple(mean.constants.items())])
         kinds = [data[each.detector].choice.kind for each in configurations]
-        mine = [
+        found = [
             [points[index, k] for k in range(len(configurations))] for index in range(len(self.grid.requirements))
         ]
         reach = reaches(self.studies, self.asked.best_planner)
         requirements = tuple(
             requirement_comparison(
-                each, configurations, mine[index], scores, index, kinds, settings.level, reach[index]
+                each,
+                configurations,
+                found[index],
+                scores,
+                index,
+                kinds,
+                settings.level,
+                reach[index],
+                [means[index, k][0] for k in range(len(configurations))] if each.over_profile else (),
             )
             for index, each in enumerate(self.grid.requirements)
         )
@@ -284,6 +308,7 @@ class _Task:
         settings: ConfidenceSettings,
         scores: Scores,
         points: dict[tuple[int, int], list[Point]],
+        means: Mapping[tuple[int, int], tuple[Profile, dict[Constants, Floats]]],
     ) -> None:
         """The points and draws of one chain."""
         case, study = checked.case, checked.case.study
@@ -297,10 +322,17 @@ class _Task:
             judged = result.points
             if held is not None:
                 judged = tuple(_judged(judging, result, held[index]))
-            points.setdefault((index, configuration), []).extend(judged)
-            scores.add_points(index, configuration, sign, where, result.points)
+            known = points.setdefault((index, configuration), [])
             drawn = drawn_probabilities(objective, data, settings)
-            scores.add(index, configuration, sign, where, drawn)
+            if (index, configuration) in means:
+                profile, found = means[index, configuration]
+                share = np.array(profile.weights[len(known) : len(known) + len(judged)], dtype=np.float64)
+                constants = tuple(case.constants.items())
+                found[constants] = found.get(constants, 0.0) + np.concatenate([part @ share for part in drawn])
+            else:
+                scores.add_points(index, configuration, sign, where, result.points)
+                scores.add(index, configuration, sign, where, drawn)
+            known.extend(judged)
 
     def _held_against(
         self, objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings

@@ -16,7 +16,7 @@ probability:C
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import PurePath
@@ -53,7 +53,6 @@ class Baseline:
     """An earlier result.
 
     Attributes:
-        file: where it is from.
         detectors: name -> SHA-256 of its matrices; the name is empty for a `verify run`, which has one.
         worst: (spec, requirement, detector, planner) -> its worst probability.
     """
@@ -85,11 +84,14 @@ def asked_formula(asked: str, formula: str) -> str:
     return formula if asked == "P" else f"{asked} [ {formula} ]"
 
 
-def worst_of_points(points: list[dict[str, Any]], larger_is_better: bool, formula: str) -> Worst:
-    """The worst of the points of a document."""
+def worst_of_points(
+    points: list[dict[str, Any]], larger_is_better: bool, formula: str, means: Sequence[Mapping[str, Any]] = ()
+) -> Worst:
+    """The worst of the points of a document, or of its means over the profile."""
     pick = min if larger_is_better else max
-    worst = pick(points, key=lambda each: each["probability"])
+    worst = pick(means or points, key=lambda each: each["probability"])
     scenarios = frozenset(_scenario_key(each) for each in points)
+    formula += " over profile" if means else ""
     return Worst(worst["probability"], worst["lower"], worst["upper"], scenarios, larger_is_better, formula)
 
 
@@ -138,5 +140,5 @@ def _of_requirements(spec: str, found: list[dict[str, Any]]) -> Iterator[tuple[t
         target = each["target"]
         larger = target is None or target["comparison"] not in ("<=", "<")
         formula = asked_formula(each.get("asked", "P"), each["formula"])
-        worst = worst_of_points(each["points"], larger, formula)
+        worst = worst_of_points(each["points"], larger, formula, each.get("means", ()))
         yield (spec, each["name"], each.get("detector", ""), each["planner"]), worst

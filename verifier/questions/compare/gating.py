@@ -16,7 +16,7 @@ from verifier.questions.compare.scores import Scores
 from verifier.questions.compare.tables import RequirementComparison, SpecComparison
 from verifier.study.gates import Drop, DropGate
 from verifier.study.options import Selection
-from verifier.study.results import RunResult, point_document
+from verifier.study.results import RunResult
 
 
 def gate_of(
@@ -94,9 +94,8 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
             raise InputError("the baseline has a requirement or planner that is not in this run", place)
         found = results[requirement, planner]
         larger = not found.is_upper
-        now = worst_of_points(
-            [point_document(each) for each in found.points], larger, asked_formula(found.asked, found.formula)
-        )
+        asked, means = asked_formula(found.asked, found.formula), [vars(each) for each in found.means]
+        now = worst_of_points([json_values(each) for each in found.points], larger, asked, means)
         _check_comparable(before, now, place)
         drop, failed = drop_of(before, now, max_drop)
         drops.append(
@@ -218,9 +217,10 @@ def _drop(
 
 
 def _worst(requirement: RequirementComparison, configuration: int) -> Worst:
-    points = [json_values(point) for point in requirement.entries[configuration].points]
+    entry = requirement.entries[configuration]
+    points, means = ([json_values(each) for each in found] for found in (entry.points, entry.means))
     formula = asked_formula(requirement.asked, requirement.formula)
-    return worst_of_points(points, requirement.larger_is_better, formula)
+    return worst_of_points(points, requirement.larger_is_better, formula, means)
 
 
 def _by_chance(found: Drop, least_chance: Fraction, place: Place) -> Drop:

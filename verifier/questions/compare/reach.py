@@ -6,12 +6,15 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from verifier.analysis.best_planner import worst_cases
-from verifier.analysis.planner_game import game_of
+import numpy as np
+
+from verifier.analysis.best_planner import means, worst_cases
+from verifier.analysis.planner_game import Game, game_of
 from verifier.base.errors import InputError
 from verifier.language.specs import Requirement
 from verifier.questions.compare.tables import Reach
 from verifier.study.case import Study
+from verifier.study.profile import profile_weights
 from verifier.systems.model import System
 from verifier.systems.open_system import OpenSystem, open_system
 
@@ -55,10 +58,13 @@ def _reached(detector: str, study: Study, most_steps: int) -> list[Reach]:
     ]
     found = []
     for number, requirement in enumerate(study.requirements):
+        in_mean = requirement.over_profile
         each = [
             reach
             for constants, system in opened
-            for reach in _in_scenarios(detector, study, number, constants, system, most_steps)
+            for reach in (_over_profile if in_mean else _in_scenarios)(
+                detector, study, number, constants, system, most_steps
+            )
         ]
         worst = max if _wants_less(requirement) else min
         lower, upper = worst(reach.lower for reach in each), worst(reach.upper for reach in each)
@@ -71,15 +77,8 @@ def _in_scenarios(
     detector: str, study: Study, number: int, constants: Mapping[str, str], system: OpenSystem, most_steps: int
 ) -> Iterator[Reach]:
     """One requirement from each initial state of a system."""
-    formula, negated = study.formulas[number], _wants_less(study.requirements[number])
-    game = game_of(
-        system,
-        formula.formula,
-        formula.propositions,
-        study.measured.rates,
-        negated=negated,
-        most=study.options.engines.product_states,
-    )
+    negated = _wants_less(study.requirements[number])
+    game = _game(study, number, system, negated=negated)
     for start, bracket in zip(system.starts.tolist(), worst_cases(game, most_steps), strict=True):
         lower, upper = bracket.lower, bracket.upper
         yield Reach(
@@ -92,6 +91,42 @@ def _in_scenarios(
             steps=bracket.steps,
             all_end=bracket.all_end,
         )
+
+
+def _over_profile(
+    detector: str, study: Study, number: int, constants: Mapping[str, str], system: OpenSystem, most_steps: int
+) -> Iterator[Reach]:
+    """The mean of a requirement over environments and initial states by their weights.
+
+    The planner knows in which initial state it is; the environments there are as likely as they weigh.
+    """
+    game, weights = _game(study, number, system, negated=False), profile_weights(study, constants)
+    share = np.array([[float(each) for each in weights[name]] for name in system.environments]).T
+    total = share.sum(axis=1)
+    known = np.divide(share, total[:, None], out=np.full_like(share, 1 / share.shape[1]), where=total[:, None] > 0)
+    brackets = means(game, known, most_steps)
+    yield Reach(
+        detector=detector,
+        lower=min(float(total @ [each.lower for each in brackets]), 1.0),
+        upper=min(float(total @ [each.upper for each in brackets]), 1.0),
+        constants=constants,
+        initial={},
+        weights=dict(zip(system.environments, share.sum(axis=0).tolist(), strict=True)),
+        steps=max(each.steps for each in brackets),
+        all_end=all(each.all_end for each in brackets),
+    )
+
+
+def _game(study: Study, number: int, system: OpenSystem, *, negated: bool) -> Game:
+    formula = study.formulas[number]
+    return game_of(
+        system,
+        formula.formula,
+        formula.propositions,
+        study.measured.rates,
+        negated=negated,
+        most=study.options.engines.product_states,
+    )
 
 
 def _wants_less(requirement: Requirement) -> bool:

@@ -8,7 +8,7 @@ matrices. Along an axis it is the worst over the scenarios at each place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ from verifier.base.numbers import decimal_text
 from verifier.language.expressions import evaluate
 from verifier.questions.compare.tables import Curve
 from verifier.study.points import Point
+from verifier.study.results import ProfileMean
 from verifier.study.scenarios import Block
 from verifier.systems.skeleton import Skeleton
 
@@ -61,7 +62,6 @@ class Scores:
         """Take the draws of one block.
 
         Args:
-            requirement, configuration: whose.
             sign: 1 if larger probabilities are better, else -1.
             where: for each place the initial states of the block that lie there.
             parts: (c, m) probabilities, M rows in all.
@@ -103,6 +103,14 @@ class Scores:
             candidates = [*([self.points[key]] if key in self.points else []), *(points[k] for k in starts)]
             self.points[key] = min(candidates, key=lambda each: sign * each.probability)
 
+    def add_mean(self, requirement: int, configuration: int, mean: ProfileMean, point: Point, drawn: Floats) -> None:
+        """Take a mean over the profile, (M,) as drawn; `point` is of any of its scenarios."""
+        places = [WHOLE, *((name, Fraction(value)) for name, value in mean.constants.items())]
+        where = {place: [0] for place in places}
+        known = replace(point, probability=mean.probability, lower=mean.lower, upper=mean.upper)
+        self.add_points(requirement, configuration, 1, where, [known])
+        self.add(requirement, configuration, 1, where, [drawn[:, None]])
+
     def table(self, requirement: int, configurations: int, place: Place = WHOLE) -> Floats:
         """(M, configurations) scores at a place; -inf where a configuration has no scenario there."""
         nothing = np.full(self.draws, -np.inf)
@@ -114,10 +122,8 @@ class Scores:
         """The configurations along every axis on which the scenarios of a requirement differ.
 
         Args:
-            requirement: its number.
             kinds: of each configuration's draws.
             sign: as in `add`.
-            level: of the intervals.
         """
         axes: dict[str, set[Fraction]] = {}
         for of, _, (axis, value) in self.least:

@@ -10,7 +10,7 @@ from verifier.analysis.comparison import best_chances, better_chances, non_domin
 from verifier.analysis.intervals.intervals import Kind
 from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
-from verifier.questions.compare.scores import WHOLE, Scores, interval_of
+from verifier.questions.compare.scores import Scores, interval_of
 from verifier.questions.compare.tables import (
     Configuration,
     Entry,
@@ -21,6 +21,7 @@ from verifier.questions.compare.tables import (
 )
 from verifier.study.collection import target_of
 from verifier.study.points import Point
+from verifier.study.profile import Profile
 
 
 def requirement_comparison(
@@ -32,6 +33,7 @@ def requirement_comparison(
     kinds: Sequence[Kind],
     level: float,
     reach: tuple[Reach, ...] = (),
+    profiles: Sequence[Profile | None] = (),
 ) -> RequirementComparison:
     """One requirement over all configurations.
 
@@ -40,10 +42,9 @@ def requirement_comparison(
         configurations: in the order of the scores.
         points: Storm's, of each configuration.
         scores: all of the spec.
-        index: of the requirement.
         kinds: of each configuration's draws.
-        level: of the intervals.
         reach: of the best possible planner.
+        profiles: what the scenarios of each configuration count for, where means are asked for.
     """
     sign = -1 if requirement.comparison in ("<=", "<") else 1
     table = scores.table(index, len(configurations))
@@ -53,7 +54,8 @@ def requirement_comparison(
         lower, upper = interval_of(sign * table[:, k], level, kinds[k])
         worst = min(range(len(points[k])), key=lambda at, k=k: sign * points[k][at].probability)  # type: ignore[misc]
         records = tuple(points[k])
-        entries.append(Entry.of(configuration, records, worst, ScoreInterval(lower, upper), float(best[k])))
+        profile = profiles[k] if profiles else None
+        entries.append(Entry.of(configuration, records, worst, ScoreInterval(lower, upper), float(best[k]), profile))
     return RequirementComparison(
         requirement.name,
         to_text(requirement.formula, parenthesise=True),
@@ -77,7 +79,7 @@ def pareto_view(
     signs = [1 if requirements[index].larger_is_better else -1 for index in indices]
     points = np.array(
         [
-            [sign * scores.points[index, k, WHOLE].probability for index, sign in zip(indices, signs, strict=True)]
+            [sign * requirements[index].entries[k].probability for index, sign in zip(indices, signs, strict=True)]
             for k in range(configurations)
         ]
     )

@@ -12,10 +12,11 @@ from typing import Annotated
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.comparison import RankingChange
 from verifier.analysis.intervals.intervals import Kind
-from verifier.base.documents import Condition, Count, Limits, NumberText, Share
+from verifier.base.documents import Condition, Count, Exact, Limits, NumberText, Share
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
 from verifier.study.points import Point
-from verifier.study.results import AskedText, Target
+from verifier.study.profile import Profile
+from verifier.study.results import AskedText, ProfileMean, Target, refuse_other_means
 
 Row = tuple[Share | None, ...]
 """One number per configuration; None where it has no scenario."""
@@ -37,9 +38,7 @@ class Drawn:
     """How a detector's matrices were drawn for one spec.
 
     Attributes:
-        detector: its name.
         kind: posterior, or drives resampled.
-        reason: why.
         channel: the test of the memoryless detector.
     """
 
@@ -62,11 +61,12 @@ class Entry:
     """One configuration under one requirement.
 
     Attributes:
-        detector, planner: who.
         verdict, condition: over the scenarios that are not vacuous, if there are any.
         worst: position of the worst point.
         best: chance that no other configuration is better; ties are shared.
         points: Storm's probability in every scenario.
+        weights: what each counts for, where the mean over the profile is asked for.
+        means: one per value of the swept constants, likewise; the worst of them is compared.
     """
 
     detector: str
@@ -77,20 +77,38 @@ class Entry:
     interval: ScoreInterval
     best: Share
     points: Annotated[tuple[Point, ...], Limits(min_length=1)]
+    weights: tuple[Exact, ...] = ()
+    means: tuple[ProfileMean, ...] = ()
+
+    def __post_init__(self) -> None:
+        refuse_other_means(self.weights, self.points, self.means)
 
     @classmethod
     def of(
-        cls, configuration: Configuration, points: tuple[Point, ...], worst: int, interval: ScoreInterval, best: float
+        cls,
+        configuration: Configuration,
+        points: tuple[Point, ...],
+        worst: int,
+        interval: ScoreInterval,
+        best: float,
+        profile: Profile | None = None,
     ) -> Entry:
         """With the verdict over the points."""
         verdict = verdict_over(point.verdict for point in points)
         condition = condition_over(verdict, ((point.verdict, point.condition) for point in points))
-        return cls(configuration.detector, configuration.planner, verdict, condition, worst, interval, best, points)
+        weights, means = ((), ()) if profile is None else (profile.weights, profile.means(points))
+        who = configuration.detector, configuration.planner
+        return cls(*who, verdict, condition, worst, interval, best, points, weights, means)
 
     @property
     def worst_point(self) -> Point:
-        """The scenario whose probability counts."""
+        """The scenario with the worst probability."""
         return self.points[self.worst]
+
+    @property
+    def probability(self) -> float:
+        """What is compared: of the worst scenario, or the least mean over the profile."""
+        return min((mean.probability for mean in self.means), default=self.worst_point.probability)
 
     @property
     def verdict_text(self) -> str:
@@ -120,14 +138,14 @@ class Curve:
 
 @dataclass(frozen=True)
 class Reach:
-    """What the best possible planner reaches with a detector, in its worst scenario: one that sees the state and the
-    reports but is not told the environment, and may remember everything and draw lots.
+    """What the best possible planner reaches with a detector, in its worst scenario or in the mean over the profile.
+
+    It sees the state and the reports but is not told the environment, and may remember everything and draw lots.
 
     Attributes:
-        detector: its name.
         lower, upper: some planner reaches the one that is worse, none a better one than the other.
-        constants, initial: of that scenario.
-        weights: of the environments, against which the bound that none exceeds was found.
+        constants, initial: of that scenario; no initial state where it is a mean over these.
+        weights: of the environments, against which the bound that none exceeds was found; or those of the profile.
         steps: after at most so many every episode has ended, or is lost.
         all_end: whether every episode ends by then.
     """
@@ -171,7 +189,13 @@ class RequirementComparison:
     @property
     def target_text(self) -> str:
         """The target for people: `P >= 0.95`."""
-        return f"{self.asked} {'= ?' if self.target is None else self.target}"
+        profile = " over profile" if self.over_profile else ""
+        return f"{self.asked} {'= ?' if self.target is None else self.target}{profile}"
+
+    @property
+    def over_profile(self) -> bool:
+        """Whether means over the profile are compared, and not the worst scenarios."""
+        return bool(self.entries[0].means)
 
 
 @dataclass(frozen=True)
@@ -179,7 +203,6 @@ class ParetoView:
     """Two requirements at once.
 
     Attributes:
-        first, second: their names.
         non_dominated: for each configuration whether no other is at least as good in both and better in one, with the
             measured matrices.
         chances: of that, over the draws.

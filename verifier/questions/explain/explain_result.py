@@ -49,7 +49,6 @@ class Frame:
     """A frame in which a report really happened, from the record of the counting.
 
     Attributes:
-        sequence, frame: names.
         distance_m: of the object, or of the report where there is no object; None where it is not known.
         file, line: of the annotated object, with the folder the file lies in; an empty name for none.
         report_file, report_line: of the detection; an empty name for none.
@@ -69,7 +68,6 @@ class DetectionErrors:
     """A type of detection error that causes or patterns speak of, as it was counted.
 
     Attributes:
-        rate: of the report.
         items: how many such reports the matrices count; 0 where a policy gives the rate.
         told_apart: whether the causes tell it apart from all others.
         corrected: P with this kind alone corrected.
@@ -123,7 +121,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Report:
-    """What the planner was told of the classes that it asks about, and how probable that is."""
+    """What the planner was told, and how probable that is: classes, and facts as `count(ped) = 2`."""
 
     classes: tuple[str, ...]
     probability: Magnitude
@@ -187,7 +185,6 @@ class PatternRecord:
         steps: what counted, in order, repetitions in a row once; of each step one of these sets of detection errors,
             which may be left open.
         probability: of all such runs together.
-        share: of the violation.
         complete: whether there are no other members.
     """
 
@@ -305,7 +302,7 @@ class Explained:
         name to tipping_points: as in the document of a run, over all scenarios.
         point: the scenario explained: the worst.
         world: what a world that decides does there; all that follows is of the chain that is left while it does so.
-        asks_about: the classes that the planner asks about.
+        asks_about: what the planner may be told: classes, and facts as `count(ped) = 2`.
         perfect_perception: P when every report is correct.
         posterior_deviation: standard deviation of P under the posterior, to first order, with what that assumes.
         jumps: (bin, predicted, true) of the cells of rate 0 at which P may jump.
@@ -343,7 +340,6 @@ class ExplainResult(Result):
     Attributes:
         command: that made it, inputs by name without folders.
         title to remarks: as in the document of a run; inputs include the record of the counting, where one was read.
-        explain: how much is said.
         labels: of rows and columns of the matrices.
         bins: texts of their distance bins.
         explanations: per planner, in the order of the spec.
@@ -369,6 +365,8 @@ class ExplainResult(Result):
 
     TOLD = "verifier.telling.explain:explain_table"
     DRAWN = "verifier.telling.figures.explain:explain_figure"
+    NAMED_BY = ("requirement", "planner", "scenario")
+    METRICS = ("probability",)
 
     @property
     def verdict_text(self) -> str:
@@ -379,6 +377,12 @@ class ExplainResult(Result):
     def headline(self) -> str:
         """Title and verdict."""
         return f"{self.title}: {self.verdict_text}"
+
+    def measured_rows(self) -> Iterator[dict[str, str | float]]:
+        """One row per requirement: its probability in the scenario that is explained."""
+        for each in self.explanations:
+            at = {"requirement": each.name, "planner": each.planner, "scenario": each.point.scenario}
+            yield {**at, "probability": each.point.probability}
 
     def rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement and cause: the reports that it is lost by, together, and how probable that is."""

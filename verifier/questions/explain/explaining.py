@@ -24,12 +24,13 @@ from verifier.analysis.sensitivity.state_map import map_variables
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.budget import memory_limit
 from verifier.base.errors import EngineError, InputError, Place, UsageError
+from verifier.base.result import recorded
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.document import read_counts
-from verifier.perception.confusion.matrices import label_text
+from verifier.perception.confusion.matrices import Label, label_text
 from verifier.perception.confusion.record_reader import Record, read_record
 from verifier.pipeline import Progress, checked_study, result_of
 from verifier.questions.explain.explain_result import DetectionErrors, ExplainChoices, ExplainResult, Frame
@@ -71,7 +72,6 @@ def explain_spec(
 
     Args:
         spec_path, confusion_path, options, progress, system: as in `verify_spec`.
-        settings: how much is said.
         record_path: the per-object record of the counting that gave the matrices, to name the frames.
 
     Raises:
@@ -84,9 +84,9 @@ def explain_spec(
         return explained(Study.of(inputs, options), settings, storm, traced, progress)
 
 
-def read_traced(record_path: str | Path, confusion_path: str | Path) -> Traced:
-    """The record and the bins of the document; errors as `read_record` and `read_counts`."""
-    record = read_record(record_path)
+def read_traced(record_path: str | Path, confusion_path: str | Path, *, boxes: bool = False) -> Traced:
+    """The record, with its boxes where asked for, and the bins of the document; errors as the two readers."""
+    record = read_record(record_path, boxes=boxes)
     digest = hashlib.sha256()
     with Path(record_path).open("rb") as stream:
         while block := stream.read(2**20):
@@ -112,11 +112,6 @@ def explained(
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
     _refuse_memory(options, traced)
-    if study.inputs.contexts is not None and study.inputs.model.frames > 1:
-        raise UsageError(
-            "verify explain tells the steps of runs, and with memory the chain follows each of several frames in a "
-            "step: name --memory none"
-        )
     if settings.with_map:  # before anything is computed
         map_variables([each.name for each in study.inputs.model.variables], settings.variables)
     if run is None:
@@ -135,26 +130,13 @@ def explained(
         ]
         world = confirmed_decisions(result, point, study)
         told.append(explained_record(result, point, explanation, counted, names, settings.rows, world))
-    return ExplainResult(
-        title=run.title,
+    return recorded(
+        ExplainResult,
+        run,
+        command=(),
         verdict=run.verdict,
-        condition=run.condition,
         inputs=run.inputs if traced is None else (*run.inputs, traced.file),
-        matrices=run.matrices,
-        settings=run.settings,
-        channel=run.channel,
-        versions=run.versions,
-        engines=run.engines,
-        remarks=run.remarks,
-        explain=ExplainChoices(
-            patterns=settings.patterns,
-            members=settings.members,
-            full_paths=settings.full_paths,
-            rows=settings.rows,
-            level=settings.level,
-            prior=settings.prior,
-            map=tuple(settings.variables) if settings.with_map else None,
-        ),
+        explain=recorded(ExplainChoices, settings, map=tuple(settings.variables) if settings.with_map else None),
         labels=names,
         bins=tuple(study.matrices.bin_text(index) for index in range(study.matrices.bin_count)),
         explanations=tuple(told),
@@ -236,17 +218,8 @@ def _with_frames(
     if traced is None:
         return counted
     record = traced.record
-    at = np.unravel_index(report.bin, matrices.shape)
-    kept = {each.name: each.bin_text(int(k)) for each, k in zip(matrices.variables, at[1:], strict=True)}
-    rows = occurrences(
-        record,
-        traced.bins,
-        document_bins(traced.bins, {**options.where, **kept}, None if options.canonical else int(at[0])),
-        matrices.labels[report.true],
-        matrices.labels[report.predicted],
-        matrices.labelling,
-        matrices.classes,
-        -math.inf if options.score_threshold is None else options.score_threshold,
+    rows = rows_behind(
+        report.bin, matrices.labels[report.true], matrices.labels[report.predicted], matrices, options, traced
     )
     if len(rows) > counted.items:
         raise InputError(
@@ -258,19 +231,37 @@ def _with_frames(
     return replace(counted, in_record=len(rows), frames=tuple(_frame(record, row) for row in rows[:MOST_FRAMES]))
 
 
+def rows_behind(
+    place: int, true: Label, predicted: Label, matrices: ConfusionMatrices, options: RunOptions, traced: Traced
+) -> NDArray[np.int64]:
+    """The rows of a record that name the items of a cell: of the bin `place` of the matrices and two labels."""
+    at = np.unravel_index(place, matrices.shape)
+    kept = {each.name: each.bin_text(int(k)) for each, k in zip(matrices.variables, at[1:], strict=True)}
+    return occurrences(
+        traced.record,
+        traced.bins,
+        document_bins(traced.bins, {**options.where, **kept}, None if options.canonical else int(at[0])),
+        true,
+        predicted,
+        matrices.labelling,
+        matrices.classes,
+        -math.inf if options.score_threshold is None else options.score_threshold,
+    )
+
+
 def _frame(record: Record, row: NDArray[np.int64]) -> Frame:
     distance = float(record["distance_m"][row])
     return Frame(
         str(record["sequence"][row]),
         str(record["frame"][row]),
         None if math.isnan(distance) else distance,
-        _short_path(str(record["file"][row])),
+        short_path(str(record["file"][row])),
         int(record["line"][row]),
-        _short_path(str(record["report_file"][row])),
+        short_path(str(record["report_file"][row])),
         int(record["report_line"][row]),
     )
 
 
-def _short_path(path: str) -> str:
+def short_path(path: str) -> str:
     """A file and its folder: enough to find it, and the same wherever the data lie."""
     return "/".join(PurePath(path).parts[-2:])

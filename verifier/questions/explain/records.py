@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +11,7 @@ from verifier.analysis.counterexamples.moves import DetectionError
 from verifier.analysis.counterexamples.replay import Replay
 from verifier.analysis.sensitivity.state_map import StateMap
 from verifier.base.documents import fraction_text
+from verifier.base.result import plain, recorded
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.questions.explain.explain_result import (
@@ -58,38 +57,28 @@ def explained_record(
         world: what a world that decides does there.
     """
     number = {kind.report: place for place, kind in enumerate(found.kinds)}
-    return Explained(
-        name=result.name,
-        planner=result.planner,
-        formula=result.formula,
-        asked=result.asked,
-        target=result.target,
+    return recorded(
+        Explained,
+        result,
         verdict=result.verdict,
-        condition=result.condition,
-        strategies=result.strategies,
         world=world,
-        additional_data=result.additional_data,
-        tipping_points=result.tipping_points,
         point=point,
         asks_about=tuple(sorted(found.asked)),
         violation=_violation(found, counted, number),
         perfect_perception=found.fixes.perfect,
         fixes=tuple(
-            FixRecord(
-                fix.bin, names[fix.true], names[fix.predicted], fix.rate, fix.first_order, fix.probability, fix.jumps
-            )
+            recorded(FixRecord, fix, true=names[fix.true], reported=names[fix.predicted])
             for fix in found.fixes.single[:most]
         ),
         moves=tuple(
-            MoveRecord(
-                bin=move.bin,
+            recorded(
+                MoveRecord,
+                move,
                 true=names[move.true],
                 from_=names[move.source],
                 to=names[move.target],
-                slope=move.slope,
                 rate_from=move.available,
                 rate_to=move.returning,
-                jumps=move.jumps,
             )
             for move in found.moves
         ),
@@ -106,35 +95,33 @@ def counted_record(kind: Kind, explanation: Explanation, matrices: ConfusionMatr
     """A type of detection error of an explanation, as the matrices count it."""
     report = kind.report
     cell = (report.bin, report.predicted, report.true)
-    return DetectionErrors(
+    return recorded(
+        DetectionErrors,
+        kind,
         bin=report.bin,
         true=label_text(matrices.labels[report.true]),
         reported=label_text(matrices.labels[report.predicted]),
         rate=float(explanation.sensitivity.rates[cell]),
         items=int(matrices.counts[cell]),
-        told_apart=kind.told_apart,
-        corrected=kind.corrected,
     )
 
 
 def _violation(
     found: Explanation, counted: Sequence[DetectionErrors], number: Mapping[DetectionError, int]
 ) -> Violation:
-    return Violation(
+    return recorded(
+        Violation,
+        found,
         satisfies_the_formula=found.satisfying,
         probability=found.violation,
         error=found.violation_error,
         detection_errors=tuple(counted),
         causes=tuple(_cause(cause, number, found.violation) for cause in found.causes),
-        rest=found.rest,
         corrections=tuple(
             CorrectionRecord(tuple(number[report] for report in best.reports), best.corrected)
             for best in found.corrections
         ),
         patterns=tuple(_pattern(pattern, number, found.violation) for pattern in found.patterns),
-        covered=_number(found.covered),
-        complete=found.complete,
-        ranked=found.ranked,
     )
 
 
@@ -200,13 +187,4 @@ def _gradient(explanation: Explanation, names: Sequence[str]) -> tuple[GradientR
 
 def _map(found: StateMap) -> MapRecord:
     values = tuple(tuple(axis.tolist()) for axis in found.values)
-    return MapRecord(found.variables, values, found.largest, _numbers(found.probability.tolist()))
-
-
-def _numbers(nested: Any) -> Any:
-    return tuple(map(_numbers, nested)) if isinstance(nested, list) else _number(nested)
-
-
-def _number(value: float) -> float | None:
-    """NaN is no JSON number: what does not exist is null."""
-    return None if math.isnan(value) else value
+    return MapRecord(found.variables, values, found.largest, plain(found.probability))

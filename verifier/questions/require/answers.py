@@ -173,7 +173,6 @@ def answer(
 
     Args:
         situation: the planner in all its scenarios.
-        question: what is asked.
         chosen: (bins, true) the cells in question, as far as they make a difference.
         as_measured: the worst point with the measured matrices.
         storm: a running worker.

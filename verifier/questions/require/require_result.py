@@ -96,9 +96,7 @@ class Answer:
     """What one planner, at one value of each swept constant, requires of perception.
 
     Attributes:
-        planner: its name.
         constants: values of the swept constants.
-        outcome: see `Outcome`.
         condition: what the probabilities of `measured` and `at_value` assume of the detector, `if ...`; None where
             that is tested and not contradicted. Perfect perception assumes nothing.
         met_as_measured: whether the measured matrices meet the requirement.
@@ -170,13 +168,11 @@ class RequireResult(Result):
     Attributes:
         command: that made it, inputs by name without folders.
         title: what the matrices are, for people.
-        inputs: the files that went in.
         matrices: what the matrices are and how they were made; None where that is not said.
         channel: the test of the detector's model.
         settings: every choice that can change a number, by name.
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
-        mode: what was varied.
         answers: one per planner and value of the swept constants.
     """
 
@@ -196,6 +192,9 @@ class RequireResult(Result):
     answers: Annotated[tuple[Answer, ...], Limits(min_length=1)]
 
     TOLD = "verifier.telling.require:require_table"
+    DRAWN = "verifier.telling.figures.recall:require_figure"
+    NAMED_BY = ("requirement", "planner", "bin", "label")
+    METRICS = ("measured_recall", "required_recall", "certified_floor")
 
     @property
     def headline(self) -> str:
@@ -243,6 +242,12 @@ class RequireResult(Result):
                     "certified_floor": "" if floors is None else floors[k],
                     "probability": "" if answer.at_value is None else answer.at_value.probability,
                 }
+
+    def measured_rows(self) -> Iterator[dict[str, str | int | float]]:
+        """The rows, with required recalls as numbers."""
+        for row in self.rows():
+            required = row["required_recall"]
+            yield {**row, "required_recall": float(Fraction(required)) if required else ""}
 
 
 def _exit_code(answer: Answer) -> ExitCode:

@@ -62,7 +62,6 @@ def require(
     Args:
         spec_path: a `.ltl` file; it names the system model.
         confusion_path: a confusion document; its rates are what every search starts from.
-        question: what is asked.
         options: see `RunOptions`; its requirements must not name another one.
         progress: wraps the planners (with their swept constants), for a progress bar.
         system: as in `verify_spec`.

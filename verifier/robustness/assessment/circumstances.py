@@ -167,7 +167,6 @@ class Circumstance:
 
     Attributes:
         name: short, for tables; unique in an assessment.
-        description: in words.
         measure: "probability" (M1) or "relative frequency" (M2); what `frequency` is.
         frequency: how often it is met in use, in 0..1; None where nobody said.
         source_frequency: relative frequency in the source data; None where nobody said.

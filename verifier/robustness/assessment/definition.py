@@ -122,7 +122,6 @@ class AnnotationFiles:
     """The objects in the source images, which move along with what moves the image.
 
     Attributes:
-        format: one of `ANNOTATION_FORMATS`.
         file: what its reader takes; a path as in the file.
         class_map: file of a class map, None to keep the names of the data set.
         distance_field: of COCO annotations, the field with the distance in metres.
@@ -165,7 +164,6 @@ class DetectionFiles:
 
     Attributes:
         format: one of `verifier.perception.detections.formats.FORMATS`.
-        annotations, detections: what its reader takes.
         class_map: file of a class map, None to keep the names of the data set.
         min_score: detections below do not count for TP, FP, FN, precision and recall; None to count all.
         iou: from which IoU on a detection of the right class is a true positive.
@@ -235,7 +233,6 @@ class Assessment:
 
     Attributes:
         key: what the file calls it.
-        title: for people.
         citation: where the numbers come from.
         viewpoint: whose circumstances these are (Table 3).
         perspectives: other points of view, by name the circumstances they list.
@@ -243,8 +240,6 @@ class Assessment:
         circumstances: the target circumstances, with unique names.
         metrics: the performance metrics that the verdict is over.
         rules: the distances, by name.
-        source: the source data set.
-        targets: the target data sets.
         sweeps: more of them, by a setting.
         follow_up: how to draw a target data set; None where none is to be drawn.
         degradation: what a growing disturbance does to the whole system; None where nobody asked.

@@ -238,7 +238,6 @@ class Break:
     """Where a criterion breaks.
 
     Attributes:
-        kind, name, limit: of the criterion.
         holds_at: the last level before the first failure; None where it fails at the mildest level already.
         fails_at: the first level where it fails; None where it never does.
         place: interpolated; None where it never fails, fails at once, or nothing can be interpolated.

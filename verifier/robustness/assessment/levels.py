@@ -66,8 +66,6 @@ class UnderTest:
     """The detector, opened, with what is known of it from the source images.
 
     Attributes:
-        choice: what the file says of it.
-        detector: itself.
         source: annotations and detections of the source images.
         lowest_score: its operating point; None where every detection counts.
         cache: folder where detections are kept; None for none.

@@ -152,7 +152,6 @@ class DistanceRule:
 
     Attributes:
         name: as the assessment calls it.
-        measure: one of `MEASURES`.
         tolerance: epsilon(d), where the metamorphic relation uses this distance.
         level: scale of the pyramid of CW-SSIM; see `feature_distances.CwSsimSettings`.
 

@@ -146,7 +146,6 @@ def assess(
     """Judge one system.
 
     Args:
-        assessment: what the file says.
         computed: by target and distance what was computed from images or features; a given number goes before it.
         plan: of the follow-up test cases, if one was drawn.
         degradation: what growing disturbances showed, if that was asked for.

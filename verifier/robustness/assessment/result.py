@@ -119,7 +119,6 @@ class TargetResult:
     """One target data set against the source.
 
     Attributes:
-        target: the data set.
         distances: by name, given or computed.
         outcomes: of the relation, per metric and distance.
         unchecked: distances with a tolerance that the relation could not be checked with, for want of a value.
@@ -145,7 +144,6 @@ class DegradationResult:
         levels: from the mildest on.
         breaks: one per criterion.
         criteria: with one value per level.
-        inputs: the files that went in.
         settings: how the requirements were checked, by name; None where none were.
         remarks: what a reader must know to read the numbers rightly.
     """
@@ -190,7 +188,6 @@ class SystemResult:
     """Everything found about one system.
 
     Attributes:
-        assessment: what the file says.
         targets: in the order of the file, those of sweeps last.
         plan: of the follow-up test cases, where one was asked for.
         degradation: where one was asked for.
@@ -222,6 +219,8 @@ class AssessmentResult(Result):
 
     TOLD = "verifier.telling.assess:assess_tables"
     DRAWN = "verifier.telling.figures.assess:assess_figure"
+    NAMED_BY = ("system", "data_set", "metric", "distance_by")
+    METRICS = ("change", "distance", "tolerance")
     WRITTEN = "verifier.robustness.assessment.document:assess_document"
 
     @property

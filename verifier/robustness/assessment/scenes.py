@@ -209,7 +209,6 @@ class MovedBoxes:
     """Where the boxes of one image are after a mutation.
 
     Attributes:
-        name: of the new image.
         source: of the image it was made from.
         size: height and width of the new image.
         kept: which boxes of the frame of the source are still in the image.

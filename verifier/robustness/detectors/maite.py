@@ -24,7 +24,6 @@ class MaiteDetector:
     """A MAITE model as a detector under test. Scores (n, classes) count with their greatest, as in `from_maite`.
 
     Attributes:
-        model: the model.
         version: names its weights and settings. The model itself does not tell them, and detections that were kept
             are only found again by their name: change it whenever the model changes.
         index2label: name of each label; None: what `model.metadata` says.

@@ -85,7 +85,6 @@ def decoded(
         at: where the image lies in the input.
         classes: how many the detector has.
         where: name of the image, for messages.
-        file: the model, for messages.
 
     Raises:
         InputError: an output has another shape than declared, holds NaN or infinity, a number that is no class, or a

@@ -28,7 +28,6 @@ class OnnxDetector:
 
     Attributes:
         file: name as given, for messages.
-        sha256: of the file.
         classes: the names of the labels, in order.
         layout: how to read the network.
         providers: what onnxruntime runs on.

@@ -40,7 +40,6 @@ class OnnxInput:
         interpolation: how pixels between pixels are made.
         channels: their order in the input.
         axes: "NCHW" or "NHWC" with, "CHW" or "HWC" without an axis for the batch.
-        type: of the numbers.
         divide_by, mean, deviation: the normalisation; the last two in the order of `channels`.
         name: of the input; None: the only one.
 

@@ -118,7 +118,6 @@ class DetectorRun:
     """What a detector reports in some images.
 
     Attributes:
-        classes, identity: of the detector.
         found: the detections of each image, by its name, in the order of the images.
         digests: the key of each image (`image_digest`), by its name.
         computed: images put through the detector.
@@ -151,7 +150,6 @@ def run_detector(
     goes on after it. Equal images of a batch are put through once (unless the detector goes by name).
 
     Args:
-        detector: see `Detector`.
         images: may be a generator; each name once.
         cache: a folder (`Cache`); None keeps nothing.
         batch_size: images handed to the detector at a time, at most.

@@ -52,7 +52,6 @@ class BoxTable:
     """A CSV table with the columns `frame`, `x1`, `y1`, `x2`, `y2` and any others; a frame without rows is empty.
 
     Attributes:
-        record: of the file.
         header: the names of the columns.
         rows: the cells of each row, as read.
         of: the rows of each frame.
@@ -182,7 +181,6 @@ class KittiLabels:
     """Labels by frame name.
 
     Attributes:
-        record: of the files.
         tracking: whether each file holds a sequence.
         rows: the fields of the lines of each frame; without lines for an image without objects.
         boxes: (n, 4) of these.

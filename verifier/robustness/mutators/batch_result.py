@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import Count, Limits, Sha256, Share, json_values
 from verifier.base.errors import UsageError
+from verifier.base.result import Result, recorded
 from verifier.robustness.mutators.imagefiles import DepthRecord, DepthSource
 from verifier.robustness.mutators.moving import AnnotationKind, Annotations, Moved
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, moves_boxes, needs_depth
@@ -224,13 +225,12 @@ class ImageResult:
     depth_known: float | None = None
 
 
-@dataclass(frozen=True)
-class BatchResult:
+@dataclass(frozen=True, repr=False)
+class BatchResult(Result):
     """Everything one `verify mutate` did.
 
     Attributes:
         images: what became of each, in the order in which they were named.
-        settings: what was done to them.
         left_over: files that an earlier run left among these outputs; their paths below the folder of outputs.
         sheet: the contact sheet as the bytes of a PNG file, where one was asked for.
 
@@ -241,6 +241,30 @@ class BatchResult:
     settings: BatchSettings
     left_over: tuple[str, ...] = ()
     sheet: bytes | None = None
+
+    TOLD = "verifier.telling.mutate:batch_table"
+    METRICS = ("images", "failures")
+
+    @property
+    def headline(self) -> str:
+        """How many images were made and how many not."""
+        return f"{len(self.outputs)} images made of {len(self.images)}, {len(self.failures)} failures"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What whoever uses the outputs must know."""
+        return self.notes
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        """One row per image that was made."""
+        for image in self.images:
+            for made in image.outputs:
+                mutation = self.settings.mutations[made.mutation].text
+                yield {"image": image.name, "mutation": mutation, "path": made.path, "sha256": made.sha256}
+
+    def measured_rows(self) -> Iterator[dict[str, int]]:
+        """How many images there are now, and how many could not be made."""
+        yield {"images": len(self.outputs), "failures": len(self.failures)}
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -326,12 +350,6 @@ def _image(image: ImageResult) -> MutatedImage:
     depth = None
     if image.depth_sha256 is not None and image.depth_known is not None:
         depth = ImageDepth(image.depth_sha256, image.depth_known)
-    return MutatedImage(
-        image.name,
-        image.file,
-        image.size,
-        image.sha256,
-        depth,
-        tuple(MutatedFile(each.mutation, each.path, each.sha256) for each in image.outputs),
-        tuple(MutateFailure(each.mutation, each.message) for each in image.failures),
-    )
+    outputs = tuple(recorded(MutatedFile, each) for each in image.outputs)
+    failures = tuple(recorded(MutateFailure, each) for each in image.failures)
+    return recorded(MutatedImage, image, depth=depth, outputs=outputs, failures=failures)

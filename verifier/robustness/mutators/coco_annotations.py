@@ -32,8 +32,6 @@ class CocoAnnotations:
     """A COCO document, with the images and annotations of each frame by their place in it.
 
     Attributes:
-        record: of the file.
-        document: as read.
         image_of: the place in `images` of each frame.
         rows: the places in `annotations` of each frame.
         boxes: (n, 4) of these: left, top, right, bottom.

@@ -26,7 +26,6 @@ class Moved:
     """The boxes of one image after a mutation.
 
     Attributes:
-        name: of the image.
         before: height and width of the image.
         size: height and width of the mutated image.
         kept: (m,) which of the image's boxes are left, increasing.

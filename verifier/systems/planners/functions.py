@@ -29,7 +29,6 @@ class ArrayFunction:
         asks: text -> expression.
         known: the inputs and the memory that may be set.
         needed: the inputs without a default, which must be.
-        place: for messages.
     """
 
     function: Callable[[Columns], Columns]
@@ -91,7 +90,6 @@ def with_planner(
 
     Args:
         system: as `verifier.systems.reader.read_model` gives it.
-        name: of the planner.
         function: is given, by name, an int64 array of each variable that is not hidden and of memory, and of each
             question an array of truth values or numbers; all have one entry per case, a state with a report. It
             gives, by name, an array for each input that it sets (the others take their defaults) and for memory that

@@ -35,7 +35,6 @@ class _Controller:
     """What a file says.
 
     Attributes:
-        file: its name.
         reads, sets: variable -> domain, of the environment and of the system.
         states: node -> its values.
         after: node -> those that may come next.
@@ -57,7 +56,6 @@ def controller_of(
 
     Args:
         raw: the bytes of the file.
-        file: its name.
         reads: variable of the environment -> what it is, and where the model says that.
         sets: input -> the element of the model that names a variable of the system.
 

@@ -62,7 +62,6 @@ def module_of(raw: bytes, file: str, name: str | None, path: str) -> Commands:
 
     Args:
         raw: the bytes of the file.
-        file: its name.
         name: of the module; None for the only one.
         path: dotted key of the planner.
 

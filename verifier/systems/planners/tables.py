@@ -40,7 +40,6 @@ class DecisionTable:
         sets: the inputs and the memory that it sets.
         low, high: (rows, asks) int64, the ends of each cell, both included; a condition is 0 or 1.
         values: (rows, sets) int64.
-        file: where it stands.
         lines: (rows,) int64, the line of each row; 0 for none.
         row: what a row is called.
         names: text of a question -> names of its values, for messages.

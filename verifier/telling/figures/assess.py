@@ -22,9 +22,6 @@ MARKS = "osD^vPX*"
 def assess_figure(result: AssessmentResult) -> Figure:
     """A row per system and distance: |change| with epsilon(d) above it; a row per degradation: its margins.
 
-    Args:
-        result: to draw.
-
     Raises:
         UsageError: nothing to draw, or too much.
     """

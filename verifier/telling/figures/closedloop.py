@@ -34,7 +34,6 @@ def curves_figure(result: TradeOffs, detectors: Sequence[str] = (), rows: Sequen
     """Curves of the last metric: safety and efficiency against sensitivity, and against each other.
 
     Args:
-        result: to draw.
         detectors: only these; empty for all.
         rows: conditions or groups; empty for each detector's least robust condition.
 

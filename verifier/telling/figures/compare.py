@@ -28,9 +28,6 @@ MARKERS = "osD^vP*X<>hp"
 def compare_figure(result: CompareResult) -> Figure:
     """for each requirement its configurations and its curves, then the Pareto views.
 
-    Args:
-        result: to draw.
-
     Raises:
         UsageError: more panels or configurations than can be told apart.
     """

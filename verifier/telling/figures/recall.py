@@ -1,7 +1,8 @@
-"""Recall against distance, one line per class, with Wilson's 95 % intervals."""
+"""Recall against distance, one line per class, with Wilson's 95 % intervals; and recalls that are required."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.matrices import ConfusionMatrices
 from verifier.perception.confusion.recall import class_names, recalls
-from verifier.telling.figures.drawing import subplots
+from verifier.questions.require.require_result import RequireResult
+from verifier.telling.figures.drawing import plain, subplots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,9 +27,6 @@ def recall_figure(matrices: ConfusionMatrices) -> Figure:
     """The recall of every class in every bin that has items of it.
 
     An interval is that of independent items. A last bin without end is drawn as wide as the one before it.
-
-    Args:
-        matrices: to draw.
     """
     from matplotlib import colormaps
 
@@ -60,6 +59,29 @@ def recall_figure(matrices: ConfusionMatrices) -> Figure:
     axis.grid(True, linewidth=0.3)
     axis.set_title(matrices.title or "Recall, with 95 % intervals for independent items", fontsize="small")
     if names:
+        axis.legend(frameon=False, fontsize="small")
+    figure.tight_layout()
+    return figure
+
+
+def require_figure(result: RequireResult) -> Figure:
+    """Measured and required recall of each cell, one picture per planner and value of swept constants."""
+    figure, axes = subplots(
+        len(result.answers), squeeze=False, figsize=(6.4, 1.2 + 2.4 * len(result.answers)), sharey=True
+    )
+    for answer, axis in zip(result.answers, axes[:, 0], strict=True):
+        at = np.arange(len(answer.cells))
+        axis.bar(at, [each.measured.recall for each in answer.cells], color="#b8c4d0", label="measured")
+        asked = [(k, float(Fraction(each.required))) for k, each in enumerate(answer.cells) if each.required]
+        if asked:
+            places, required = zip(*asked, strict=True)
+            axis.plot(places, required, "_", markersize=24, color="#8a1210", label="required")
+        names = [plain(f"{each.label}\n{each.bin}") for each in answer.cells]
+        axis.set_xticks(at, names, fontsize="x-small")
+        axis.set_ylabel("recall")
+        axis.set_ylim(0, 1.02)
+        swept = "".join(f", {name} = {value}" for name, value in answer.constants.items())
+        axis.set_title(plain(f"{result.requirement.name}, planner {answer.planner}{swept}"), fontsize="small")
         axis.legend(frameon=False, fontsize="small")
     figure.tight_layout()
     return figure

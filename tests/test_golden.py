@@ -1,6 +1,6 @@
-"""One document of each kind, the report on them all, and one bundle, as they were when they were frozen.
+"""One document of each kind, the report on them all, one bundle, and all options, as they were when they were frozen.
 
-A difference that is meant is written down in CHANGELOG.md; then `GOLDEN=write pytest tests/evidence/test_golden.py`
+A difference that is meant is written down in CHANGELOG.md; then `GOLDEN=write pytest tests/test_golden.py`
 freezes what there is now.
 """
 
@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+from dataclasses import MISSING
 from itertools import zip_longest
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from report_documents import EVERY_KIND, documents, path
 from small_bundles import write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.options import options_of
+from verifier.cli.verbs import VERBS
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.report import csv_report, markdown_report
 from verifier.study.options import RunOptions
@@ -91,3 +94,13 @@ def test_a_bundle(golden, tmp_path):
     texts = [f"== {name} ==\n{frozen_words(bundle[name].decode())}" for name in IN_BUNDLE]
     now = "\n".join([*bundle, *texts])
     same_lines(golden("bundle.txt", now), now)
+
+
+def test_every_option_and_its_default(golden):
+    now = "".join(
+        f"{verb}: {' '.join(setting.all_spellings) or setting.name} = "
+        f"{'must be given' if setting.default is MISSING else repr(setting.default)}\n"
+        for verb, command in VERBS.items()
+        for _, setting in options_of(command.settings)
+    )
+    same_lines(golden("options.txt", now), now)

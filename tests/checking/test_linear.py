@@ -1,0 +1,161 @@
+"""Bounds of the batch engine's solver, by hand: in units of 2^-53, which is one rounding."""
+
+import numpy as np
+import pytest
+
+from verifier.checking import level_solving, linear
+from verifier.checking.component_solving import BlockSolver
+from verifier.checking.level_solving import LevelEquation
+from verifier.checking.linear import _System
+from verifier.checking.plan import Block, Plan
+
+UNIT = 2.0**-53
+
+
+def pair():
+    """State 0 leads to state 1 with 1/4 and to each slot with 1/8, state 1 to state 0 and to the goal with 1/4; half
+    of the time they stay, without an edge."""
+    lists = ([0, 1], [0, 3, 5], [1, 2, 3, 0, 2], range(5), [-1, -1], [0, 1])
+    return Plan(*(np.array(each, dtype=np.int64) for each in lists), (Block(0, 0, 1, 2, 0, 5),))
+
+
+WEIGHTS = np.array([[0.25], [0.125], [0.125], [0.25], [0.25]])
+
+
+def judged(x, jumps, gains=None):
+    """The largest residual, and what bounds the jumps from both states and from any, for values and jumps given."""
+    system = _System(pair(), np.arange(5), True, 1)
+    values = np.array([[*x, gains is None, 0], [*jumps, 0, 0]], dtype=np.float64).T[:, :, None]
+    gained = None if gains is None else np.array(gains)[:, None]
+    residual, both, farthest = system._certificate(system._equation(WEIGHTS), values, gained)
+    return residual[0], (*both[:, 0].tolist(), farthest[0])
+
+
+def test_a_residual_is_the_largest_one_with_its_rounding():
+    # Twice 3 edges and 6 more roundings of the sum; the largest is at state 0 in the first two, then at state 1.
+    assert judged([0.5, 0.75], [2, 2])[0] == 0.125 + 12 * UNIT * 0.625
+    assert judged([0.625, 0.8125], [2, 2])[0] == 0.03125 + 12 * UNIT * 0.65625
+    assert judged([0.5, 0.5], [2, 2], gains=[0.125, 0.25])[0] == 0.25 + 12 * UNIT * 0.75
+    assert judged([0, 0], [2, 2], gains=[0, 0])[0] == 3 * 2.0**-1074
+    assert judged([2, 4], [2, 2], gains=[0.25, 1.5])[0] == 0.5 + 12 * UNIT * 2.5  # 2.5 and 4
+
+
+def test_jumps_are_certified_by_what_every_step_pays():
+    # Of 2 at both states 1 is paid, but for 12 roundings, and 3 * 2^-50 for what underflows; the rest is rounded up.
+    assert judged([0.5, 0.5], [2, 2])[1] == (2 + 96 * UNIT,) * 3
+    # Of 5/2 and 9/4 state 1 pays 1 with 12 roundings of 5/4; in all 15 + 24 + 12.
+    for found, jumps in zip(judged([0.5, 0.5], [2.5, 2.25])[1], (2.5, 2.25, 2.5), strict=True):
+        assert jumps * (1 + 50 * UNIT) <= found <= jumps * (1 + 52 * UNIT)
+    # At least half has to be paid everywhere.
+    least = 1 + 60 * UNIT
+    assert np.all(np.isfinite(judged([0.5, 0.5], [least, least])[1]))
+    for jumps in ([least - 2 * UNIT] * 2, [2, 1.25], [1.25, 2], [-2, -3]):
+        assert judged([0.5, 0.5], jumps)[1] == (np.inf,) * 3
+
+
+def test_moving_the_probabilities_moves_the_largest_value_that_may_be(monkeypatch):
+    # Each of 2 states is left by probabilities off by 1/9, a factor of 10/8 each: 25/16 - 1 of a value of 1/4 +- 1/4.
+    monkeypatch.setattr(_System, "_refined", lambda self, *more: (np.full((2, 1), 0.25), np.full((2, 1), 0.25)))
+    found = linear.solve(pair(), WEIGHTS.T, np.arange(5), stochastic=True, value_error=1 / 9)
+    assert found.representation == pytest.approx(0.5 * 9 / 16, rel=1e-12)
+
+
+def test_moving_the_probabilities_moves_gains_by_the_largest_in_each_jump():
+    # With 1/4 of what leaves a state leading to the other, x = 1/4 + y/4 and y = x/4 are 4/15 and 1/15; 4/3 jumps are
+    # made. Each moves 2 * 10^-9 of 4/15 at most; and no value moves by more than the factors of 2 states, 4 * 10^-9.
+    weights = np.array([[0.125, 0.25, 0.125, 0.125, 0.375]])
+    gains = np.array([[0.125, 0.0]])
+    found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=1e-9, gains=gains)
+    assert found.value[0] == pytest.approx([4 / 15, 1 / 15], rel=1e-15)
+    assert found.jumps[0] == pytest.approx([4 / 3] * 2, rel=1e-12)
+    assert found.steps[0] == pytest.approx([8 / 3] * 2, rel=1e-12)
+    assert found.representation[0] == pytest.approx([4 / 15 * 2e-9 * 4 / 3, 1 / 15 * 4e-9], rel=1e-6)
+
+
+def test_what_no_number_came_of_is_bounded_by_its_residual(monkeypatch):
+    # Where an infinite value came of state 1 it is taken as 1: 1/4 too much, with 1/4 left open and 2 jumps to go.
+    def infinite(self, x, right, matrices=None):
+        x[:2, 0, 0], x[:2, 1, 0] = [0.625, np.inf], 2
+
+    monkeypatch.setattr(linear.Equation, "solve", infinite)
+    monkeypatch.setattr(_System, "_refined", lambda self, equation, x, gains, known, at_once: known)
+    found = linear.solve(pair(), WEIGHTS.T, np.arange(5), stochastic=True)
+    assert found.value.tolist() == [[0.625, 1]]
+    assert found.error[0] == pytest.approx([0.375, 0.375], rel=1e-12)  # 1 - (0.625/2 + 1/2) = 3/16 times 2
+
+
+def test_so_many_matrices_are_solved_at_once_as_there_is_memory_for(monkeypatch):
+    # Of each matrix 5 probabilities, 5 * 2 numbers of 5 edges, 5 of 2 states, and 3 * 10 to eliminate: 8 bytes each.
+    system, sizes = _System(pair(), np.arange(5), True, 9), []
+    assert system.bytes_per_matrix(5, False) == system.bytes_to_refine(5) == 8 * (5 + 50 + 10 + 30)
+    solve = _System.solve
+
+    def solved(self, values, value_error, gains, at_once):
+        sizes.append((values.shape[1], at_once))
+        return solve(self, values, value_error, gains, at_once)
+
+    monkeypatch.setattr(_System, "solve", solved)
+    for room, expected in (
+        (760 * 4, [(3, 4)] * 3),
+        (760 * 9, [(9, 9)]),
+        (760 * 9 - 1, [(5, 8), (4, 8)]),
+        (1, [(1, 1)] * 9),
+    ):
+        sizes.clear()
+        found = linear.solve(pair(), np.tile(WEIGHTS.T, (9, 1)), np.arange(5), stochastic=True, memory_bytes=room)
+        assert sizes == expected
+        assert found.value.shape == (9, 2)
+
+
+def chain_of_two():
+    """State 1 leads to state 0 and to both slots, state 0 to both slots."""
+    lists = ([0, 1], [0, 2, 5], [2, 3, 0, 2, 3], range(5), [-1, -1], [1])
+    blocks = (Block(0, 0, 1, 1, 0, 2), Block(1, 1, 1, 1, 2, 5))
+    return Plan(*(np.array(each, dtype=np.int64) for each in lists), blocks)
+
+
+def test_a_chain_without_loops_needs_memory_for_its_values_only():
+    # 5 probabilities, 2 numbers for each of 2 states and 4 for each edge of the larger level; 2 more for gains.
+    system = _System(chain_of_two(), np.arange(5), True, 1)
+    assert system.bytes_per_matrix(5, False) == 8 * (5 + 4 + 12)
+    assert system.bytes_per_matrix(5, True) == 8 * (5 + 4 + 12 + 2)
+    assert system.bytes_to_refine(5) == 8 * (5 + 5 * 5 + 5 * 2 + 0)
+    assert system.most_at_once == (1 << 17) * 2 // 5
+    found = linear.solve(chain_of_two(), np.array([[0.5, 0.5, 0.25, 0.25, 0.5]]), np.arange(5), stochastic=True)
+    assert found.value.tolist() == [[0.375]]
+    assert found.jumps.tolist() == [[2]]
+    # Twice 2 edges and 2 more roundings of the one level, twice 3 and 2 of the other.
+    assert found.error[0, 0] == pytest.approx(0.375 * 1.1 * 14 * UNIT, rel=1e-9)
+    assert found.representation[0, 0] == pytest.approx(0.375 * 4 * UNIT, rel=1e-9)
+
+
+def test_the_edges_of_some_matrices_of_a_chain_without_loops():
+    solver = BlockSolver(chain_of_two(), stochastic=True, matrices=2, thorough=False)
+    values, entry = np.array([[0.5, 0.125], [0.5, 0.875], [0.0, 0.25]]), np.array([0, 1, 2, 0, 2])
+    found = LevelEquation(solver, values, entry).weight_of(np.array([1]))
+    assert found.tolist() == [[0.125], [0.875], [0.25], [0.125], [0.25]]
+
+
+@pytest.mark.parametrize("at_once", [4096, 2])
+@pytest.mark.parametrize("few", [300, 3, 0])
+def test_levels_by_hand(monkeypatch, at_once, few):
+    # States 0 and 1 lead to both slots, state 2 to state 0, state 3 to states 0 and 1, the last to state 3.
+    monkeypatch.setattr(level_solving, "_LEFT_AT_ONCE", at_once)
+    monkeypatch.setattr(level_solving, "FEW_EDGES", few)
+    lists = (range(6), [0, 2, 4, 5, 7, 9, 11], [6, 7, 6, 7, 0, 0, 1, 3, 7, 3, 7], range(11), [-1] * 6, [4, 5])
+    blocks = (Block(0, 0, 2, 1, 0, 4), Block(1, 2, 2, 1, 4, 7), Block(2, 4, 2, 1, 7, 11))
+    plan = Plan(*(np.array(each, dtype=np.int64) for each in lists), blocks)
+    first = [0.75, 0.25, 0.125, 0.375, 0.5, 0.25, 0.25]  # left with 1, 1/2, 1/2 and 1/2
+    other = [0.125, 0.125, 0.25, 0.75, 2.0**-10, 0.5, 0.5]  # with 1/4, 1, 2^-10 and 1
+    third = [0.0625, 0.0625, 0.125, 0.375, 0.25, 0.5, 0.5]  # with 1/8, 1/2, 1/4 and 1
+    values = np.array([[*each, 0.5, 0.5, 0.25, 0.75] for each in (first, other, third)]).T
+    made = LevelEquation(BlockSolver(plan, stochastic=True, matrices=3, thorough=False), values, np.arange(11))
+    x = np.full((8, 1, 3), np.nan)
+    x[6:, 0] = [[1], [0]]
+    made.solve(x, None)
+    assert x[:4, 0].T.tolist() == [[0.75, 0.25, 0.75, 0.5], [0.5, 0.25, 0.5, 0.375], [0.5, 0.25, 0.5, 0.375]]
+    assert made.least_leave.tolist() == [0.5, 2.0**-10, 0.125]
+    assert x[4:6, 0].T.tolist() == [[0.25, 0.125], [0.1875, 0.09375], [0.1875, 0.09375]]
+    made.solve(x[:, :, :1], np.full((6, 1, 1), 0.25), np.array([0]))
+    assert x[:6, 0, 0].tolist() == [1, 0.75, 1.5, 1.375, 0.9375, 0.59375]
+    assert made.least_leave.tolist() == [0.5, 2.0**-10, 0.125]

@@ -1,0 +1,197 @@
+"""The frames behind the detection errors that make a requirement fail, with the boxes to be drawn on them.
+
+An error happens in many frames, and successive ones look alike. So every drive gives frames in turn, the drive with
+the most of these errors first, and those of a drive lie apart. Frames without an image are passed over and counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from verifier.base.errors import InputError, Place
+from verifier.perception.confusion.record import BOX_2D, TRUE_2D
+from verifier.perception.confusion.record_reader import Record
+from verifier.perception.settings import IMAGE_SUFFIXES
+from verifier.questions.explain.explain_result import DetectionErrors, ExplainResult
+from verifier.questions.explain.explaining import Traced, rows_behind, short_path
+from verifier.robustness.mutators.imagefiles import image_files
+from verifier.study.case import Study
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A box on a frame: `truth` for an annotated object, else a detection; `behind` of an error of the cell.
+
+    `box` is left, top, right, bottom in pixels; `name` the class, of a detection with its score.
+    """
+
+    box: tuple[float, float, float, float]
+    name: str
+    label: str
+    truth: bool
+    behind: bool
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A frame with its image, its boxes, and a sentence for each error of the cell in it."""
+
+    drive: str
+    frame: str
+    image: Path
+    marks: tuple[Mark, ...]
+    errors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CellSheet:
+    """The frames of one type of detection error.
+
+    Attributes:
+        error: as the explanation has it.
+        behind: (requirement, planner, share of the violation whose cause includes it) of each.
+        drives: (drive, number of these errors), most first.
+        frames: in which it happened; with_image: of these, with an image.
+        shots: those that are shown, drive by drive.
+    """
+
+    error: DetectionErrors
+    behind: tuple[tuple[str, str, float], ...]
+    drives: tuple[tuple[str, int], ...]
+    frames: int
+    with_image: int
+    shots: tuple[Shot, ...]
+
+
+def cell_sheets(
+    result: ExplainResult, study: Study, traced: Traced, folder: str | Path, most: int
+) -> tuple[CellSheet, ...]:
+    """The sheets of all types of detection errors of an explanation, in the order of their causes.
+
+    Args:
+        result, study: the explanation, and what it is of.
+        traced: the record of the counting, with its boxes.
+        folder: in which the images lie: that of the frame NAME is .../NAME, or NAME with an ending.
+        most: frames that are shown of each type.
+
+    Raises:
+        InputError: no folder, no image of any of these frames, or two of one frame; UsageError as `image_files`.
+    """
+    images = _images(folder)
+    record = traced.record
+    of_frame: dict[str, list[int]] = defaultdict(list)
+    for row, frame in enumerate(record["frame"].tolist()):
+        if record["kind"][row] != "frame":
+            of_frame[frame].append(row)
+    label = dict(zip(result.labels, study.matrices.labels, strict=True))
+    found = []
+    for error, behind in _cells(result):
+        rows = rows_behind(
+            error.bin, label[error.true], label[error.reported], study.matrices, study.options, traced
+        ).tolist()
+        drives: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for row in rows:
+            drives[record["drive"][row]][record["frame"][row]].append(row)
+        counts = {drive: sum(map(len, frames.values())) for drive, frames in drives.items()}
+        ordered = tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+        shown = {
+            drive: [frame for frame in drives[drive] if _image(images, frame, folder) is not None]
+            for drive, _ in ordered
+        }
+        shots = tuple(
+            Shot(
+                drive,
+                frame,
+                image,
+                tuple(_marks(record, of_frame[frame], set(drives[drive][frame]))),
+                tuple(_told(record, row) for row in drives[drive][frame]),
+            )
+            for drive, frame in _chosen(shown, most)
+            if (image := _image(images, frame, folder)) is not None
+        )
+        frames = sum(map(len, drives.values()))
+        found.append(CellSheet(error, behind, ordered, frames, sum(map(len, shown.values())), shots))
+    if any(each.frames for each in found) and not any(each.shots for each in found):
+        example = next(record["frame"][row] for row in range(len(record)) if record["kind"][row] == "frame")
+        hint = f"the image of the frame {example} is {example}{IMAGE_SUFFIXES[0]}, in the folder or below it"
+        raise InputError("none of the frames with these errors has an image", Place(str(folder)), hint)
+    return tuple(found)
+
+
+def _cells(result: ExplainResult) -> Iterator[tuple[DetectionErrors, tuple[tuple[str, str, float], ...]]]:
+    """Every type of error once, those of the greatest causes first, with whose violation it is part of."""
+    found: dict[tuple[int, str, str], tuple[DetectionErrors, dict[tuple[str, str], float]]] = {}
+    for each in result.explanations:
+        violation = each.violation
+        for cause in violation.causes:
+            for number in cause.detection_errors:
+                error = violation.detection_errors[number]
+                _, shares = found.setdefault((error.bin, error.true, error.reported), (error, {}))
+                key = each.name, each.planner
+                shares[key] = shares.get(key, 0.0) + cause.share
+    for error, shares in found.values():
+        yield error, tuple((*key, share) for key, share in shares.items())
+
+
+def _chosen(frames: Mapping[str, Sequence[str]], most: int) -> Iterator[tuple[str, str]]:
+    """Drives and frames to be shown: each drive gives one in turn, and those of a drive lie apart."""
+    quota = dict.fromkeys(frames, 0)
+    left = min(most, sum(map(len, frames.values())))
+    while left:
+        for drive, own in frames.items():
+            if left and quota[drive] < len(own):
+                quota[drive] += 1
+                left -= 1
+    for drive, count in quota.items():
+        yield from ((drive, frames[drive][place * len(frames[drive]) // count]) for place in range(count))
+
+
+def _images(folder: str | Path) -> Mapping[str, list[Path]]:
+    """The images below a folder by the last part of their names, without the ending."""
+    if not Path(folder).is_dir():
+        raise InputError("no such folder", Place(str(folder)))
+    found: dict[str, list[Path]] = defaultdict(list)
+    for each in image_files([folder]):
+        found[each.path.stem].append(each.path)
+    return found
+
+
+def _image(images: Mapping[str, list[Path]], frame: str, folder: str | Path) -> Path | None:
+    """The image of a frame: the end of its path is the frame's name; InputError where there are two."""
+    name = PurePath(frame)
+    ending = name.suffix.lower() in IMAGE_SUFFIXES
+    parts = (*name.parent.parts, name.stem if ending else name.name)
+    found = [
+        path
+        for path in images.get(parts[-1], ())
+        if (*path.resolve().parent.parts, path.stem)[-len(parts) :] == parts
+        and (not ending or path.suffix == name.suffix)
+    ]
+    if len(found) > 1:
+        raise InputError(f"frame {frame} has two images, {found[0]} and {found[1]}", Place(str(folder)))
+    return found[0] if found else None
+
+
+def _marks(record: Record, rows: Sequence[int], behind: set[int]) -> Iterator[Mark]:
+    """The boxes of a frame, those of the errors last, so that they lie on top."""
+    for row in sorted(rows, key=lambda row: row in behind):
+        for names, truth, label in ((TRUE_2D, True, "true"), (BOX_2D, False, "predicted")):
+            box = tuple(float(record[name][row]) for name in names)
+            if math.isnan(box[0]):
+                continue
+            kind, score = str(record[label][row]), float(record["score"][row])
+            name = kind if truth or math.isnan(score) else f"{kind} {score:.2f}"
+            yield Mark((box[0], box[1], box[2], box[3]), name, kind, truth, row in behind)
+
+
+def _told(record: Record, row: int) -> str:
+    """What happened in a row of the record, and where that is written."""
+    distance = float(record["distance_m"][row])
+    where = "" if math.isnan(distance) else f" at {distance:.1f} m"
+    of = "" if record["file"][row] else "report_"
+    file = short_path(str(record[f"{of}file"][row]))
+    return f"{record['true'][row]}{where} reported as {record['predicted'][row]} ({file}:{record[f'{of}line'][row]})"
