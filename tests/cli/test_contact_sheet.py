@@ -131,11 +131,7 @@ def test_a_record_without_rectangles_says_so(counted, verify):
         (SHEET[2:], ExitCode.USAGE, "--contact-sheet needs the frames of detection errors"),
         ((*SHEET[:2], *SHEET[4:]), ExitCode.USAGE, "--contact-sheet and --images belong together"),
         (("--blur", "person"), ExitCode.USAGE, "--blur belongs to --contact-sheet"),
-        (
-            (*SHEET, "--blur", "persn"),
-            ExitCode.USAGE,
-            "--blur: unknown class 'persn'\n  hint: did you mean 'person'?",
-        ),
+        ((*SHEET, "--blur", "persn"), ExitCode.USAGE, "--blur: unknown class 'persn'\n  hint: did you mean 'person'?"),
         ((*SHEET, "--images", "nowhere"), ExitCode.BAD_INPUT, "nowhere: no such folder"),
         ((*SHEET, "--images", "other"), ExitCode.BAD_INPUT, "none of the frames with these errors has an image"),
         ((*SHEET, "--images", "second"), ExitCode.BAD_INPUT, "frame a/1 has two images"),

@@ -190,6 +190,27 @@ def test_a_run_that_its_data_contradict_says_nothing(alone):
     assert "memoryless (assumed; the data contradict it" in found.hazards[0].assumes[0]
 
 
+def test_bounds_however_reports_depend_stand_in_for_what_the_data_contradict(alone):
+    free = {
+        "lower": 0.8,
+        "upper": 0.995,
+        "horizon": 9,
+        "flows": 1,
+        "undecided": [0.0, 0.0],
+        "rates": "confidence_region",
+    }
+    content = json.loads(json.dumps(made(alone / "all.json", 0.0001).content))
+    for each in content["requirements"][0]["points"]:
+        each["dependence_free"] = free
+    found = risk(alone, [document(content)], MADE)
+    assert cells(found) == [("all", pytest.approx(0.005), pytest.approx(0.2), "")]
+    assert found.hazards[0].assumes == ("drives are independent and none holds more than 40 items of a column",)
+    assert [(each.times, str(each.error)) for each in found.runs] == [(2, "1/10")]  # those of the model may miss, too
+    for each in content["requirements"][0]["points"]:
+        each["dependence_free"] = free | {"rates": "measured"}  # which leaves the data's uncertainty out
+    assert cells(risk(alone, [document(content)], MADE))[0][:3] == ("all", 0, 1)
+
+
 def test_a_run_without_uncertainty_says_nothing(alone):
     content = json.loads(json.dumps(made(alone / "all.json", 0.4).content))
     content["settings"] |= {"verdict_from": "point"}

@@ -209,7 +209,7 @@ def _known(run: Document, groups: Mapping[str, Sequence[Chance]]) -> _Known | st
         without = all(FREE in chance.bounds for chance in group) and not grounds.free_of_data
         if without and isinstance(said.reason, Contradicted):
             free.add(name)
-            assumes |= {name: text for text in grounds.assumes(FREE)}
+            (assumes[name],) = grounds.assumes(FREE)
         elif isinstance(said.reason, Contradicted):
             refused[name] = contradicted_text(said.reason.label, said.reason.p_value, said.reason.contexts)
         elif isinstance(said.reason, Refused):
