@@ -33,6 +33,7 @@ SUMMED = tuple(
         "risk",
         "run",
         "trade_offs",
+        "triggers",
     )
 )
 """Schemas of results; what people write too, such as matrices and curves, has none."""

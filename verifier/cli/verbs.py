@@ -161,6 +161,16 @@ the matrices of each condition; each RESULT is that of verify run with one of th
 """
 
 
+TRIGGERS = """\
+Triggering conditions of CASE, each once: known and not hazardous, known as hazardous, undecided, without data, or
+kept out by a monitor; with items and drives, what each requirement is in it with its bounds, what would decide it,
+and how often two of them came together. A RESULT is that of verify run with the matrices of a condition (--where for
+a bin of a further variable), or the matrices themselves, whose items are counted.
+
+  verify evidence triggers case.toml low_sun_run.json low_sun.json
+"""
+
+
 _SCENARIOS = "cm planner environment initial set sweep requirement where empty-columns false-positives memory"
 _MODEL_RESULT = "exact timeout json output"
 
@@ -336,6 +346,12 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.risk:risk_command",
         "hazardous behaviour and harm per hour, over conditions and in none of them",
         RISK,
+    ),
+    "evidence triggers": Verb(
+        "verifier.evidence.settings:TriggersSettings",
+        "verifier.cli.triggers:triggers_command",
+        "what is known of each triggering condition, and which of them came together",
+        TRIGGERS,
     ),
 }
 

@@ -377,6 +377,7 @@ CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
         "confusion": measured.check_confusion,
         "rate": measured.check_rate,
         "risk": measured.check_risk,
+        "triggers": measured.check_triggers,
         "mutate": measured.check_mutate,
         "assess": measured.check_assess,
     }

@@ -33,7 +33,7 @@ source = "Hazard analysis 3.2"
 requirements = "Head of functional safety"
 
 Evidence and dispositions as in `verifier.evidence.declarations`, conditions and hazards as in
-`verifier.evidence.risk.declared`.
+`verifier.evidence.risk.declared`, triggering conditions as in `verifier.evidence.triggers.declared`.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
 from verifier.evidence.risk.declared import RISK_TABLES, DeclaredRisk, read_risk
+from verifier.evidence.triggers.declared import read_triggers
+from verifier.evidence.triggers.document import Trigger
 
 DUTIES: Mapping[str, str] = {
     "requirements": "that the requirements and their targets are right, and complete for the hazards",
@@ -96,6 +98,7 @@ class CaseContext:
         file: name and SHA-256 of the file it was read from; None where it was not read from one.
         declared: documents that are given as evidence, and answers to doubts.
         risk: conditions and hazards.
+        triggers: triggering conditions, without what runs say of them.
 
     Raises:
         ValueError: a duty that is not known.
@@ -111,6 +114,7 @@ class CaseContext:
     file: tuple[str, str] | None = None
     declared: Declarations = field(default_factory=Declarations)
     risk: DeclaredRisk = field(default_factory=DeclaredRisk)
+    triggers: tuple[Trigger, ...] = ()
 
     def __post_init__(self) -> None:
         unknown = [key for key in self.responsible if key not in DUTIES]
@@ -123,7 +127,8 @@ class CaseContext:
         found = [each.file for each in self.declared.evidence.values() if each.copied]
         listed = self.detector.trained_list
         found += [] if listed is None else [listed[0]]
-        return tuple(dict.fromkeys([*found, *(each.matrices for each in self.risk.conditions if each.matrices)]))
+        found += [each.matrices for each in self.risk.conditions] + [each.matrices for each in self.triggers]
+        return tuple(dict.fromkeys(filter(None, found)))
 
     def exposures_for(self, environments: Collection[str]) -> dict[str, Exposure]:
         """Those to every encounter or one of these environments; a context may tell of more than a run is about."""
@@ -132,7 +137,7 @@ class CaseContext:
 
 TABLES = (
     "system", "odd", "detector", "dataset", "exposure", "acceptance", "responsible", "evidence", "disposition",
-    *RISK_TABLES,
+    *RISK_TABLES, "trigger",
 )  # fmt: skip
 
 
@@ -158,6 +163,7 @@ def read_context(path: str | Path, day: datetime.date | None = None) -> CaseCont
         (PurePath(path).name, top.sha256),
         read_declarations(top, tuple(DUTIES), day or today()),
         read_risk(top),
+        read_triggers(top),
     )
 
 

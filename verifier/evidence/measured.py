@@ -17,6 +17,7 @@ from verifier.evidence.following.numbers import Misfits, misfits, near
 from verifier.evidence.following.rates import rate_misfits
 from verifier.evidence.following.risks import risk_misfits
 from verifier.evidence.following.trade_offs import trade_offs_misfits
+from verifier.evidence.following.triggers import triggers_misfits
 from verifier.evidence.resting import (
     check_criterion,
     check_once,
@@ -93,6 +94,11 @@ def _is_rate(encounters: int | None, per_hour: float | None, hours: Fraction) ->
 def check_risk(document: Document) -> None:
     """What a risk states fits together; what follows from it is refused where it is read."""
     refuse_misfits(document, risk_misfits(document.result))
+
+
+def check_triggers(document: Document) -> None:
+    """Triggering conditions stand once, with every pair of them."""
+    refuse_misfits(document, triggers_misfits(document.result))
 
 
 def check_assess(document: Document) -> None:

@@ -166,6 +166,19 @@ class RiskSettings:
     output: Written = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class TriggersSettings:
+    """Every choice of `verify evidence triggers`."""
+
+    context: Annotated[str, reads("triggering conditions (.toml)", metavar="CASE", positional=True)]
+    results: Annotated[
+        tuple[str, ...],
+        reads("results of verify run in the conditions, and matrices (.json)", metavar="RESULT", positional=True),
+    ]
+    json: Printed = False
+    output: Written = None
+
+
 def _digest(text: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
         raise argparse.ArgumentTypeError("expected 64 hexadecimal digits")

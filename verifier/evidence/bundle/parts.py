@@ -21,6 +21,7 @@ from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.risk.assembly import Stated, residual_risk
+from verifier.evidence.triggers.assembly import known_triggers
 from verifier.study.case import Study
 from verifier.study.results import RunResult
 from verifier.study.scenarios import ends_of
@@ -137,6 +138,7 @@ def document_of(raw: bytes, path: str) -> Document:
 
 RATES = "rates/"
 RISK = "risk.json"
+TRIGGERS = "triggers.json"
 OMITTED_RATES = "rates/omitted.json"
 """Rates that cannot be made, with the reason; only where there are any."""
 
@@ -198,10 +200,23 @@ def made_risk(parts: Parts) -> dict[str, str]:
     context = parts.context
     if not context.risk.hazards:
         return {}
-    others = {each.sha256 for each in parts.alternatives.values()} - {parts.run.sha256}
-    runs = [each for each in parts.documents.values() if each.kind == "run" and each.sha256 not in others]
     stated = Stated(context.risk, context.exposures, context.file)
-    return {RISK: document_text(residual_risk(stated, runs))}
+    return {RISK: document_text(residual_risk(stated, _runs_of(parts)))}
+
+
+def made_triggers(parts: Parts) -> dict[str, str]:
+    """What is known of the triggering conditions of the context, by its path; nothing where there are none."""
+    context = parts.context
+    if not context.triggers:
+        return {}
+    matrices = [each for each in parts.documents.values() if each.kind == "confusion"]
+    return {TRIGGERS: document_text(known_triggers(context.triggers, [*_runs_of(parts), *matrices], context.file))}
+
+
+def _runs_of(parts: Parts) -> list[Document]:
+    """The run and those that were put in, without those under other policies."""
+    others = {each.sha256 for each in parts.alternatives.values()} - {parts.run.sha256}
+    return [each for each in parts.documents.values() if each.kind == "run" and each.sha256 not in others]
 
 
 def rate_paths(run: RunResult) -> dict[int, str]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from verifier.base.errors import UsageError
 from verifier.base.numbers import short_text
 from verifier.base.words import counted, name_text
-from verifier.evidence.case.criteria import rate_goal, risk_goals
+from verifier.evidence.case.criteria import rate_goal, risk_goals, triggers_goal
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.case.requirements import Argued, requirement_goal, worst_text
@@ -32,7 +32,7 @@ from verifier.study.results import RequirementResult
 NOTHING: Mapping[str, str] = MappingProxyType({})
 IN_ONE_ENCOUNTER = "Argument at the level of one encounter: over each requirement, in the worst of its scenarios"
 IN_OPERATION = "Argument at the level of operation: over the rate of each event, from all encounters of an hour"
-OVER_HAZARDS = "Argument over hazards: what happens in known conditions and in none of them, and how it leads to harm"
+OVER_HAZARDS = "Argument over hazards and triggering conditions: known conditions, unknown ones, and the way to harm"
 LEFT_TO_PERSONS = "Argument over what the results cannot show"
 
 
@@ -163,7 +163,13 @@ def _risk_claims(
     risks = [each for each in documents if each.kind == "risk" and {run.sha256 for run in each.result.runs} <= known]
     held = {hazard for each in risks for hazard in _held(each.result)}
     missing = [each for each in context.risk.hazards if each.accepted and (each.name, each.accepted) not in held]
-    return [goal for each in risks for goal in risk_goals(draft, each, runs)] + [
+    goals = [goal for each in risks for goal in risk_goals(draft, each, runs)]
+    triggers = [each for each in documents if each.kind == "triggers"]
+    goals += [triggers_goal(draft, each, runs) for each in triggers]
+    if context.triggers and not triggers:
+        text, note = "Every known triggering condition is acceptable", "No result of verify evidence triggers"
+        goals.append(undeveloped(draft, text, note))
+    return goals + [
         undeveloped(
             draft,
             f"The harm of hazard {name_text(each.name)} is at most {short_text(each.accepted or '')} per hour",

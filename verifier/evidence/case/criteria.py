@@ -20,6 +20,8 @@ from verifier.evidence.risk.records import UNLISTED, RiskHazard
 from verifier.evidence.risk.sums import RiskFound
 from verifier.evidence.risk.telling import ends_text, source_text
 from verifier.evidence.status import Grade, Ground, Status, worst_status
+from verifier.evidence.triggers.document import TriggersResult
+from verifier.evidence.triggers.telling import triggers_sentence
 from verifier.telling.grounds import reason_text, told_verdict
 
 _EVENTS: Mapping[str, str] = {"violated": "violation rate", "satisfied": "rate of satisfaction"}
@@ -135,6 +137,36 @@ def _risk_goal(
     )
 
 
+def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) -> str:
+    """The goal that the known triggering conditions are acceptable: without data for one nothing shows it.
+
+    Args:
+        draft, runs: as for `risk_goals`.
+        document: of the triggering conditions.
+    """
+    found: TriggersResult = document.result
+    by_hash = {run.sha256: run for run in runs}
+    rests = [
+        _Rests(by_hash[each.run], one.requirement, one.planner, "")
+        for each in found.triggers
+        for one in each.judged
+        if each.run in by_hash and not each.excluded_by
+    ]
+    sorts = {each.sort for each in found.triggers}
+    status = STATUS_OF[found.verdict.value]
+    if status is Status.INCONCLUSIVE and "undecided" not in sorts:
+        status = Status.UNDEVELOPED
+    hazardous = [name_text(each.name) for each in found.triggers if each.sort == "hazardous"]
+    excluded = [
+        f"{name_text(each.name)} by {name_text(each.excluded_by)}" for each in found.triggers if each.excluded_by
+    ]
+    stated = {"triggers": "The list of triggering conditions is complete"}
+    stated |= {"odd": f"Conditions are kept out as stated: {some_of(excluded, 8)}"} if excluded else {}
+    text = f"Every known triggering condition is acceptable, or excluded by a monitor{on_condition(found)}"
+    why = f"hazardous: {some_of(hazardous, 8)}"
+    return _goal(draft, document, text, triggers_sentence(found), status, why, rests, stated)
+
+
 def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str]:
     """Claim -> what people state that the risk of some hazards rests on."""
     used = {name for each in hazards for name in each.environments}
@@ -216,7 +248,9 @@ def _grounds(draft: Draft, one: _Rests) -> Iterator[Ground]:
 
 
 def _speaks_against(defeater: Defeater, source: str) -> bool:
-    """Whether a doubt about a requirement is one about its rate, too."""
+    """Whether a doubt about a requirement is one about its rate, too; without a source all are."""
+    if not source:
+        return True
     if defeater.kind == "thin_columns":
         return source != "bounds"
     return defeater.kind not in _ABOUT_THE_TARGET

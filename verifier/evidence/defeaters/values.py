@@ -10,6 +10,7 @@ from verifier.evidence.declarations import Answer, Declarations
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.risk.document import RiskResult
+from verifier.evidence.triggers.document import TriggersResult
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, Target
 
@@ -135,7 +136,7 @@ def requirements_with_targets(run: Document) -> Iterator[tuple[Claim, Requiremen
 
 def is_rate_of(rate: Document, run: Document) -> bool:
     """Whether a rate or a risk was made from the result of this run."""
-    made: RateResult | RiskResult = rate.result
+    made: RateResult | RiskResult | TriggersResult = rate.result
     return any(each.role == "result" and each.sha256 == run.sha256 for each in made.inputs)
 
 

@@ -11,6 +11,7 @@ from verifier.base.documents import fraction_of
 from verifier.base.errors import LimitError, UsageError
 from verifier.evidence.following.numbers import Misfits, misfits, near, ordered
 from verifier.evidence.following.risks import risk_against_runs, runs_behind
+from verifier.evidence.following.triggers import sources_behind, triggers_against
 from verifier.evidence.points import ROUNDING
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def rate_misfits(rate: RateResult) -> Misfits:
         yield "/acceptance", "expected a criterion with what would demonstrate it, or neither"
 
 
-RATED = ("rate", "risk")
+RATED = ("rate", "risk", "triggers")
 """Kinds of documents that are made from runs."""
 
 
@@ -76,6 +77,9 @@ def against_its_run(document: Document, documents: Iterable[Document]) -> Misfit
     runs = runs_behind(document, documents) if document.kind == "risk" else None
     if runs is not None:
         yield from risk_against_runs(document.result, runs)
+    sources = sources_behind(document, documents) if document.kind == "triggers" else None
+    if sources is not None:
+        yield from triggers_against(document.result, sources)
     run = run_of(document, documents) if document.kind == "rate" else None
     if run is not None:
         yield from rate_against_run(document.result, run)

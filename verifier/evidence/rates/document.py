@@ -25,9 +25,9 @@ from verifier.evidence.settings import Event
 
 @dataclass(frozen=True)
 class RateInput(InputFile):
-    """The document of the run, and the context of the case where it was read."""
+    """The document of the run, the context of the case where it was read, and matrices where items were counted."""
 
-    role: Literal["result", "context"]
+    role: Literal["result", "context", "confusion"]
 
 
 @dataclass(frozen=True)

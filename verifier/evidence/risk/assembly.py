@@ -110,6 +110,7 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
 
 def _run_with(matrices: str | None, documents: Iterable[Document]) -> Document | None:
     found = [each for each in documents if each.kind == "run" and matrices in _inputs(each, "confusion")]
+    found = [each for each in found if not each.result.settings.where] or found
     if len(found) > 1:
         names = " and ".join(each.name for each in found[:2])
         raise UsageError(f"two runs of the same matrices: {names}; give one for each condition")

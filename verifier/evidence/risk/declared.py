@@ -115,16 +115,22 @@ def _condition(name: str, table: Element) -> RiskCondition:
     table.table(("share", "matrices", "level", "source"), ("share",))
     if name == UNLISTED:
         raise table.fail("this name is that of what no condition lists")
+    matrices, sha256 = matrices_at(table)
+    return RiskCondition(name=name, matrices=matrices, sha256=sha256)
+
+
+def matrices_at(table: Element) -> tuple[str, str | None]:
+    """The name of the matrices beside the file, and their SHA-256; empty and None where there are none."""
     if not table.has("matrices"):
-        return RiskCondition(name=name)
+        return "", None
     file = table.at("matrices").string()
     if fault := fault_of(file):
         raise table.at("matrices").fail(f"expected a file beside this one or below, found {shown(file)}: {fault}")
     path = Path(table.file).parent / PurePosixPath(file)
     if not path.is_file():
-        hint = "a condition without matrices counts as unknown: leave out the key"
+        hint = "of a condition without matrices nothing is known: leave out the key"
         raise table.at("matrices").fail(f"there is no file {shown(file)} beside this one", hint)
-    return RiskCondition(name=name, matrices=file, sha256=hashlib.sha256(read_bytes(path)).hexdigest())
+    return file, hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def _shares(name: str, table: Element) -> dict[str, RiskShare]:
