@@ -27,8 +27,8 @@ from verifier.evidence.consistency import check_documents, read_document
 from verifier.evidence.report import csv_report, markdown_report
 
 KINDS = (
-    "run", "sweep", "explain", "require", "compare", "collision", "robroc", "curves", "rate", "risk", "mutate",
-    "assess", "by_class",
+    "run", "sweep", "explain", "require", "compare", "collision", "robroc", "curves", "rate", "risk",
+    "triggers", "mutate", "assess", "by_class",
 )  # fmt: skip
 DECLARED = (
     "title", "remarks", "versions", "command", "inputs", "matrices", "settings", "name", "formula", "environment",
@@ -129,6 +129,8 @@ LEFT = {
     r"|/systems/\*/(citation|viewpoint|perspectives|circumstances|rules|sweeps|plan).*",
     "risk": r"/hazards/\*/(requirement|severity|source|assumes(/\*)?|chain/\*/source|cells/\*/(unknown|scenario))"
     r"|/environments/\*/((exposure|unlisted)/source|shares/\*/source)|/source|/risks/\*/\w+_lower",
+    "triggers": r"/triggers/\*/(text|source|effect|excluded_by|severity|part|sha256|where.*|items.*|drives|judged.*)"
+    r"|/pairs/\*/(items|reason)",
     "by_class": r"/(distance|source|notes|matching|false_positives).*",
 }
 """The same of the other kinds: of a list what is left out, of two that nothing tells apart which is which, texts that

@@ -28,6 +28,7 @@ WRITTEN = {
     "verifier.mutate": "mutate",
     "verifier.rate": "rate",
     "verifier.risk": "risk",
+    "verifier.triggers": "triggers",
     "verifier.compare": "compare",
     "verifier.confusion": "by_set",
     "verifier.explain": "explain",

@@ -51,6 +51,17 @@ source = "HARA 3.2"
 uncontrolled = { between = [0.3, 0.5], level = 0.99, source = "Track tests" }
 severe = [0.1, 0.2]
 accept_harm_per_hour = 0.8
+[trigger.night]
+text = "Street without lamps"
+part = "sense"
+source = "Analysis 4.2"
+effect = "Pedestrians are missed"
+matrices = "by_class.json"
+[trigger.fog]
+text = "Visibility below 50 m"
+[trigger.snow]
+text = "Snow on the lens"
+excluded_by = "Lens monitor"
 """
 
 
@@ -79,6 +90,7 @@ def folder() -> Path:
             *("--encounters", "240", "--hours", "20", "--accept", "1e-7/h"),
         ],
         "risk": ["evidence", "risk", str(place / "case.toml"), str(place / "run.json")],
+        "triggers": ["evidence", "triggers", *(str(place / name) for name in ("case.toml", "run.json")), BY_CLASS],
         "assess": ["assess", str(ROOT / "examples/12_robustness_assessment.toml")],
     }
     with contextlib.redirect_stdout(io.StringIO()):
@@ -110,5 +122,5 @@ def documents(*names: str) -> list[Document]:
 
 EVERY_KIND = (
     "run", "sweep", "explain", "explain_fast", "require", "compare", "collision", "robroc", "curves", "rate", "risk",
-    "mutate", "assess", "by_class", "by_set",
+    "triggers", "mutate", "assess", "by_class", "by_set",
 )  # fmt: skip

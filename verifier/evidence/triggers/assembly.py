@@ -12,7 +12,7 @@ from verifier.evidence.rates.document import RateInput
 from verifier.evidence.triggers.document import Trigger, TriggerPair, TriggersResult, TriggerVerdict
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_reader import DocumentReader
-from verifier.perception.confusion.matrices import label_text
+from verifier.perception.confusion.matrices import EMPTY, label_text
 from verifier.study.results import RunResult
 from verifier.telling.grounds import needed_text
 
@@ -116,11 +116,13 @@ def _judged(run: RunResult) -> Iterator[TriggerVerdict]:
 
 
 def _pair(first: Trigger, second: Trigger, tables: Mapping[str, ConfusionCounts]) -> TriggerPair:
-    """How many items are in both: known where they are bins of different variables of one file."""
+    """How many objects are in both: known where they are bins of different variables of one file."""
     table = _table(first, tables) if first.sha256 == second.sha256 else None
     names = {"first": first.name, "second": second.name}
     if table is None or not (first.where and second.where):
         return TriggerPair(**names, items=None, reason=NOT_COUNTED)
     if any(second.where.get(name, value) != value for name, value in first.where.items()):
         return TriggerPair(**names, items=None, reason=EXCLUSIVE)
-    return TriggerPair(**names, items=int(table.matrices({**first.where, **second.where}).counts.sum()))
+    counts = table.matrices({**first.where, **second.where}).counts
+    objects = [column for column, label in enumerate(table.labels) if label != EMPTY]
+    return TriggerPair(**names, items=int(counts[:, :, objects].sum()))

@@ -91,7 +91,7 @@ def _sort(trigger: Trigger) -> Sort:
 
 @dataclass(frozen=True, kw_only=True)
 class TriggerPair:
-    """Two conditions that may come together: the items in both; None, and why, where that is not known."""
+    """Two conditions that may come together: the objects in both; None, and why, where that is not known."""
 
     first: str
     second: str

@@ -95,7 +95,7 @@ def _pairs(study: TriggersResult) -> Iterator[Block]:
             )
             for one in names
         )
-        yield Table("Items in both of two conditions", ("condition", *map(name_text, names)), rows)
+        yield Table("Objects in both of two conditions", ("condition", *map(name_text, names)), rows)
     empty = [f"{name_text(first)} with {name_text(second)}" for (first, second), items in known.items() if not items]
     if empty:
         yield Paragraph("never seen together:")
