@@ -211,8 +211,8 @@ def test_the_package_does_not_grow():
     # processes 250, manual, gallery and help 330, options from a file 110, completion 60, what counting says of data
     # that do not fit 110, counts by track and frame 240, distances of what cameras report 480, readers for
     # YOLO, VOC and data frames 800, one status of each requirement, documents and dispositions 900, solvers of 10^6
-    # states 340, several frames per step with memory 80.
-    assert sum(len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")) <= 105_820
+    # states 340, several frames per step with memory 80, residual risk 1,740 and triggering conditions 600.
+    assert sum(len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")) <= 108_160
 
 
 def test_the_top_of_the_package_fits_on_a_page():

@@ -127,6 +127,17 @@ def test_what_is_undecided_says_what_would_decide_it(tmp_path):
     assert study.verdict.value == "inconclusive"
 
 
+def test_a_run_that_asks_nothing_is_no_data(tmp_path):
+    found = write(tmp_path, spec=HIT.replace("P >= 0.99", "P = ?"))
+    write_run(found, "day", "day_run.json")
+    context = stated(found, '[trigger.day]\ntext = "Daylight"\nmatrices = "day.json"\n')
+    study = known_triggers(context.triggers, [read_document(found / "day_run.json")])
+    assert sorts(study) == {"day": "no data"}
+    check_document(document(json_values(study), "t.json"))
+    forged = replace(study, triggers=(replace(study.triggers[0], run=None, sort="no data"),))
+    check_document(document(json_values(forged), "t.json"))
+
+
 def test_drives_are_those_with_an_item(tmp_path):
     found = write(tmp_path, day=matrices("day", ("day_01", "day_02", "day_03")))
     context = stated(found, '[trigger.day]\ntext = "Daylight"\nmatrices = "day.json"\n')

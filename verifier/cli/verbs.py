@@ -343,13 +343,13 @@ VERBS: Mapping[str, Verb] = {
     ),
     "evidence risk": Verb(
         "verifier.evidence.settings:RiskSettings",
-        "verifier.cli.risk:risk_command",
+        "verifier.cli.hazards:risk_command",
         "hazardous behaviour and harm per hour, over conditions and in none of them",
         RISK,
     ),
     "evidence triggers": Verb(
         "verifier.evidence.settings:TriggersSettings",
-        "verifier.cli.triggers:triggers_command",
+        "verifier.cli.hazards:triggers_command",
         "what is known of each triggering condition, and which of them came together",
         TRIGGERS,
     ),
