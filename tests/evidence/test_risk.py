@@ -211,6 +211,15 @@ def test_bounds_however_reports_depend_stand_in_for_what_the_data_contradict(alo
     assert cells(risk(alone, [document(content)], MADE))[0][:3] == ("all", 0, 1)
 
 
+def test_an_interval_that_stands_in_for_bounds_misses_once_for_each_state(alone):
+    content = json.loads(json.dumps(made(alone / "all.json", 0.4).content))
+    assert risk(alone, [document(content)], MADE).runs[0].times == 1
+    for each in content["requirements"][0]["points"]:
+        each["uncertainty"]["confidence_bounds"] = None
+    (found,) = risk(alone, [document(content)], MADE).runs
+    assert (found.source, found.times) == ("interval", 2)
+
+
 def test_a_run_without_uncertainty_says_nothing(alone):
     content = json.loads(json.dumps(made(alone / "all.json", 0.4).content))
     content["settings"] |= {"verdict_from": "point"}

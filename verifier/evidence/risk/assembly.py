@@ -47,7 +47,7 @@ from verifier.evidence.risk.records import (
     Source,
 )
 from verifier.evidence.risk.sums import Ends, Place, middle
-from verifier.study.results import RunResult
+from verifier.study.results import RequirementResult, RunResult
 
 NO_MATRICES = "it has no matrices"
 NO_RUN = "no run of its matrices is here"
@@ -175,7 +175,7 @@ class _Events:
             if [point.place for point in one.points] != [point.place for point in asked.points]:
                 raise UsageError(f"{first.name} and {run.name} are runs of different scenarios")
             groups = by_exposure(chances(one, event), hazard.environments, exposures)
-            found[each.name] = _known(run, groups)
+            found[each.name] = _known(run, one, groups)
         met = {chance.environment for group in groups.values() for chance in group}
         left_out = tuple(name for name in all_of if name not in met)
         told = {"planner": asked.planner, "event": event, "environments": tuple(groups), "left_out": left_out}
@@ -192,7 +192,7 @@ class _Events:
         )
 
 
-def _known(run: Document, groups: Mapping[str, Sequence[Chance]]) -> _Known | str:
+def _known(run: Document, one: RequirementResult, groups: Mapping[str, Sequence[Chance]]) -> _Known | str:
     result: RunResult = run.result
     everything = [chance for group in groups.values() for chance in group]
     source = result.settings.verdict_from
@@ -200,6 +200,8 @@ def _known(run: Document, groups: Mapping[str, Sequence[Chance]]) -> _Known | st
         return POINT
     if all(chance.vacuous for chance in everything):
         return VACUOUS
+    if any(point.uncertainty is not None and point.uncertainty.confidence_bounds is None for point in one.points):
+        source = "interval"  # which stands in for bounds that a point has not, and misses on its own
     assumes, refused, free = dict[str, str](), dict[str, str](), set[str]()
     for name, group in groups.items():
         grounds = Grounds(result, group)
