@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from verifier.collision.result import CollisionResult
     from verifier.evidence.bundle.build import Bundle
     from verifier.evidence.findings import CheckReport
+    from verifier.evidence.risk.document import RiskResult
+    from verifier.evidence.triggers.document import TriggersResult
     from verifier.perception.confusion.counts import ConfusionCounts
     from verifier.perception.confusion.metric import ConfusionMetric
     from verifier.questions.compare.compare_result import CompareResult
@@ -341,6 +343,38 @@ def report(results: Files, title: str | None = None) -> str:
 
     paths = [results] if isinstance(results, str | Path) else results
     return html_report([read_document(path) for path in paths], title)
+
+
+def risk(context: File, results: Files) -> RiskResult:
+    """Hazardous behaviour and harm per hour, over conditions with their shares (`verify evidence risk`).
+
+    Args:
+        context: of the case (.toml), with conditions and hazards.
+        results: documents of runs, one with the matrices of each condition.
+    """
+    from verifier.evidence.consistency import read_document
+    from verifier.evidence.context import read_context
+    from verifier.evidence.risk.assembly import Stated, residual_risk
+
+    paths = [results] if isinstance(results, str | Path) else results
+    case = read_context(context)
+    stated = Stated(case.risk, case.exposures, case.file)
+    return residual_risk(stated, [read_document(path) for path in paths])
+
+
+def triggers(context: File, results: Files) -> TriggersResult:
+    """What is known of each triggering condition of a case (`verify evidence triggers`).
+
+    Args:
+        context: of the case (.toml), with triggering conditions.
+        results: documents of runs in them, and matrices.
+    """
+    from verifier.evidence.consistency import read_document
+    from verifier.evidence.context import read_context
+    from verifier.evidence.triggers.assembly import known_triggers
+
+    case, paths = read_context(context), [results] if isinstance(results, str | Path) else results
+    return known_triggers(case.triggers, [read_document(path) for path in paths], case.file)
 
 
 def write_artefacts(result: Result, folder: File) -> Path:
