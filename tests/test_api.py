@@ -17,7 +17,11 @@ from verifier.cli import main
 
 SPEC, MATRICES = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"
 ONE = {"environment": "ped", "requirement": "stops_for_pedestrians"}
-FUNCTIONS = {name: value for name, value in vars(verifier).items() if isinstance(value, FunctionType)}
+FUNCTIONS = {
+    name: value
+    for name, value in vars(verifier).items()
+    if isinstance(value, FunctionType) and value.__module__ == "verifier" and not name.startswith("_")
+}
 
 
 @pytest.fixture(autouse=True)

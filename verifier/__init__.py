@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from verifier.base.keywords import settings_from
 from verifier.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from verifier.closedloop.trade_offs import TradeOffs
     from verifier.collision.result import CollisionResult
     from verifier.evidence.bundle.build import Bundle
+    from verifier.evidence.documents import Document
     from verifier.evidence.findings import CheckReport
-    from verifier.evidence.risk.document import RiskResult
-    from verifier.evidence.triggers.document import TriggersResult
+    from verifier.evidence.residual_risk.document import RiskResult
+    from verifier.evidence.triggering.document import TriggersResult
+    from verifier.perception.confusion.batches import ConfusionMetric
     from verifier.perception.confusion.counts import ConfusionCounts
-    from verifier.perception.confusion.metric import ConfusionMetric
     from verifier.questions.compare.compare_result import CompareResult
     from verifier.questions.explain.explain_result import ExplainResult
     from verifier.questions.require.require_result import RequireResult
@@ -61,7 +63,6 @@ def run(spec: File, cm: Counts, *, system: SystemModel | None = None, **choices:
     >>> round(found.metrics()["stops_for_pedestrians/published/probability"], 6)
     0.196203
     """
-    from verifier.base.keywords import settings_from
     from verifier.perception.confusion.document import named_file
     from verifier.pipeline import verify_spec
     from verifier.study.options import RunOptions
@@ -77,8 +78,7 @@ def with_planner(
     asks: Sequence[str] = (),
     memory: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> SystemModel:
-    """A system model with one more planner, written in Python; `run`, `markov_chain`,
-    `explain`, `require` and `compare` take it as `system`.
+    """A system model with one more planner, written in Python, for `system` of `run` and other functions.
 
     Args:
         system: file of the model (.toml), or what this function gave.
@@ -108,22 +108,12 @@ def markov_chain(spec: File, cm: Counts, *, system: SystemModel | None = None, *
     >>> markov_chain("specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json", environment="ped")
     <MarkovChain: 66 states, 67 transitions>
     """
-    from verifier.base.keywords import settings_from
-    from verifier.chains import DecisionProcess
     from verifier.perception.confusion.document import named_file
-    from verifier.study.case import Study
-    from verifier.study.exporting import model_of
-    from verifier.study.inputs import read_inputs
+    from verifier.study.exporting import chain_of
     from verifier.study.options import RunOptions
-    from verifier.systems.skeleton import world_decides
 
-    options = settings_from(RunOptions, choices).by_default()
     with named_file(cm) as file:
-        study = Study.of(read_inputs(spec, file, options, system), options)
-    found = model_of(study)
-    if isinstance(found, DecisionProcess):
-        raise world_decides(study.inputs.model)
-    return found
+        return chain_of(spec, file, settings_from(RunOptions, choices).by_default(), system)
 
 
 def explain(spec: File, cm: Counts, *, system: SystemModel | None = None, **choices: Any) -> ExplainResult:
@@ -138,7 +128,6 @@ def explain(spec: File, cm: Counts, *, system: SystemModel | None = None, **choi
     >>> [row["cause"] for row in found.rows() if row["requirement"] == "stops_for_pedestrians"]
     ['ped in [0, 10) m reported as empty']
     """
-    from verifier.base.keywords import settings_from
     from verifier.perception.confusion.document import named_file
     from verifier.questions.explain.explaining import explain_spec
     from verifier.questions.settings import ExplanationSettings
@@ -163,7 +152,6 @@ def require(
     >>> [(row["bin"], row["label"], row["required_recall"]) for row in found.rows()]
     [('[0, 10) m', 'ped', '0.95')]
     """
-    from verifier.base.keywords import settings_from
     from verifier.perception.confusion.document import named_file
     from verifier.questions.require.question import question_of
     from verifier.questions.require.requiring import require as asked_for
@@ -185,14 +173,13 @@ def compare(
         system: as for `run`.
         choices: as the options of `verify compare`, such as `planner="all"`, `pareto="stops,arrives"`.
 
-    >>> detectors = {labels: f"examples/nuscenes_yolov3_{labels}.json" for labels in ("class", "proposition")}
-    >>> found = compare("specs/car_pedestrian.ltl", detectors, environment="ped", draws=100)
+    >>> named = {labels: f"examples/nuscenes_yolov3_{labels}.json" for labels in ("class", "proposition")}
+    >>> found = compare("specs/car_pedestrian.ltl", named, environment="ped", draws=100)
     >>> [(row["detector"], round(row["probability"], 3)) for row in found.rows()][2:4]
     [('class', 0.196), ('proposition', 0.259)]
     """
     from contextlib import ExitStack
 
-    from verifier.base.keywords import settings_from
     from verifier.evidence.baseline import read_baseline
     from verifier.perception.confusion.document import named_file
     from verifier.questions.compare.comparing import compare as compared
@@ -208,14 +195,12 @@ def compare(
 
 
 def count(annotations: Any, detections: Any, format: str = "auto", **choices: Any) -> ConfusionCounts:  # noqa: A002
-    """Confusion matrices by distance, from what a detector reports and what is there (`verify confusion`).
+    """Confusion matrices by distance, for `run`: what a detector reports of what is there (`verify confusion`).
 
     Args:
         annotations, detections: files or folders; or pandas DataFrames with the columns of tables.
         format: of files, such as "kitti_tracking", "nuscenes", "coco", "yolo", "table".
         choices: as the options of `verify confusion`, such as `bins="0,10,20,inf"`, `labelling="proposition"`.
-
-    The matrices are for `run`, in memory or written with `verifier.perception.confusion.write_confusion`.
 
     >>> from pandas import DataFrame
     >>> there = DataFrame({"frame": [0, 1], "class": "ped", "x": [5.0, 25.0], "y": 0.0})  # metres ahead
@@ -223,7 +208,6 @@ def count(annotations: Any, detections: Any, format: str = "auto", **choices: An
     >>> {name: value for name, value in found.metrics().items() if name.startswith("ped") and "recall" in name}
     {'ped/0_20_m/recall': 1.0, 'ped/20_40_m/recall': 0.0}
     """
-    from verifier.base.keywords import settings_from
     from verifier.perception.confusion.choices import reader_options, reading
     from verifier.perception.confusion.request import counted
     from verifier.perception.detections import read_detections
@@ -252,7 +236,7 @@ def metric(names: Sequence[str] | None = None, **choices: Any) -> ConfusionMetri
     >>> found.compute().matrices().counts[0, :, 0].tolist()  # of two pedestrians one was found
     [1, 0, 1]
     """
-    from verifier.perception.confusion.metric import ConfusionMetric
+    from verifier.perception.confusion.batches import ConfusionMetric
 
     return ConfusionMetric(names, **choices)
 
@@ -263,7 +247,6 @@ def collision_map(**choices: Any) -> CollisionResult:
     Args:
         choices: as the options of `verify collision`, such as `table="pairs.csv"`, `deceleration=(6.86, 3.43)`.
     """
-    from verifier.base.keywords import settings_from
     from verifier.collision.request import collision_result
     from verifier.collision.settings import CollisionSettings
 
@@ -277,7 +260,6 @@ def drive_logs(logs: File, **choices: Any) -> TradeOffs:
         logs: recorded drives.
         choices: as the options of `verify closed-loop`, such as `validation="self"`, `control_radius=2`.
     """
-    from verifier.base.keywords import settings_from
     from verifier.closedloop.request import trade_offs
     from verifier.closedloop.settings import ClosedLoopSettings
 
@@ -291,7 +273,6 @@ def robroc(files: Files = (), **choices: Any) -> TradeOffs:
         files: of curves; none for verified ones, with `spec`, `safety`, `progress` and `cm`.
         choices: as the options of `verify robroc`.
     """
-    from verifier.base.keywords import settings_from
     from verifier.closedloop.request import robroc_result
     from verifier.closedloop.settings import RobrocSettings
 
@@ -306,7 +287,6 @@ def mutate(images: Files, output: File, **choices: Any) -> BatchResult:
         output: folder to write.
         choices: as the options of `verify mutate`, such as `mutation="haze:visibility_m=97.8"`, `depth="depth"`.
     """
-    from verifier.base.keywords import settings_from
     from verifier.robustness.mutators.request import mutated
     from verifier.robustness.settings import MutateSettings
 
@@ -324,7 +304,6 @@ def assess(assessment: File, **choices: Any) -> AssessmentResult:
     >>> assess("examples/12_robustness_assessment.toml", system="mds").verdict.value
     'violated'
     """
-    from verifier.base.keywords import settings_from
     from verifier.robustness.assessment.request import assessed
     from verifier.robustness.settings import AssessSettings
 
@@ -338,11 +317,9 @@ def report(results: Files, title: str | None = None) -> str:
         results: JSON documents of this program.
         title: of the page; None for that of the results.
     """
-    from verifier.evidence.consistency import read_document
     from verifier.evidence.report import html_report
 
-    paths = [results] if isinstance(results, str | Path) else results
-    return html_report([read_document(path) for path in paths], title)
+    return html_report(_documents(results), title)
 
 
 def risk(context: File, results: Files) -> RiskResult:
@@ -352,14 +329,10 @@ def risk(context: File, results: Files) -> RiskResult:
         context: of the case (.toml), with conditions and hazards.
         results: documents of runs, one with the matrices of each condition.
     """
-    from verifier.evidence.consistency import read_document
     from verifier.evidence.context import read_context
-    from verifier.evidence.risk.assembly import Stated, residual_risk
+    from verifier.evidence.residual_risk.assembly import residual_risk
 
-    paths = [results] if isinstance(results, str | Path) else results
-    case = read_context(context)
-    stated = Stated(case.risk, case.exposures, case.file)
-    return residual_risk(stated, [read_document(path) for path in paths])
+    return residual_risk(read_context(context).stated, _documents(results))
 
 
 def triggers(context: File, results: Files) -> TriggersResult:
@@ -369,12 +342,10 @@ def triggers(context: File, results: Files) -> TriggersResult:
         context: of the case (.toml), with triggering conditions.
         results: documents of runs in them, and matrices.
     """
-    from verifier.evidence.consistency import read_document
     from verifier.evidence.context import read_context
-    from verifier.evidence.triggers.assembly import known_triggers
+    from verifier.evidence.triggering.assembly import known_triggers
 
-    case, paths = read_context(context), [results] if isinstance(results, str | Path) else results
-    return known_triggers(case.triggers, [read_document(path) for path in paths], case.file)
+    return known_triggers((case := read_context(context)).triggers, _documents(results), case.file)
 
 
 def write_artefacts(result: Result, folder: File) -> Path:
@@ -401,13 +372,11 @@ def build_evidence(spec: File, cm: File, output: File, *, force: bool = False, *
         force: replace a bundle that is there already.
         choices: as the options of `verify evidence build`, such as `context="case.toml"`.
     """
-    from verifier.base.keywords import settings_from
     from verifier.evidence.bundle.build import Sources, build_bundle
     from verifier.evidence.settings import BuildSettings
 
     asked = settings_from(BuildSettings, {"spec": spec, "cm": cm, "output": output, **choices})
-    sources = Sources(asked.spec, asked.cm, asked.context, asked.given)
-    return build_bundle(sources, asked.output, asked.options, force)
+    return build_bundle(Sources(asked.spec, asked.cm, asked.context, asked.given), asked.output, asked.options, force)
 
 
 def check_evidence(bundle: File, **choices: Any) -> CheckReport:
@@ -417,10 +386,15 @@ def check_evidence(bundle: File, **choices: Any) -> CheckReport:
         bundle: folder or archive.
         choices: as the options of `verify evidence check`, such as `digest="..."`, `recompute=True`.
     """
-    from verifier.base.keywords import settings_from
     from verifier.evidence.bundle.check import CheckLimits, check_bundle
     from verifier.evidence.settings import CheckSettings
 
     asked = settings_from(CheckSettings, {"bundle": bundle, **choices})
     limits = CheckLimits(system=asked.limits, timeout_s=asked.timeout)
     return check_bundle(asked.bundle, asked.digest, asked.recompute, limits)
+
+
+def _documents(results: Files) -> list[Document]:
+    from verifier.evidence.consistency import read_document
+
+    return [read_document(path) for path in ([results] if isinstance(results, str | Path) else results)]

@@ -20,7 +20,7 @@ from verifier.evidence.context import read_context
 from verifier.evidence.rates.exposure import Exposure
 from verifier.evidence.rates.hazard import RateQuestion, hazard_rate
 from verifier.evidence.report import markdown_report
-from verifier.evidence.risk.assembly import Stated, residual_risk
+from verifier.evidence.residual_risk.assembly import residual_risk
 
 SEEN = "[unknown]\nclassified = 300\nleft_over = 0"
 
@@ -46,7 +46,7 @@ def runs(folder):
 def stated(folder, text):
     (folder / "case.toml").write_text(text)
     context = read_context(folder / "case.toml")
-    return Stated(context.risk, context.exposures, context.file)
+    return context.stated
 
 
 def risk(folder, runs, text=CASE):

@@ -4,7 +4,14 @@ from fractions import Fraction
 from itertools import product
 
 from verifier.evidence.rates.document import RateExposure
-from verifier.evidence.risk.records import CHAIN, RiskCell, RiskEnvironment, RiskHazard, RiskShare, RiskUnlisted
+from verifier.evidence.residual_risk.records import (
+    CHAIN,
+    RiskCell,
+    RiskEnvironment,
+    RiskHazard,
+    RiskShare,
+    RiskUnlisted,
+)
 
 CASE = """
 [exposure.ped]

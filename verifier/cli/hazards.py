@@ -11,18 +11,17 @@ from verifier.cli.targets import check_targets, give
 from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.documents import Document
-from verifier.evidence.risk.assembly import Stated, residual_risk
-from verifier.evidence.risk.telling import risk_table
+from verifier.evidence.residual_risk.assembly import residual_risk
+from verifier.evidence.residual_risk.telling import risk_table
 from verifier.evidence.settings import RiskSettings, TriggersSettings
-from verifier.evidence.triggers.assembly import known_triggers
-from verifier.evidence.triggers.telling import triggers_table
+from verifier.evidence.triggering.assembly import known_triggers
+from verifier.evidence.triggering.telling import triggers_table
 
 
 def risk_command(arguments: RiskSettings, command: Command) -> int:
     """Run `verify evidence risk` and give its exit code."""
     context, runs = _read(arguments)
-    stated = Stated(context.risk, context.exposures, context.file)
-    study = replace(residual_risk(stated, runs), command=command)
+    study = replace(residual_risk(context.stated, runs), command=command)
     give(arguments, document_text(study), lambda: risk_table(study))
     return int(study.verdict.exit_code)
 

@@ -33,7 +33,7 @@ source = "Hazard analysis 3.2"
 requirements = "Head of functional safety"
 
 Evidence and dispositions as in `verifier.evidence.declarations`, conditions and hazards as in
-`verifier.evidence.risk.declared`, triggering conditions as in `verifier.evidence.triggers.declared`.
+`verifier.evidence.residual_risk.declared`, triggering conditions as in `verifier.evidence.triggering.declared`.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from verifier.evidence.declarations import Declarations, read_declarations, toda
 from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
-from verifier.evidence.risk.declared import RISK_TABLES, DeclaredRisk, read_risk
-from verifier.evidence.triggers.declared import read_triggers
-from verifier.evidence.triggers.document import Trigger
+from verifier.evidence.residual_risk.declared import RISK_TABLES, DeclaredRisk, Stated, read_risk
+from verifier.evidence.triggering.declared import read_triggers
+from verifier.evidence.triggering.document import Trigger
 
 DUTIES: Mapping[str, str] = {
     "requirements": "that the requirements and their targets are right, and complete for the hazards",
@@ -129,6 +129,11 @@ class CaseContext:
         found += [] if listed is None else [listed[0]]
         found += [each.matrices for each in self.risk.conditions] + [each.matrices for each in self.triggers]
         return tuple(dict.fromkeys(filter(None, found)))
+
+    @property
+    def stated(self) -> Stated:
+        """What residual risk is computed from, beside runs."""
+        return Stated(self.risk, self.exposures, self.file)
 
     def exposures_for(self, environments: Collection[str]) -> dict[str, Exposure]:
         """Those to every encounter or one of these environments; a context may tell of more than a run is about."""

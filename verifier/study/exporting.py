@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,14 @@ from numpy.typing import NDArray
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.vertices import vertex_process
 from verifier.base.errors import UsageError
-from verifier.chains.chain import DecisionProcess
+from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.chains.texts import Model
 from verifier.language.specs.specification import expand_lets
 from verifier.study.case import Case, Study
+from verifier.study.inputs import read_inputs
+from verifier.study.options import RunOptions
+from verifier.systems.model import SystemModel
+from verifier.systems.skeleton import world_decides
 from verifier.systems.strategies import StrategySkeleton
 
 
@@ -41,6 +46,22 @@ def model_of(study: Study) -> Model:
     exact = study.options.engines.exact
     found = case.process({}, exact=exact) if case.decides else case.chain({})
     return replace(found, labels=_labels_of(case), remark=_steps_of(study))
+
+
+def chain_of(
+    spec_path: str | Path, confusion_path: str | Path, options: RunOptions, system: SystemModel | None = None
+) -> MarkovChain:
+    """The Markov chain of one case; arguments as for `verify_spec`.
+
+    Raises:
+        UsageError: there are several cases, or the world decides.
+        VerifierError: as `verify_spec`.
+    """
+    study = Study.of(read_inputs(spec_path, confusion_path, options, system), options)
+    found = model_of(study)
+    if isinstance(found, DecisionProcess):
+        raise world_decides(study.inputs.model)
+    return found
 
 
 def _labels_of(case: Case) -> dict[str, NDArray[np.bool_]]:

@@ -20,8 +20,8 @@ from verifier.evidence.defeaters.values import KINDS
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
-from verifier.evidence.risk.assembly import Stated, residual_risk
-from verifier.evidence.triggers.assembly import known_triggers
+from verifier.evidence.residual_risk.assembly import residual_risk
+from verifier.evidence.triggering.assembly import known_triggers
 from verifier.study.case import Study
 from verifier.study.results import RunResult
 from verifier.study.scenarios import ends_of
@@ -200,8 +200,7 @@ def made_risk(parts: Parts) -> dict[str, str]:
     context = parts.context
     if not context.risk.hazards:
         return {}
-    stated = Stated(context.risk, context.exposures, context.file)
-    return {RISK: document_text(residual_risk(stated, _runs_of(parts)))}
+    return {RISK: document_text(residual_risk(context.stated, _runs_of(parts)))}
 
 
 def made_triggers(parts: Parts) -> dict[str, str]:

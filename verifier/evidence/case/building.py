@@ -25,7 +25,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.exposure import requirement_of, unwanted
 from verifier.evidence.rates.hazard import Acceptance
-from verifier.evidence.risk.document import RiskResult
+from verifier.evidence.residual_risk.document import RiskResult
 from verifier.evidence.status import Grade, Standing, Status, severity, weakest
 from verifier.study.results import RequirementResult
 

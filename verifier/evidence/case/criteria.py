@@ -15,13 +15,13 @@ from verifier.evidence.defeaters.values import Claim, Defeater
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateExposure, RateResult
 from verifier.evidence.rates.hazard import EVERY
-from verifier.evidence.risk.document import RiskResult
-from verifier.evidence.risk.records import UNLISTED, RiskHazard
-from verifier.evidence.risk.sums import RiskFound
-from verifier.evidence.risk.telling import ends_text, source_text
+from verifier.evidence.residual_risk.document import RiskResult
+from verifier.evidence.residual_risk.records import UNLISTED, RiskHazard
+from verifier.evidence.residual_risk.sums import RiskFound
+from verifier.evidence.residual_risk.telling import ends_text, source_text
 from verifier.evidence.status import Grade, Ground, Status, worst_status
-from verifier.evidence.triggers.document import TriggersResult
-from verifier.evidence.triggers.telling import triggers_sentence
+from verifier.evidence.triggering.document import TriggersResult
+from verifier.evidence.triggering.telling import triggers_sentence
 from verifier.telling.grounds import reason_text, told_verdict
 
 _EVENTS: Mapping[str, str] = {"violated": "violation rate", "satisfied": "rate of satisfaction"}

@@ -9,8 +9,8 @@ from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.evidence.declarations import Answer, Declarations
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
-from verifier.evidence.risk.document import RiskResult
-from verifier.evidence.triggers.document import TriggersResult
+from verifier.evidence.residual_risk.document import RiskResult
+from verifier.evidence.triggering.document import TriggersResult
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, Target
 

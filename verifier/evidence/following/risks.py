@@ -11,14 +11,14 @@ from verifier.evidence.following.numbers import Misfits, misfits, once
 
 if TYPE_CHECKING:
     from verifier.evidence.documents import Document
-    from verifier.evidence.risk.document import RiskResult
+    from verifier.evidence.residual_risk.document import RiskResult
 
 _STATED = ("command", "inputs", "versions")
 
 
 def risk_misfits(risk: RiskResult) -> Misfits:
     """Intervals of counts, and names that refer to each other; what else follows is refused where it is read."""
-    from verifier.evidence.risk.assembly import environment_of, stated_in
+    from verifier.evidence.residual_risk.assembly import environment_of, stated_in
 
     for what in ("conditions", "environments", "hazards"):
         yield from once(f"/{what}", (each.name for each in getattr(risk, what)))
@@ -62,7 +62,7 @@ def runs_behind(risk: Document, documents: Iterable[Document]) -> list[Document]
 
 def risk_against_runs(risk: RiskResult, runs: list[Document]) -> Misfits:
     """Whether the risk is that of its runs, made again from what it states."""
-    from verifier.evidence.risk.assembly import residual_risk, stated_in
+    from verifier.evidence.residual_risk.assembly import residual_risk, stated_in
 
     try:
         follows = json_values(residual_risk(stated_in(risk), runs))

@@ -11,7 +11,7 @@ from verifier.evidence.following.numbers import Misfits, misfits, once
 
 if TYPE_CHECKING:
     from verifier.evidence.documents import Document
-    from verifier.evidence.triggers.document import TriggersResult
+    from verifier.evidence.triggering.document import TriggersResult
 
 
 def triggers_misfits(found: TriggersResult) -> Misfits:
@@ -44,7 +44,7 @@ def sources_behind(found: Document, documents: Iterable[Document]) -> Sequence[D
 
 def triggers_against(found: TriggersResult, sources: Sequence[Document]) -> Misfits:
     """Whether they are what runs and matrices say, made again from what is stated."""
-    from verifier.evidence.triggers.assembly import known_triggers
+    from verifier.evidence.triggering.assembly import known_triggers
 
     try:
         follows = known_triggers(found.triggers, sources)

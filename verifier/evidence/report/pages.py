@@ -32,8 +32,8 @@ from verifier.evidence.report.subjects import (
 )
 from verifier.evidence.report.summary import summary_section
 from verifier.evidence.report.system import About
-from verifier.evidence.risk.telling import risk_section, risk_sentences
-from verifier.evidence.triggers.telling import triggers_section, triggers_sentence
+from verifier.evidence.residual_risk.telling import risk_section, risk_sentences
+from verifier.evidence.triggering.telling import triggers_section, triggers_sentence
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RunResult

@@ -9,7 +9,7 @@ from verifier.base.errors import UsageError
 from verifier.base.version import __version__
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateInput
-from verifier.evidence.triggers.document import Trigger, TriggerPair, TriggersResult, TriggerVerdict
+from verifier.evidence.triggering.document import Trigger, TriggerPair, TriggersResult, TriggerVerdict
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import EMPTY, label_text

@@ -35,9 +35,9 @@ from verifier.evidence.rates.exposure import (
     unwanted,
 )
 from verifier.evidence.rates.hazard import EVERY, USUAL_ERROR, by_exposure, chances_to_miss
-from verifier.evidence.risk.declared import DeclaredRisk
-from verifier.evidence.risk.document import RiskResult, errors_of
-from verifier.evidence.risk.records import (
+from verifier.evidence.residual_risk.declared import DeclaredRisk, Stated
+from verifier.evidence.residual_risk.document import RiskResult, errors_of
+from verifier.evidence.residual_risk.records import (
     RiskCell,
     RiskEnvironment,
     RiskHazard,
@@ -46,7 +46,7 @@ from verifier.evidence.risk.records import (
     RiskUnlisted,
     Source,
 )
-from verifier.evidence.risk.sums import Ends, Place, middle
+from verifier.evidence.residual_risk.sums import Ends, Place, middle
 from verifier.study.results import RequirementResult, RunResult
 
 NO_MATRICES = "it has no matrices"
@@ -55,16 +55,6 @@ VACUOUS = "its run says nothing about the system"
 POINT = "its run leaves the data's uncertainty out"
 ONE = Fraction(1)
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Stated:
-    """What people state of a case: conditions and hazards, environment or `EVERY` -> encounters per hour, and name
-    and SHA-256 of the file it was read from."""
-
-    risk: DeclaredRisk
-    exposures: Mapping[str, Exposure]
-    file: tuple[str, str] | None = None
 
 
 def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:

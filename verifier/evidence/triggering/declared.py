@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from verifier.base.toml import Element
-from verifier.evidence.risk.declared import matrices_at
-from verifier.evidence.triggers.document import Part, Trigger
+from verifier.evidence.residual_risk.declared import matrices_at
+from verifier.evidence.triggering.document import Part, Trigger
 
 _TEXTS = ("source", "effect", "excluded_by", "severity")
 _KEYS = ("text", "part", "matrices", "where", *_TEXTS)

@@ -23,9 +23,9 @@ from verifier.base.errors import shown
 from verifier.base.files import read_bytes
 from verifier.base.toml import Element
 from verifier.evidence.paths import fault_of
-from verifier.evidence.rates.exposure import LARGEST_COUNT, float_above
+from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, float_above
 from verifier.evidence.rates.hazard import EVERY
-from verifier.evidence.risk.records import (
+from verifier.evidence.residual_risk.records import (
     CHAIN,
     MOST_CONDITIONS,
     UNLISTED,
@@ -69,6 +69,16 @@ class DeclaredRisk:
         named = [*self.unlisted, *self.initial, *(name for each in self.shares.values() for name in each)]
         named += [name for each in self.hazards for name in each.environments]
         return tuple(name for name in dict.fromkeys(named) if name != EVERY)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What people state of a case: conditions and hazards, environment or `EVERY` -> encounters per hour, and name
+    and SHA-256 of the file it was read from."""
+
+    risk: DeclaredRisk
+    exposures: Mapping[str, Exposure]
+    file: tuple[str, str] | None = None
 
 
 def read_risk(top: Element) -> DeclaredRisk:

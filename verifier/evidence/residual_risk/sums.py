@@ -30,7 +30,7 @@ import numpy as np
 from verifier.base.documents import Condition, Magnitude, Share, fraction_of
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.evidence.rates.exposure import float_above, float_below
-from verifier.evidence.risk.records import UNLISTED, RiskCell, RiskEnvironment, RiskHazard
+from verifier.evidence.residual_risk.records import UNLISTED, RiskCell, RiskEnvironment, RiskHazard
 from verifier.perception.confusion.mix import Mix, extreme_weights
 
 Ends: TypeAlias = tuple[Fraction, Fraction]

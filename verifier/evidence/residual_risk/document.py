@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 from verifier.base.documents import Condition, Derives, Exact, FractionText, Limits, Share, derived
 from verifier.checking.verdicts import Verdict, condition_over, worst_verdict
 from verifier.evidence.rates.document import RateInput
-from verifier.evidence.risk.records import (
+from verifier.evidence.residual_risk.records import (
     RiskCondition,
     RiskEnvironment,
     RiskHazard,
@@ -19,7 +19,7 @@ from verifier.evidence.risk.records import (
     RiskShare,
     RiskUnlisted,
 )
-from verifier.evidence.risk.sums import RiskFound, risk_of, risk_over
+from verifier.evidence.residual_risk.sums import RiskFound, risk_of, risk_over
 
 
 @dataclass(frozen=True)
