@@ -126,6 +126,12 @@ _NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np
 _PUT_OFF = 'self.settle(states, puts_off, proofs.get(until, {"order": [0] * len(states), "components": []}), where)'
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
 _ELIMINATION = "verifier/checking/elimination.py"
+_ENTERING = (
+    "entering, first = nodes.sources[order], "
+    "np.concatenate([[0], np.cumsum(np.bincount(nodes.targets, minlength=n))])"
+)
+_LOWERING = "while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:"
+_DIFFERENCE = "widened = difference + 4 * 2.0**-53 * np.abs(difference)  # not below the exact difference"
 _CUTHILL = "order = reverse_cuthill_mckee(graph, symmetric_mode=False)"
 _ROOM = "band = np.zeros((len(beside), 2 * self.width + 1, beside.shape[2]))"
 _PIVOTS = 'matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}'
@@ -216,7 +222,10 @@ EQUIVALENT = {
     (_KERNEL, _PUT_OFF, "0"): "the same for all",
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
     ("verifier/analysis/robust/order.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    ("verifier/analysis/robust/order.py", _ENTERING, "0"): "state 0 is a part of its own",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
+    ("verifier/analysis/robust/solve.py", _LOWERING, ">"): "how long it is tried",
+    ("verifier/analysis/robust/solve.py", _DIFFERENCE, "4"): "a wider margin",
     **{(_ELIMINATION, "_NO_NUMBER = -(1 << 40)", token): "below all others" for token in ("1", "40")},
     (_ELIMINATION, "_BEYOND_DOUBLES = 1200", "1200"): "beyond them, too",
     **{(_ELIMINATION, "_NUMBERS_AT_ONCE = 1 << 18", token): "how many at once" for token in ("1", "18")},
