@@ -259,8 +259,9 @@ class TestByHand:
 
     def test_a_cycle_becomes_one_node_beside_the_others(self, monkeypatch):
         seldom = f("1e-7")
-        moves, bounds = [[1, 2], [0, 3], [2] * 2, [3] * 2], [(1 - seldom, 1 - seldom), (seldom, seldom)]
-        objective = Model(TWO, moves, {"g": {2}}, {0: bounds, 1: bounds}).objective("F (g & X g)")
+        moves = [[1, 2], [0, 3], [2] * 2, [3] * 2, [4] * 2]
+        bounds = [(1 - seldom, 1 - seldom), (seldom, seldom)]
+        objective = Model(TWO, moves, {"g": {2}}, {0: bounds, 1: bounds}, range(5)).objective("F (g & X g)")
         step = uncertain_step(objective, region_of(objective, {(0, 1): bounds, (1, 1): bounds}))
         nodes = make_nodes(step, end_components(step))
         cycle = np.flatnonzero(np.isin(objective.product.state, [0, 1]) & (nodes.of != nodes.of[0]))

@@ -130,6 +130,7 @@ _ENTERING = (
     "entering, first = nodes.sources[order], "
     "np.concatenate([[0], np.cumsum(np.bincount(nodes.targets, minlength=n))])"
 )
+_ENOUGH_MERGED = "enough = first_loss <= SMALL_LOSS or mergers == _MOST_MERGERS"
 _LOWERING = "while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:"
 _DIFFERENCE = "widened = difference + 4 * 2.0**-53 * np.abs(difference)  # not below the exact difference"
 _CUTHILL = "order = reverse_cuthill_mckee(graph, symmetric_mode=False)"
@@ -225,6 +226,7 @@ EQUIVALENT = {
     ("verifier/analysis/robust/order.py", _ENTERING, "0"): "state 0 is a part of its own",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
     ("verifier/analysis/robust/solve.py", _LOWERING, ">"): "how long it is tried",
+    ("verifier/analysis/robust/solve.py", _ENOUGH_MERGED, "<="): "how long it is tried",
     ("verifier/analysis/robust/solve.py", _DIFFERENCE, "4"): "a wider margin",
     **{(_ELIMINATION, "_NO_NUMBER = -(1 << 40)", token): "below all others" for token in ("1", "40")},
     (_ELIMINATION, "_BEYOND_DOUBLES = 1200", "1200"): "beyond them, too",
