@@ -5,8 +5,10 @@ stands for any lines. A block of TOML without a title is a part of a model: put 
 init` writes, it must be accepted. A block of LTL without a title must parse.
 """
 
+import argparse
 import datetime
 import json
+import os
 import re
 import shlex
 import tomllib
@@ -18,7 +20,7 @@ from printed_text import without_noise
 
 from verifier.cli import command_parser, main
 from verifier.evidence.context import read_context
-from verifier.language.specs import parse_spec
+from verifier.language.specs.reader import parse_spec
 from verifier.manual.gallery import FOLDER, GALLERY, SMALL_MODEL, files_of
 from verifier.manual.pages import PAGES, TOPICS, page
 from verifier.manual.website import heading_id, write_website
@@ -60,6 +62,7 @@ def merged(base, part):
 @pytest.mark.parametrize("topic", TOPICS)
 def test_what_a_page_shows_is_what_happens(topic, tmp_path, monkeypatch, capfd, thorough):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # as in a folder where Python is started
     for folder in ("examples", "models", "specs"):
         Path(folder).symlink_to(ROOT / folder)
     shown = ""
@@ -134,6 +137,39 @@ def test_the_documents_and_answers_of_the_manual_are_read(tmp_path):
     assert (found.detector.trained_on, found.documents) == (
         ("0001",), ("docs/track_tests.pdf", "docs/training_sequences.txt"),
     )  # fmt: skip
+
+
+def commands_page():
+    """Every command with all its options, from their settings."""
+    lines = [
+        "# Every command and option",
+        "",
+        "Generated from the settings; `verify COMMAND --help-all` prints the same.",
+        "",
+    ]
+    for parser in command_parser().all_parsers():
+        told = parser.description.split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        lines += [f"## {parser.prog}", "", told, ""]
+        formatter = parser._get_formatter()
+        rows = []
+        for action in parser._actions:
+            if isinstance(action, (argparse._HelpAction, argparse._SubParsersAction)) or action.dest == "help_all":
+                continue
+            values = formatter._format_args(action, action.dest.upper()) if action.nargs != 0 else ""
+            name = " ".join([", ".join(action.option_strings), values]).strip().replace("|", "\\|")
+            said = " ".join(formatter._expand_help(action).split()).replace("|", "\\|").replace("<", "&lt;")
+            rows.append(f"| `{name}` | {said} |")
+        lines += ["| option | meaning |", "|---|---|", *rows, ""] if rows else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def test_the_page_of_commands_is_what_the_settings_say(monkeypatch):
+    """`GOLDEN=write pytest tests/test_manual.py -k commands` writes it."""
+    monkeypatch.setenv("COLUMNS", "100")
+    if os.environ.get("GOLDEN") == "write":
+        (PAGES / "commands.md").write_text(commands_page())
+    assert page("commands") == commands_page()
+    assert "| `--contact-sheet FILE` |" in page("commands")
 
 
 def test_every_page_is_a_topic_and_stands_in_the_site():

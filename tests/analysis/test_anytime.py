@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shorthands import ends_in_billionths
 
 from verifier.analysis.intervals.anytime import anytime_ends
 from verifier.analysis.intervals.betting import UNIT
-from verifier.analysis.intervals.rate_intervals import ends_in_billionths
 
 
 def capital(hits, items, rate):

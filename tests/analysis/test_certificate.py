@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from interval_models import RECURRENT, SIMPLE, Model, random_model, random_region, region_of
 from recall_chains import binary, product_of_recalls
+from shorthands import confidence_region
 from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis import kernel
@@ -22,7 +23,7 @@ from verifier.analysis.robust import order
 from verifier.analysis.robust.certificate import Box, Certificate, Split, digest_of, document
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.policy import make_nodes
-from verifier.analysis.robust.region import Region, confidence_region
+from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.step import uncertain_step
 from verifier.analysis.robust.subject import Subject

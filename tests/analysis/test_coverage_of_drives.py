@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from drive_populations import Population
 from phantom_rate import phantom_interval
+from shorthands import ends_in_billionths
 
 from verifier.analysis.intervals.betting import UNIT, log_capital, lower_ends
-from verifier.analysis.intervals.rate_intervals import ends_in_billionths
 
 TAIL = Fraction(1, 40)
 REPLICATIONS = 300

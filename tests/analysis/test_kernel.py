@@ -19,11 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from interval_models import RECURRENT, SIMPLE, Model, random_model
 from second_checker import complaint
+from shorthands import confidence_region
 
 from verifier.analysis import kernel
 from verifier.analysis.robust.certificate import BoxArrays, content_document, document
 from verifier.analysis.robust.point_certificate import point_certificates
-from verifier.analysis.robust.region import confidence_region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.staying import Staying
 from verifier.analysis.robust.subject import region_document, subject_document, subject_of

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recall_chains import binary, product_of_recalls
 from scipy.stats import beta
+from shorthands import confidence_region, drives_without_a_miss
 
-from verifier.analysis.intervals.betting import drives_without_a_miss, lower_ends
+from verifier.analysis.intervals.betting import lower_ends
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
@@ -19,7 +20,7 @@ from verifier.analysis.planning import (
     additional_data,
     planned_counts,
 )
-from verifier.analysis.robust.region import confidence_region, events_of
+from verifier.analysis.robust.region import events_of
 from verifier.analysis.robust.solutions import robust_bounds
 from verifier.checking.verdicts import Verdict, verdict_of
 

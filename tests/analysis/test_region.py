@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shorthands import confidence_region, ends_in_billionths
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.intervals.measured import Measured
-from verifier.analysis.intervals.rate_intervals import Event, ends_in_billionths
+from verifier.analysis.intervals.rate_intervals import Event
 from verifier.analysis.kernel import MOST_ITEMS, Rejected, tail_is_at_most
-from verifier.analysis.robust.region import Region, confidence_region, events_of
+from verifier.analysis.robust.region import Region, events_of
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import rates
 

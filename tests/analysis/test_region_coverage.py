@@ -6,8 +6,8 @@
 import numpy as np
 import pytest
 from recall_chains import first_of_two, measured_of, product_of_recalls
+from shorthands import confidence_region
 
-from verifier.analysis.robust.region import confidence_region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 
 DATA_SETS, LEVEL = 2000, 0.95

@@ -20,6 +20,7 @@ from interval_models import (
     vertices,
 )
 from scipy.stats import beta
+from shorthands import confidence_region
 from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis.intervals.betting import UNIT
@@ -29,7 +30,7 @@ from verifier.analysis.robust.bound import bound_sides
 from verifier.analysis.robust.common_choices import common_choices
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.policy import make_nodes
-from verifier.analysis.robust.region import Region, confidence_region, events_of, groups_of
+from verifier.analysis.robust.region import Region, events_of, groups_of
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses, uncertain_step
 from verifier.analysis.robust.told import Told

@@ -28,7 +28,7 @@ from made_up_boxes import DRIVE_CLASSES, image_set, nuscenes_set, write_drives
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.context_counts import Memory, divided, with_contexts
 from verifier.perception.confusion.contexts import Contexts
-from verifier.perception.confusion.counting import Count, confusion_counts, count_and_observe, count_detections
+from verifier.perception.confusion.counting import Count, confusion_counts, count_and_observe
 from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.streaming import StreamFiles, count_chunks
@@ -51,7 +51,7 @@ class NotInstalledError(Exception):
 def counted(data: DetectionSet, policy: MatchingPolicy) -> Count:
     """Matched and counted by class and distance."""
     measure = "given" if data.annotations.box_3d is None else "ground_plane"
-    return count_detections(data, policy, CountingRule("class", data.classes, BINS, measure))
+    return count_and_observe(data, policy, CountingRule("class", data.classes, BINS, measure))[0]
 
 
 def images_and_a_sort() -> Measured:
@@ -169,7 +169,7 @@ def numbers_of(raw: bytes) -> list[Any]:
     """What was counted: matrices, those by context, those of every sequence."""
     found = json.loads(raw)
     own = [{key: each[key] for key in ("name", "frames", "counts")} for each in found["sequences"]]
-    return [found["labels"], found["bins"], {**found["contexts"], "tests": None}, own]
+    return [found["labels"], found["bins"], {**found["contexts"], "tests": None, "tracks": None}, own]
 
 
 def counted_at_once(folder: Path, memory: Memory) -> bytes:

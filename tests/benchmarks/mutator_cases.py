@@ -20,9 +20,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.robustness.mutators import Frame, apply, parse_mutation, published
+from verifier.robustness.mutators import Frame, apply
 from verifier.robustness.mutators.defocus import Lens
 from verifier.robustness.mutators.frames import Metres, Pixels
+from verifier.robustness.mutators.sweeps import parse_mutation, published
 
 HEIGHT, WIDTH = 375, 1242
 ROUNDS = 25

@@ -1,4 +1,4 @@
-"""The sheet of frames behind detection errors: which frames, what is drawn on them, what is blurred, what is refused."""
+"""The sheet of frames behind detection errors: which frames, what is drawn on them, what is blurred or refused."""
 
 import base64
 import csv
@@ -131,7 +131,11 @@ def test_a_record_without_rectangles_says_so(counted, verify):
         (SHEET[2:], ExitCode.USAGE, "--contact-sheet needs the frames of detection errors"),
         ((*SHEET[:2], *SHEET[4:]), ExitCode.USAGE, "--contact-sheet and --images belong together"),
         (("--blur", "person"), ExitCode.USAGE, "--blur belongs to --contact-sheet"),
-        ((*SHEET, "--blur", "persn"), ExitCode.USAGE, "--blur: unknown class 'persn'\n  hint: did you mean 'person'?"),
+        (
+            (*SHEET, "--blur", "persn"),
+            ExitCode.USAGE,
+            "--blur: unknown class 'persn'\n  hint: did you mean 'person'?",
+        ),
         ((*SHEET, "--images", "nowhere"), ExitCode.BAD_INPUT, "nowhere: no such folder"),
         ((*SHEET, "--images", "other"), ExitCode.BAD_INPUT, "none of the frames with these errors has an image"),
         ((*SHEET, "--images", "second"), ExitCode.BAD_INPUT, "frame a/1 has two images"),

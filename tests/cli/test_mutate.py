@@ -19,7 +19,8 @@ pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 from PIL import Image
 
 from verifier.base.errors import ExitCode
-from verifier.robustness.mutators import MUTATORS, PUBLISHED
+from verifier.robustness.mutators import MUTATORS
+from verifier.robustness.mutators.sweeps import PUBLISHED
 from verifier.robustness.settings import PublishedList
 
 BLUR = "gaussian_blur:sigma_px=1"

@@ -8,7 +8,7 @@ from verifier.analysis.robust.solutions import SEMANTICS
 from verifier.analysis.settings import Semantics
 from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
 from verifier.perception.confusion.rules import LEFTOVER_POLICIES
-from verifier.perception.detections import FORMATS
+from verifier.perception.detections.formats import FORMATS
 from verifier.perception.matching import CONVENTIONS
 from verifier.perception.settings import Convention, EmptyColumns, Format, Leftover
 from verifier.study.options import VERDICT_SOURCES, VerdictSource

@@ -18,7 +18,8 @@ from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
 from verifier.collision.pairs_of_detections import highest_in_both, pairs_of_detections
 from verifier.collision.pairs_reader import on_common_images, read_pairs, read_record
-from verifier.perception.detections import Boxes, DetectionSet
+from verifier.perception.detections import DetectionSet
+from verifier.perception.detections.columns import Boxes
 from verifier.perception.matching import MatchingPolicy
 
 # Four images: two pairs in a; one pair and one object without a report in b; nothing in c; one pair in d.

@@ -189,7 +189,7 @@ def test_the_window_never_scrolls_sideways(browser, told, hostile, width):
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("width", [390, 800, 1400])
 def test_the_table_of_verdicts_is_read_without_scrolling(browser, told, width):
     """On a telephone each row is a list of what is in its columns, each with its name."""
     page = Visit(browser, told, viewport={"width": width, "height": 800}).page

@@ -108,7 +108,7 @@ def test_what_cannot_be_judged_counts_nowhere():
     nan = [math.nan] * 4
     box = np.array([[0, 0, 10, 10], nan], dtype=float)
     boxes = {"frame": [0, 0], "class": [0, 0], "box_2d": box}
-    from verifier.perception.detections import from_arrays
+    from verifier.perception.detections.arrays import from_arrays
 
     data = from_arrays(["person"], ["a"], boxes, {**boxes, "score": [0.5, 0.9]})
     found = judged(data, AdrSettings().policy)

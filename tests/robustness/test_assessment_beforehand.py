@@ -12,7 +12,7 @@ from verifier.perception.detections import read_detections
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.detection_metrics import coco_metrics
-from verifier.robustness.detectors import Detections
+from verifier.robustness.detectors.protocol import Detections
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")

@@ -23,8 +23,10 @@ from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.assessment.scenes import moved_truth, open_scenes
-from verifier.robustness.detectors import Detections, read_image
-from verifier.robustness.mutators import MUTATORS, Frame, apply, moves_boxes, parse_mutation
+from verifier.robustness.detectors import read_image
+from verifier.robustness.detectors.protocol import Detections
+from verifier.robustness.mutators import MUTATORS, Frame, apply, moves_boxes
+from verifier.robustness.mutators.sweeps import parse_mutation
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")

@@ -12,8 +12,10 @@ import pytest
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 
 from verifier.base.errors import InputError
-from verifier.robustness.mutators import Frame, apply, mutation_of, parse_mutation
+from verifier.robustness.mutators import Frame, apply
 from verifier.robustness.mutators.augmentation import APPLIED, MaiteAugmentation, NrtkPerturber
+from verifier.robustness.mutators.mutation import mutation_of
+from verifier.robustness.mutators.sweeps import parse_mutation
 
 BLUR = parse_mutation("gaussian_blur:sigma_px=1")
 NOISE = parse_mutation("salt_and_pepper:share=0.2")

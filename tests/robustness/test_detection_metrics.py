@@ -11,7 +11,7 @@ from lanes import lane_set
 from slow_matcher import crowded_scene, detection_set
 
 from verifier.base.errors import InputError, UsageError
-from verifier.perception.detections import from_arrays
+from verifier.perception.detections.arrays import from_arrays
 from verifier.perception.matching import MatchingPolicy, convention, match
 from verifier.robustness.detection_metrics import coco_metrics, count_hits
 

@@ -9,11 +9,13 @@ import time
 import numpy as np
 import pytest
 from lanes import lane_set
+from shorthands import match_count
 
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import class_map
 from verifier.perception.matching import MatchingPolicy, match
-from verifier.robustness.detectors import Detections, Image, StoredDetector, run_detector, with_detections
+from verifier.robustness.detectors import Image, run_detector, with_detections
+from verifier.robustness.detectors.protocol import Detections, StoredDetector
 from verifier.robustness.detectors.run import Cache, identity_digest, image_digest
 
 
@@ -226,7 +228,7 @@ def test_detections_beside_annotations():
     assert data.origin["detector"]["images"]["count"] == 3
     assert data.origin["detector"]["class_map"] == [["man", "person"], ["dog", "ignore"]]
     json.dumps(data.origin["detector"], allow_nan=False)
-    assert match(data, MatchingPolicy("iou_2d", 0.5)).match_count == 1
+    assert match_count(match(data, MatchingPolicy("iou_2d", 0.5))) == 1
     assert data.files[int(data.detections.file[0])] == "<detector>"
 
 
@@ -241,7 +243,7 @@ def test_the_record_of_replaced_detections_is_dropped(shared):
     assert [each["role"] for each in truth.origin["sources"]] == ["annotations", "detections"]
     assert [each["role"] for each in data.origin["sources"]] == ["annotations"]
     one, two = (match(each, MatchingPolicy("iou_2d", 0.5)) for each in (truth, data))
-    assert one.match_count == two.match_count > 100
+    assert match_count(one) == match_count(two) > 100
 
 
 def test_frames_and_images_belong_together():

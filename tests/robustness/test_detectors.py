@@ -11,20 +11,12 @@ from hypothesis import strategies as st
 from lanes import lane_set
 
 from verifier.base.errors import InputError, LimitError, UsageError
-from verifier.perception.detections import class_map, from_arrays
-from verifier.robustness.detectors import (
-    CascadePeople,
-    CascadeSettings,
-    Detections,
-    HogPeople,
-    HogSettings,
-    Image,
-    MaiteDetector,
-    StoredDetector,
-    read_image,
-    read_images,
-)
-from verifier.robustness.detectors.protocol import suppressed, surest_first
+from verifier.perception.detections import class_map
+from verifier.perception.detections.arrays import from_arrays
+from verifier.robustness.detectors import CascadePeople, CascadeSettings, HogPeople, HogSettings, Image, read_image
+from verifier.robustness.detectors.images import read_images
+from verifier.robustness.detectors.maite import MaiteDetector
+from verifier.robustness.detectors.protocol import Detections, StoredDetector, suppressed, surest_first
 
 
 def image(height, width, seed=0, name="image"):

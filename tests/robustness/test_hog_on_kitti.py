@@ -29,7 +29,8 @@ from verifier.robustness.adr import AdrSettings, adr_study
 from verifier.robustness.adr_intervals import adr_intervals
 from verifier.robustness.detection_metrics import coco_metrics, count_hits
 from verifier.robustness.detectors import HogPeople, HogSettings, Image, run_detector, with_detections
-from verifier.robustness.mutators import Frame, apply, needs_depth, parse_mutation
+from verifier.robustness.mutators import Frame, apply, needs_depth
+from verifier.robustness.mutators.sweeps import parse_mutation
 from verifier.study.options import RunOptions
 from verifier.study.scenarios import Selection
 

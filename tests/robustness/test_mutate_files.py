@@ -18,12 +18,13 @@ from PIL import Image
 
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.robustness.detectors.images import read_image
-from verifier.robustness.mutators import Frame, apply, parse_mutation
+from verifier.robustness.mutators import Frame, apply
 from verifier.robustness.mutators import batch as batch_module
 from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch_result import BatchSettings, folder_name
 from verifier.robustness.mutators.imagefiles import DepthSource, ImageFile, image_files
 from verifier.robustness.mutators.mutation import generator_for
+from verifier.robustness.mutators.sweeps import parse_mutation
 
 NOISE = parse_mutation("salt_and_pepper:share=0.2")
 HAZE = parse_mutation("haze:visibility_m=97.8")

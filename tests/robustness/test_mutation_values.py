@@ -11,21 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, LimitError, UsageError
-from verifier.robustness.mutators import (
-    MUTATORS,
-    PUBLISHED,
-    Composition,
-    Frame,
-    Mutation,
-    apply,
-    is_random,
-    mutation_of,
-    needs_depth,
-    parse_mutation,
-    parse_sweep,
-    published,
-)
-from verifier.robustness.mutators.mutation import generator_for
+from verifier.robustness.mutators import MUTATORS, Composition, Frame, Mutation, apply, needs_depth
+from verifier.robustness.mutators.mutation import generator_for, is_random, mutation_of
+from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation, parse_sweep, published
 
 EXAMPLES = [
     "gaussian_blur:sigma_px=1.5",

@@ -3,10 +3,10 @@
 import numpy as np
 from PIL import Image
 
-from verifier.robustness.mutators import parse_mutation
 from verifier.robustness.mutators.batch import mutate_files
 from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings
 from verifier.robustness.mutators.imagefiles import image_files
+from verifier.robustness.mutators.sweeps import parse_mutation
 
 BLUR = parse_mutation("gaussian_blur:sigma_px=1")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from verifier.perception.detections import from_arrays
+from verifier.perception.detections.arrays import from_arrays
 
 
 def lane_set(frames, objects, detections, classes=("person",), sequences=None):

@@ -135,7 +135,8 @@ def drive_draws(data: DriveData, count: int, seed: int = 0, at_once: int = BLOCK
     """
     free, held = data.needed.free, data.held.reshape(len(data.held), math.prod(data.held.shape[1:]))
     size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)
-    names = [_entropy_of(name, check_seed(seed)) for name in data.drives.names]
+    digests = [hashlib.sha256(name.encode()).digest() for name in data.drives.names]
+    names = [(check_seed(seed), int.from_bytes(digest[:16], "little")) for digest in digests]
     own = counts_entropy(data.measured, seed)
 
     def drawn(count: int) -> Iterator[DrivePart]:
@@ -267,7 +268,3 @@ def _exponentials(streams: list[np.random.Generator], rows: int) -> Floats:
     for number, each in enumerate(streams):
         found[number] = each.standard_exponential(rows)
     return found.T
-
-
-def _entropy_of(name: str, seed: int) -> tuple[int, ...]:
-    return seed, int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], "little")

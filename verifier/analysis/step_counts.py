@@ -125,11 +125,6 @@ class StepCount(Objective):
         worth = walk.after(first, ends, self.window.low, cut, 0.0 if meets else 1.0)
         return worth[first.product.start], missing
 
-    @property
-    def stages(self) -> list[Objective]:
-        """The products that steps are taken on, the first steps first."""
-        return [self._first, self._inner] if self.window.low else [self._inner]
-
     def _until(self, walk: Walk, meets: bool) -> tuple[Floats, float]:
         at, steps = self._inner, self.window.high - self.window.low
         return walk.after(at, _unless_decided(at, meets), steps)[at.product.start], 0.0

@@ -138,7 +138,8 @@ def table_bytes(columns: Mapping[str, NDArray[Any]], suffix: str) -> bytes:
         writer = library("pyarrow.csv")
         buffer.write((",".join(columns) + "\n").encode())
         # "needed" puts every text between quotes, whether it needs them or not.
-        plain = not any(set(text) & set(',;\t"') for value in columns.values() for text in _texts_of(value))
+        texts = [value for value in columns.values() if value.dtype == object]
+        plain = not any(set(text) & set(',;\t"') for value in texts for text in set(value.tolist()))
         options = writer.WriteOptions(include_header=False, quoting_style="none" if plain else "needed")
         writer.write_csv(table, buffer, options)
     return buffer.getvalue()
@@ -149,10 +150,6 @@ def _arrow(value: NDArray[Any]) -> Any:
     if value.dtype == object:
         return arrow.array(value, arrow.string())
     return arrow.array(value.astype(np.int64) if value.dtype == np.bool_ else value, from_pandas=True)
-
-
-def _texts_of(value: NDArray[Any]) -> set[str]:
-    return set(value.tolist()) if value.dtype == object else set()
 
 
 def _from_csv(raw: bytes, file: str, kinds: Mapping[str, Kind]) -> tuple[Any, Ints]:

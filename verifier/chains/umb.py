@@ -34,6 +34,7 @@ from verifier.chains.chain import DecisionProcess
 from verifier.chains.texts import Model, labels_to_write
 
 _Parts: TypeAlias = list[bytes | NDArray[Any]]
+_LABEL = {"applies-to": ["states"], "type": {"type": "bool", "size": 1}}
 Gains: TypeAlias = "NDArray[np.float64] | Sequence[Fraction]"
 """What a step gains in each state, (n,) doubles or n fractions."""
 GAIN = "gain"
@@ -115,7 +116,7 @@ def _members(
         "file-data": {"tool": "verifier"},
         **({"model-data": {"description": model.remark}} if model.remark else {}),
         "transition-system": description,
-        "annotations": {"aps": {f"ap{i}": _label_entry(name) for i, name in enumerate(names)}},
+        "annotations": {"aps": {f"ap{i}": {"alias": name, **_LABEL} for i, name in enumerate(names)}},
     }
     arrays: dict[str, _Parts] = {"state-is-initial.bin": _bits(is_initial, False)}
     if isinstance(model, DecisionProcess):
@@ -134,10 +135,6 @@ def _members(
         index["valuations"], values = _valuations(model, padded)
         arrays["valuations/states/valuations.bin"] = values
     return {"index.json": [json.dumps(index, sort_keys=True, allow_nan=False).encode()], **arrays}
-
-
-def _label_entry(name: str) -> dict[str, Any]:
-    return {"alias": name, "applies-to": ["states"], "type": {"type": "bool", "size": 1}}
 
 
 def _integers(array: NDArray[np.int64], next_entry: int, padded: bool) -> _Parts:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from verifier.base.errors import UsageError, shown
 from verifier.base.options import (
@@ -28,12 +28,8 @@ from verifier.base.options import (
     writes,
 )
 from verifier.perception.settings import EmptyColumns
-from verifier.systems.settings import FalsePositives, constant, initial_condition
-
-if TYPE_CHECKING:
-    from verifier.language.expressions.syntax import Node
-else:
-    Node = Any
+from verifier.study.options import EmptyColumnRates, FalsePositiveUse, Initial
+from verifier.systems.settings import constant
 
 Metric: TypeAlias = Literal["roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop"]
 """What a study judges by, in rising order of context."""
@@ -338,20 +334,13 @@ class RobrocSettings:
     ] = ()
     planner: Annotated[tuple[str, ...], Option("planner, where the spec names none or several", metavar="NAME")] = ()
     environment: Annotated[tuple[str, ...], Option("environment (repeatable)", also=("--env",), metavar="NAME")] = ()
-    initial: Annotated[
-        Node | None,
-        Option("condition on the initial states, for example 'v = 1'", metavar="CONDITION", parse=initial_condition),
-    ] = None
+    initial: Initial = None
     constants: Annotated[
         Mapping[str, int | Fraction | str],
         Option("value of a constant (repeatable)", name="set", metavar="NAME=VALUE", parse=constant),
     ] = field(default_factory=dict)
-    empty_columns: Annotated[EmptyColumns, Option("rates of a column without items: {choices}", metavar="POLICY")] = (
-        "error"
-    )
-    false_positives: Annotated[FalsePositives, Option("use of the column 'empty': {choices}", metavar="POLICY")] = (
-        "as_counted"
-    )
+    empty_columns: EmptyColumnRates = "error"
+    false_positives: FalsePositiveUse = "as_counted"
 
     severity: Severities = field(default_factory=dict)
     group: Groups = field(default_factory=dict)

@@ -5,13 +5,11 @@ Only light modules are imported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
-from verifier.base.options import Option, PrintedTables, Written, pair, reads, writes
-from verifier.perception.settings import Affinity, Format, Measure
+from verifier.base.options import Option, PrintedTables, Written, reads, writes
+from verifier.perception.settings import Affinity, Format, Measure, OwnColumns
 
 NegativeReports: TypeAlias = Literal["error", "zero", "left_out"]
 """What becomes of reported distances below 0."""
@@ -76,14 +74,7 @@ class CollisionSettings:
     ] = None
     match_threshold: Annotated[float | None, Option("least IoU, or largest distance", metavar="X")] = None
     images: Annotated[int | None, Option("number of images, where a table names only some", metavar="N")] = None
-    column: Annotated[
-        Mapping[str, str],
-        Option(
-            "rename a column: NAME is the expected name, OWN the name in the file (repeatable)",
-            metavar="NAME=OWN",
-            parse=partial(pair, "--column", "NAME=VALUE"),
-        ),
-    ] = field(default_factory=dict)
+    column: OwnColumns = field(default_factory=dict)
     negative_reports: Annotated[NegativeReports, Option("reported distances below 0 in a table")] = "error"
     title: Annotated[str | None, Option("title of the study", metavar="TEXT")] = None
 

@@ -13,7 +13,17 @@ from typing import Annotated, Literal, TypeAlias
 from verifier.base.options import Option, pair, reads, writes
 
 Format: TypeAlias = Literal[
-    "auto", "kitti_object", "kitti_tracking", "nuscenes", "nuscenes_compact", "coco", "mot", "yolo", "voc", "table"
+    "auto",
+    "kitti_object",
+    "kitti_tracking",
+    "nuscenes",
+    "nuscenes_compact",
+    "coco",
+    "fiftyone",
+    "mot",
+    "yolo",
+    "voc",
+    "table",
 ]
 """Formats of detections and annotations."""
 Measure: TypeAlias = Literal["euclidean_3d", "ground_plane", "forward", "given"]
@@ -57,6 +67,19 @@ GROUPS_HELP = (
 )
 
 
+GapsOfTracks = Annotated[
+    Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
+]
+OwnColumns = Annotated[
+    Mapping[str, str],
+    Option(
+        "rename a column: NAME is the expected name, OWN the name in the file (repeatable)",
+        metavar="NAME=OWN",
+        parse=partial(pair, "--column", "NAME=VALUE"),
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CountSettings:
     """Every choice of `verify confusion`; None of what the data or the format decide."""
@@ -76,10 +99,10 @@ class CountSettings:
     ignore: Annotated[tuple[str, ...], Option("skip input errors of this kind (repeatable)", metavar="KIND")] = ()
     dont_care: Annotated[DontCare, Option("regions that are not judged (DontCare)")] = "keep"
     distance_field: Annotated[
-        str | None, Option("field of the annotations with the distance (coco)", metavar="NAME")
+        str | None, Option("field of the annotations with the distance (coco, fiftyone)", metavar="NAME")
     ] = None
     detection_distance_field: Annotated[
-        str | None, Option("field of the results with the distance (coco, yolo)", metavar="NAME")
+        str | None, Option("field of the results with the distance (coco, fiftyone, yolo)", metavar="NAME")
     ] = None
     distance_file: Annotated[str | None, reads("table with frame, an id, and distance_m")] = None
     distance_key: Annotated[str, Option("the id's column", metavar="NAME")] = "id"
@@ -100,14 +123,7 @@ class CountSettings:
     first_category: Annotated[
         int | None, Option("number of the first class in predictions.json (yolo)", metavar="0|1")
     ] = None
-    column: Annotated[
-        Mapping[str, str],
-        Option(
-            "rename a column: NAME is the expected name, OWN the name in the file (repeatable)",
-            metavar="NAME=OWN",
-            parse=partial(pair, "--column", "NAME=VALUE"),
-        ),
-    ] = field(default_factory=dict)
+    column: OwnColumns = field(default_factory=dict)
 
     min_score: Annotated[
         float | None,
@@ -177,9 +193,7 @@ class CountSettings:
         str,
         Option("count also by context: what went before on the track, run:L or last:K", metavar="CONTEXTS"),
     ] = "none"
-    gaps: Annotated[
-        Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
-    ] = "break"
+    gaps: GapsOfTracks = "break"
     period: Annotated[float | None, Option("time from frame to frame", metavar="S")] = None
     units: Annotated[
         Units | None, Option("with --memory: count by these instead of by drive, for --bounds units:U")
@@ -241,9 +255,7 @@ class ReplaySettings:
             metavar="CONTEXTS,...",
         ),
     ] = None
-    gaps: Annotated[
-        Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
-    ] = "break"
+    gaps: GapsOfTracks = "break"
     confidence: Annotated[float, Option("level of the interval", metavar="C")] = 0.95
     splits: Annotated[
         int | None,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from verifier.analysis.channel_test import ClassTest, Drawn, class_tests, classes_drawn, drawn_together
 from verifier.analysis.confidence import Data, data_of_run
 from verifier.analysis.intervals.measured import Measured, measured
-from verifier.analysis.intervals.rate_box import RateBox, read_rate_box
+from verifier.analysis.intervals.rate_box import read_rate_box
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.quantities import Conditional, Gained, Quantile
@@ -160,10 +160,9 @@ class Study:
         if strata is not None:
             return mixed_data(chains, self.measured, strata, self.options.confidence)
         data = data_of_run(chains, self.measured, self.inputs.sequences(self.options), self.options.confidence)
-        return data if self.options.rate_box is None else data.within(self._rate_box(self.options.rate_box))
-
-    def _rate_box(self, path: str) -> RateBox:
-        return read_rate_box(path, self.matrices, self.options.assume_rate_box)
+        if self.options.rate_box is None:
+            return data
+        return data.within(read_rate_box(self.options.rate_box, self.matrices, self.options.assume_rate_box))
 
     @cached_property
     def tests(self) -> tuple[ClassTest, ...]:

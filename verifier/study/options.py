@@ -34,6 +34,12 @@ MEMORY_BY_DEFAULT = "default"
 SCENARIOS = "scenarios (what is named here replaces what the spec names)"
 CHANNEL = "use of the confusion matrices"
 LIMITS = "engines and limits"
+Initial = Annotated[
+    Node | None,
+    Option("condition on the initial states, for example 'v = 1'", metavar="CONDITION", parse=initial_condition),
+]
+EmptyColumnRates = Annotated[EmptyColumns, Option("rates of a column without items: {choices}", metavar="POLICY")]
+FalsePositiveUse = Annotated[FalsePositives, Option("use of the column 'empty': {choices}", metavar="POLICY")]
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,7 @@ class Selection:
     environments: Annotated[
         tuple[str, ...], Option("environment (repeatable)", name="environment", also=("--env",), metavar="NAME")
     ] = ()
-    initial: Annotated[
-        Node | None,
-        Option("condition on the initial states, for example 'v = 1'", metavar="CONDITION", parse=initial_condition),
-    ] = None
+    initial: Initial = None
     settings: Annotated[
         Mapping[str, int | Fraction | str],
         Option(
@@ -98,12 +101,8 @@ class RunOptions:
         float | None, Option("score threshold that selects the matrices of a family", metavar="X")
     ] = None
     canonical: Annotated[bool, Option("one matrix pooled over all distances")] = False
-    empty_columns: Annotated[EmptyColumns, Option("rates of a column without items: {choices}", metavar="POLICY")] = (
-        "error"
-    )
-    false_positives: Annotated[FalsePositives, Option("use of the column 'empty': {choices}", metavar="POLICY")] = (
-        "as_counted"
-    )
+    empty_columns: EmptyColumnRates = "error"
+    false_positives: FalsePositiveUse = "as_counted"
     memory: Annotated[
         str | None,
         Option(

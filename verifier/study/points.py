@@ -12,11 +12,35 @@ from verifier.analysis.intervals.intervals import Kind
 from verifier.analysis.intervals.tiers import Tier
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.documents import Condition, Count, Exact, Extended, Level, Limits, Share
-from verifier.checking.verdicts import Basis, Decision, Reason, Verdict, verdict_of
+from verifier.base.result import Result
+from verifier.checking.verdicts import Basis, Decision, Reason, Verdict, verdict_of, verdict_text
 from verifier.study.options import VerdictSource
 
 if TYPE_CHECKING:  # linear programs take long to load
     from verifier.analysis.dependence_free import FreeBounds as ProvenBounds
+
+
+class Judged:
+    """What has a verdict, which a condition may belong to."""
+
+    verdict: Verdict
+    condition: Condition | None
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict with its condition, for people."""
+        return verdict_text(self.verdict.value, self.condition)
+
+
+class JudgedResult(Judged, Result):
+    """A result with a title and a verdict."""
+
+    title: str
+
+    @property
+    def headline(self) -> str:
+        """Title and verdict."""
+        return f"{self.title}: {self.verdict_text}"
 
 
 @dataclass(frozen=True)
@@ -269,3 +293,20 @@ class Point(Numbers):
             return self.exact, self.exact
         lower, upper = self.bounds(source)
         return _exactly(lower), _exactly(upper)
+
+
+def uncertainty_columns(point: Point) -> dict[str, float | str]:
+    """Interval and bounds of a point as columns of a flat row."""
+    uncertainty, free = point.uncertainty, point.dependence_free
+    both = {} if free is None else {"any_dependence_lower": free.lower, "any_dependence_upper": free.upper}
+    if uncertainty is None:
+        return {**both}
+    bounds = uncertainty.confidence_bounds
+    return {
+        "level": uncertainty.level,
+        "interval_lower": uncertainty.interval.lower,
+        "interval_upper": uncertainty.interval.upper,
+        "bounds_lower": "" if bounds is None else bounds.lower,
+        "bounds_upper": "" if bounds is None else bounds.upper,
+        **both,
+    }

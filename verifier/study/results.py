@@ -27,16 +27,22 @@ from verifier.base.documents import (
 )
 from verifier.base.documents import InputFile as InputFile
 from verifier.base.numbers import decimal_text
-from verifier.base.result import Result
 from verifier.checking.verdicts import (
     Verdict,
     condition_over,
     verdict_over,
-    verdict_text,
     worst_verdict,
 )
 from verifier.study.gates import Gates
-from verifier.study.points import Numbers, Point, PointInterval, WorldDecisions
+from verifier.study.points import (
+    Judged,
+    JudgedResult,
+    Numbers,
+    Point,
+    PointInterval,
+    WorldDecisions,
+    uncertainty_columns,
+)
 from verifier.study.records import MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
@@ -133,7 +139,7 @@ def refuse_no_probability(target: Target | None) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequirementResult(Derives):
+class RequirementResult(Judged, Derives):
     """One requirement under one planner, over all its scenarios.
 
     Attributes:
@@ -197,11 +203,6 @@ class RequirementResult(Derives):
     def is_upper(self) -> bool:
         """Whether the target limits the probability from above."""
         return self.target is not None and self.target.is_upper
-
-    @property
-    def verdict_text(self) -> str:
-        """The verdict with its condition, for people."""
-        return verdict_text(self.verdict.value, self.condition)
 
     @property
     def worst_point(self) -> Point:
@@ -294,7 +295,7 @@ def engines_of(runs: Iterable[RunResult]) -> Engines:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class RunResult(Derives, Result):
+class RunResult(Derives, JudgedResult):
     """Everything one `verify run` found.
 
     Attributes:
@@ -337,16 +338,6 @@ class RunResult(Derives, Result):
     NAMED_BY = ("requirement", "planner")
     METRICS = ("probability", "interval_lower", "interval_upper", "bounds_lower", "bounds_upper")
 
-    @property
-    def headline(self) -> str:
-        """Title and verdict."""
-        return f"{self.title}: {self.verdict_text}"
-
-    @property
-    def verdict_text(self) -> str:
-        """The verdict with its condition, for people."""
-        return verdict_text(self.verdict.value, self.condition)
-
     def measured_rows(self) -> Iterator[dict[str, str | int | float]]:
         """The row of the worst scenario of each requirement, for each value of swept constants."""
         for each in self.requirements:
@@ -376,7 +367,7 @@ class RunResult(Derives, Result):
                 "upper": point.upper,
                 "exact": "" if point.exact is None else fraction_text(point.exact),
                 "second_engine": point.second_engine,
-                **_uncertainty_columns(point),
+                **uncertainty_columns(point),
                 **memory,
                 "comparison": "" if each.target is None else each.target.comparison,
                 "target": "" if each.target is None else decimal_text(each.target.probability),
@@ -389,19 +380,3 @@ class RunResult(Derives, Result):
 def _verdict(run: RunResult) -> Verdict:
     missing = [Verdict.NO_ANSWER] if run.unanswered else []
     return worst_verdict([*missing, *(each.verdict for each in run.requirements)])
-
-
-def _uncertainty_columns(point: Point) -> dict[str, float | str]:
-    uncertainty, free = point.uncertainty, point.dependence_free
-    both = {} if free is None else {"any_dependence_lower": free.lower, "any_dependence_upper": free.upper}
-    if uncertainty is None:
-        return {**both}
-    bounds = uncertainty.confidence_bounds
-    return {
-        "level": uncertainty.level,
-        "interval_lower": uncertainty.interval.lower,
-        "interval_upper": uncertainty.interval.upper,
-        "bounds_lower": "" if bounds is None else bounds.lower,
-        "bounds_upper": "" if bounds is None else bounds.upper,
-        **both,
-    }

@@ -107,7 +107,11 @@ def _check_objects(model: SystemModel, environment: str, objects: tuple[PlacedOb
     classes = {placed.class_name for placed in objects}
     place = model.at(f"environments.{environment}")
     if EMPTY_CLASS in classes and len(classes) > 1:
-        raise place.error("holds objects and empty places", None, "leave the empty places out")
+        raise place.error(
+            "holds objects and empty places",
+            None,
+            "leave the empty places out; false positives beside objects need a field_of_view",
+        )
     if model.field_of_view_m is not None and any(
         each.class_name == EMPTY_CLASS and each.when == TRUE for each in objects
     ):

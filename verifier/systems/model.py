@@ -1,13 +1,11 @@
 """System models: what moves, what stands there, what the planners do, and when an episode is over.
 
 A `SystemModel` is what a file says, with its constants still open. `SystemModel.instantiate` puts numbers in for
-the constants and gives a `System`, in which every expression speaks about state variables only. One model serves
-a whole sweep over constants that way.
+the constants and gives a `System`, in which every expression speaks about state variables only.
 
 Semantics. A state is a valuation of the variables. In every step the world draws its inputs, each on its own with
 probabilities that depend on the state, and the detector reports an observation, independently of them; the planner
-sets its inputs from state and observation, and every variable moves to its `next` expression over the old values
-and all inputs, all at once:
+sets its inputs from state and observation, and every variable moves to its `next` over the old values and all inputs:
 
     P[s, s'] = sum over w, y with step(s, w, y) = s' of Pr(w | s) Pr(y | s)
 
@@ -75,7 +73,6 @@ class SystemModel:
         labels: name -> state condition, an abbreviation and a proposition.
         environments: name -> the objects that stand there.
         variants: name of an environment that is written as a table -> how the model differs there.
-        world: the inputs that the world draws or decides.
         field_of_view_m: from where to where false positives arise in every bin; None where only places have them.
         step_s: duration of a step in seconds.
         rewards: name -> what a step from a state that is not terminal gains, over the state and the inputs.
@@ -83,7 +80,6 @@ class SystemModel:
         frames: how often the detector reports in each step.
         constraints: conditions on the constants without which the model makes no sense (a stop line beyond the
             end of the road meets every requirement, vacuously).
-        sha256: hash of the file's bytes.
         document: the file, for the lines of errors.
         moved: dotted key -> the key of the file that stands in its place in one environment.
     """

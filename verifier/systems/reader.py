@@ -241,7 +241,7 @@ def _object(found: Element) -> PlacedObject:
     class_when = dict(_conditions(kind, "class")) if isinstance(kind.value, dict) else {}
     name = "" if class_when else _class(kind.string(empty=True), kind)
     if EMPTY_CLASS in class_when:
-        raise kind.fail("an object is of no class 'empty'", "where it is not there, its 'when' does not hold")
+        raise kind.fail("an object is of no class 'empty'", "'when' says when it is there")
     identity = found.given("name", Element.string, "")
     if identity and not _NAME.match(identity):
         raise found.at("name").fail(f"{shown(identity)} cannot be a name")

@@ -22,7 +22,6 @@ from verifier.robustness.assessment.document import (
     OutcomeRecord,
     Performance,
     SystemRecord,
-    TolerancePiece,
 )
 from verifier.robustness.assessment.level_draws import CONFIDENCE
 from verifier.robustness.assessment.measures import COUNTS, GQM_NUMBERS, METRICS, WORDS, Tolerance
@@ -228,7 +227,10 @@ def _impact(found: SystemRecord) -> Iterator[Block | str]:
     judged = [rule for rule in found.rules if rule.tolerance is not None]
     if judged:
         yield "The metamorphic relation: |P_x - P_x'| <= epsilon(d) for every metric, with"
-        rows = tuple((rule.name, str(Tolerance.told(map(_piece, rule.tolerance or ())))) for rule in judged)
+        rows = tuple(
+            (rule.name, str(Tolerance.told((each.slope, each.constant, each.up_to) for each in rule.tolerance or ())))
+            for rule in judged
+        )
         yield Table("", ("distance d by", "epsilon(d)"), rows)
     outcomes = [(target.name, one) for target in found.targets for one in target.outcomes]
     if outcomes:
@@ -240,10 +242,6 @@ def _impact(found: SystemRecord) -> Iterator[Block | str]:
             yield f"{target.name}: {ROBUST[target.verdict]}."
     if not outcomes:
         yield "No tolerance was given, so nothing was assessed."
-
-
-def _piece(each: TolerancePiece) -> tuple[float, float, float | None]:
-    return each.slope, each.constant, each.up_to
 
 
 ROBUST = {"satisfied": "robust", "violated": "not globally robust", "inconclusive": "not decided"}

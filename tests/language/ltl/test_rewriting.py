@@ -12,7 +12,8 @@ from random_ltl import random_formula, temporal
 from verifier.base.errors import LimitError
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import TRUE, Name, Operation, Temporal, fold, names_in
-from verifier.language.ltl import abstract, expanded_size, holds_on_lasso, in_frames, parse_formula, to_core, to_storm
+from verifier.language.ltl import abstract, holds_on_lasso, in_frames, parse_formula, to_storm
+from verifier.language.ltl.rewriting import expanded_size, to_core
 
 NAMES = ["a", "b"]
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.language.expressions.syntax import FALSE, TRUE, Boolean, Call, Interval, Name, Operation, Temporal
-from verifier.language.ltl import holds_on_finite_trace, holds_on_lasso, parse_formula
-from verifier.language.ltl.semantics import connective, temporal
+from verifier.language.ltl import holds_on_lasso, parse_formula
+from verifier.language.ltl.semantics import connective, holds_on_finite_trace, temporal
 
 
 def word(text):

@@ -7,7 +7,8 @@ import pytest
 from verifier.base.errors import InputError
 from verifier.language.expressions import to_text
 from verifier.language.ltl import in_steps, parse_formula
-from verifier.language.specs import check_names, parse_spec
+from verifier.language.specs import check_names
+from verifier.language.specs.reader import parse_spec
 
 TYPES = dict.fromkeys(["a", "b", "given", "s"], "boolean") | {"x": "number"}
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import ExitCode, InputError
-from verifier.language.specs import check_names, parse_spec, read_spec
+from verifier.language.specs import check_names, read_spec
+from verifier.language.specs.reader import parse_spec
 
 CORPUS = Path(__file__).parents[2] / "data" / "invalid" / "specs"
 CASES = sorted(path.stem for path in CORPUS.glob("*.ltl"))

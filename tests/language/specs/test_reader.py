@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from verifier.base.errors import InputError
 from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula
-from verifier.language.specs import Requirement, Setting, Sweep, check_names, parse_spec, read_spec
+from verifier.language.specs import Requirement, check_names, read_spec
+from verifier.language.specs.reader import parse_spec
+from verifier.language.specs.specification import Setting, Sweep
 
 TEXT = """\
 // Car and pedestrian at a crosswalk.

@@ -27,10 +27,11 @@ from counting_scenes import (
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_counter import EMPTY, Object, detection_set, plain_count
+from shorthands import count_detections, of_sequences
 
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion.bins import Bins, Variable
-from verifier.perception.confusion.counting import accumulate, confusion_counts, count, count_detections
+from verifier.perception.confusion.counting import accumulate, confusion_counts, count
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.matching import MatchingPolicy, match
@@ -140,7 +141,7 @@ def test_a_variable_of_frames_splits_the_frames():
 def test_counts_by_sequence_and_totals_by_hand():
     found = counted(BY_CLASS)
     assert (found.sequences.names, found.sequences.frames.tolist()) == (("A", "B"), [2, 1])
-    assert found.of_sequences()[1, 0].tolist() == [
+    assert of_sequences(found)[1, 0].tolist() == [
         [[0, 0, 0], [0, 0, 0], [0, 0, 1]],
         [[0, 0, 0], [0, 1, 0], [0, 0, 0]],
     ]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shorthands import of_sequences
 
 from verifier.base.errors import InputError, UsageError
 from verifier.evidence.documents import schema_of
@@ -91,7 +92,7 @@ def test_reading_what_was_written_gives_the_same(counts):
     assert (again.sequences is None) == (counts.sequences is None)
     if again.sequences is not None:
         assert again.sequences.names == counts.sequences.names
-        assert np.array_equal(again.of_sequences(), counts.of_sequences())
+        assert np.array_equal(of_sequences(again), of_sequences(counts))
     assert confusion_text(again) == text
 
 
@@ -102,7 +103,7 @@ def test_choosing_a_member_and_bins_agrees_with_the_table(counts, data):
     at = 0 if threshold is None else counts.thresholds.index(threshold)
     assert np.array_equal(member.counts[0], counts.counts[at])
     if member.sequences is not None:
-        assert np.array_equal(member.of_sequences()[:, 0], counts.of_sequences()[:, at])
+        assert np.array_equal(of_sequences(member)[:, 0], of_sequences(counts)[:, at])
     chosen = {each.name: each.bin_text(1) for each in counts.bins.variables}
     table = counts.counts[at].reshape(*counts.bins.shape, *counts.counts.shape[2:])
     for _ in counts.bins.variables:
@@ -129,7 +130,7 @@ def test_the_sequences_add_up_to_the_matrices_whatever_is_chosen(counts, data):
         assert np.array_equal(found.canonical().tally.dense(1, size)[0], matrices.canonical().counts)
     # Each sequence alone: the same choice made in the whole table of that sequence.
     for number in range(len(found.names)):
-        alone = replace(counts, thresholds=None, sequences=None, counts=counts.of_sequences()[number, at : at + 1])
+        alone = replace(counts, thresholds=None, sequences=None, counts=of_sequences(counts)[number, at : at + 1])
         mine = found.tally.of_sequence(number).dense(matrices.bin_count, size)[0]
         assert np.array_equal(mine, alone.matrices(where, kept).counts)
 
@@ -275,7 +276,7 @@ def test_merging_adds_counts_and_keeps_sequences_apart(tmp_path):
     assert (added.sequences.names, added.sequences.frames.tolist()) == (("A", "B"), [8, 8])
     apart = merge([first, second], ["a.json", "b.json"], "rename")
     assert apart.sequences.names == ("a.json/A", "a.json/B", "b.json/A", "b.json/B")
-    assert np.array_equal(apart.of_sequences()[2:], first.of_sequences())
+    assert np.array_equal(of_sequences(apart)[2:], of_sequences(first))
     bare = replace(second, sequences=None)
     assert merge([first, bare], ["a.json", "b.json"]).sequences is None
     with pytest.raises(UsageError, match="unknown rule for equal sequences 'sum'"):

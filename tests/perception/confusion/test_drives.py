@@ -12,13 +12,14 @@ from counting_scenes import LEFTOVER, PLAIN, TWO_METRES, scenes
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_counter import detection_set
+from shorthands import count_detections, of_sequences
 from tracked_scenes import same_tracks
 
 from verifier.analysis.intervals.drive_items import drive_items
 from verifier.base.errors import InputError
 from verifier.cli import main
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.counting import confusion_counts, count_detections
+from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
 from verifier.perception.confusion.record_reader import read_record
@@ -141,7 +142,7 @@ def test_drives_are_what_counting_sequences_of_these_names_gives(tmp_path_factor
         assert np.array_equal(found.counts, expected.counts)
         assert found.sequences.names == expected.sequences.names
         assert found.sequences.frames.tolist() == expected.sequences.frames.tolist()
-        assert np.array_equal(found.of_sequences(), expected.of_sequences())
+        assert np.array_equal(of_sequences(found), of_sequences(expected))
         assert (found.sequences.tracks is None) == (expected.sequences.tracks is None)
         if found.sequences.tracks is not None:
             same_tracks(found.sequences.tracks, expected.sequences.tracks)
@@ -224,7 +225,7 @@ def test_frames_of_every_format_get_drives_and_keep_them(form, tmp_path, monkeyp
     assert main(["confusion", "--format", form, "--annotations", paths[0], "--detections", paths[1], *options]) == 0
     found = read_counts("c.json")
     assert found.sequences.names == tuple(drive_of.values())
-    assert found.of_sequences().sum() == found.counts.sum()
+    assert of_sequences(found).sum() == found.counts.sum()
     resampled = drive_items(found.sequences, found.bins.count, len(found.labels))
     assert resampled.names == tuple(drive_of.values())
     assert np.array_equal(resampled.table.sum(axis=0), found.counts[0])

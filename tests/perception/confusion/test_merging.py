@@ -10,11 +10,12 @@ from counting_scenes import TWO_METRES
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_counter import Object, Report, detection_set
+from shorthands import count_detections, of_sequences
 
 from verifier.base.errors import InputError
 from verifier.cli import main
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.counting import confusion_counts, count_detections
+from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.document import confusion_text, read_counts
 from verifier.perception.confusion.document_dependence import combined_dependence
 from verifier.perception.confusion.document_reader import DocumentReader
@@ -167,7 +168,7 @@ def test_merged_halves_of_kitti_warn_as_the_whole_does(shared, tmp_path, monkeyp
     both, whole = read_counts("both.json"), read_counts("whole.json")
     assert np.array_equal(both.counts, whole.counts)
     order = [both.sequences.names.index(name) for name in whole.sequences.names]
-    assert np.array_equal(both.of_sequences()[order], whole.of_sequences())
+    assert np.array_equal(of_sequences(both)[order], of_sequences(whole))
     (merged,), (found,) = both.metadata["dependence"]["classes"], whole.metadata["dependence"]["classes"]
     for key in ("objects", "misses", "pairs", "after_miss", "joint_misses", "miss_after_miss", "mean_run"):
         assert merged[key] == found[key], key

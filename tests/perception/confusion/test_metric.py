@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shorthands import of_sequences
 
 import verifier
 from verifier.base.errors import InputError, UsageError
@@ -102,7 +103,7 @@ def test_dictionaries_and_tables_count_what_the_command_counts(tmp_path):
         assert np.array_equal(found.counts, counted.counts)
         assert found.sequences.names == counted.sequences.names == ("drive 0", "drive 1", "drive 2")
         assert found.sequences.frames.tolist() == counted.sequences.frames.tolist() == [14, 13, 13]
-        assert np.array_equal(found.of_sequences(), counted.of_sequences())
+        assert np.array_equal(of_sequences(found), of_sequences(counted))
         assert found.metadata["totals"] == counted.metadata["totals"]
 
 

@@ -12,12 +12,13 @@ import pytest
 from counting_scenes import TWO_METRES
 from hypothesis import given
 from plain_counter import Object, Report, detection_set
+from shorthands import count_detections
 from tracked_scenes import tracked
 
 from verifier.base.errors import InputError
 from verifier.cli import main
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.counting import confusion_counts, count_detections
+from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.document import read_confusion, write_confusion
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.rules import CountingRule

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parquet_scene import POLICY, RULE, chunks_of, run, write_tables
+from shorthands import count_detections, of_sequences
 
 from verifier.base.errors import InputError, UsageError
-from verifier.perception.confusion.counting import confusion_counts, count_detections
+from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.streaming import StreamFiles, added_origin, count_chunks
 from verifier.perception.detections import keep_scores, read_detections
@@ -53,7 +54,7 @@ def check(found, whole):
     assert np.array_equal(found.counts, whole.counts)
     assert found.sequences.names == whole.sequences.names
     assert found.sequences.frames.tolist() == whole.sequences.frames.tolist()
-    assert np.array_equal(found.of_sequences(), whole.of_sequences())
+    assert np.array_equal(of_sequences(found), of_sequences(whole))
     assert found.metadata["totals"] == whole.metadata["totals"]
 
 

@@ -13,12 +13,13 @@ from counting_scenes import PLAIN, TWO_METRES
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_counter import Object, Report, detection_set, plain_tracks
+from shorthands import count_detections
 from tracked_scenes import THRESHOLDS, same_tracks, tracked
 
 from verifier.base.errors import InputError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins, Variable
-from verifier.perception.confusion.counting import accumulate, confusion_counts, count_detections
+from verifier.perception.confusion.counting import accumulate, confusion_counts
 from verifier.perception.confusion.document import confusion_text, read_confusion, read_counts, write_confusion
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge

@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from context_cases import counted_drives, latch
+from shorthands import ends_in_billionths
 from tracked_tables import STEPS, write_tracks
 
 from verifier.analysis.intervals.anytime import anytime_ends
 from verifier.analysis.intervals.betting import UNIT, lower_ends
-from verifier.analysis.intervals.rate_intervals import ends_in_billionths
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
 from verifier.perception.confusion import write_confusion

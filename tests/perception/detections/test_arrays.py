@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import InputError
-from verifier.perception.detections import Reading, distance, from_arrays, from_maite, from_supervision
+from verifier.perception.detections import Reading, distance
+from verifier.perception.detections.arrays import from_arrays, from_maite, from_supervision
 
 SEEN = {"frame": [1], "class": [0], "score": [0.5]}
 

@@ -5,16 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from verifier.perception.detections import (
-    Reading,
-    class_map,
-    distance,
-    keep_attribute,
-    read_detections,
-    with_distances,
-)
+from verifier.perception.detections import Reading, class_map, distance, read_detections, with_distances
 from verifier.perception.detections.coco import coco
 from verifier.perception.detections.columns import NO_SEQUENCE
+from verifier.perception.detections.filters import keep_attribute
 
 TRUTH = {
     "info": {"description": "sample"},

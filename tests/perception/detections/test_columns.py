@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from verifier.perception.detections import Boxes, DetectionSet
-from verifier.perception.detections.columns import faulty_boxes, joined, no_boxes
+from verifier.perception.detections import DetectionSet
+from verifier.perception.detections.columns import Boxes, faulty_boxes, joined, no_boxes
 
 BOX = [10.0, -2, 0, 4, 2, 1.5, 0.1]
 

@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import UsageError
-from verifier.perception.detections import (
-    MEASURES,
-    distance,
-    from_arrays,
-    keep_attribute,
-    keep_field_of_view,
-    keep_range,
-    keep_scores,
-)
+from verifier.perception.detections import distance, keep_scores
+from verifier.perception.detections.arrays import from_arrays
+from verifier.perception.detections.distances import MEASURES
+from verifier.perception.detections.filters import keep_attribute, keep_field_of_view, keep_range
 
 SIZE = [4.0, 2.0, 1.5, 0.0]
 CENTRES = [[3, 4, 12], [30, 0, 0], [0, 10, 0], [-5, 0, 0]]  # 13, 30, 10 and 5 m away

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from verifier.perception.detections import ANY_CLASS, Reading, class_map, distance, read_detections
-from verifier.perception.detections.columns import NO_SEQUENCE
+from verifier.perception.detections import Reading, class_map, distance, read_detections
+from verifier.perception.detections.columns import ANY_CLASS, NO_SEQUENCE
 from verifier.perception.detections.kitti import kitti_object, kitti_tracking
 
 PEDESTRIAN = "Pedestrian 0.5 2 -0.2 712.4 143 810.73 307.92 1.8 0.5 1.2 3 1.65 4 -1.5707963267948966\n"

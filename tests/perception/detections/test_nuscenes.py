@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import InputError
-from verifier.perception.detections import Reading, class_map, distance, keep_attribute, read_detections
+from verifier.perception.detections import Reading, class_map, distance, read_detections
+from verifier.perception.detections.filters import keep_attribute
 from verifier.perception.detections.nuscenes import nuscenes
 
 STRAIGHT = [1.0, 0, 0, 0]

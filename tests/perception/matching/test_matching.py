@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shorthands import match_count
 from slow_matcher import Thing, best_matchings, crowded_scene, detection_set, pairs_of, slow_ignored, slow_match
 
 import verifier.perception.matching.candidates
@@ -60,7 +61,7 @@ def test_every_detection_of_one_object_but_one_is_a_duplicate():
     assert found.annotation_of.tolist() == [-1, 0, -1]
     assert found.nearest.tolist() == [0, 0, 0]
     assert np.isnan(found.affinity[[0, 2]]).all()
-    assert found.match_count == 1
+    assert match_count(found) == 1
 
 
 def test_greedy_strands_a_detection_that_optimal_assignment_serves():
@@ -79,12 +80,12 @@ def test_a_detection_whose_best_object_is_taken_moves_on_unless_only_the_best_co
 def test_the_threshold_belongs_to_the_pairs_unless_strict():
     # Shift 2: 2/6 of the columns is below one half; shift 4/3 would be a half. Halves: 4x4 against its half 4x2.
     half = detection(0, 0, 4, 2)
-    assert matched([LEFT], [half], convention("coco")).match_count == 1
-    assert matched([LEFT], [half], convention("kitti")).match_count == 0
+    assert match_count(matched([LEFT], [half], convention("coco"))) == 1
+    assert match_count(matched([LEFT], [half], convention("kitti"))) == 0
     car = Thing(0, 0, (10, 3, 0, 4, 2, 1, 0))
     two_metres_off = Thing(0, 0, (12, 3, 0, 4, 2, 1, 0), 0.5)
-    assert matched([car], [two_metres_off], MatchingPolicy("centre_bev", 2.0), width=7).match_count == 1
-    assert matched([car], [two_metres_off], convention("nuscenes"), width=7).match_count == 0
+    assert match_count(matched([car], [two_metres_off], MatchingPolicy("centre_bev", 2.0), width=7)) == 1
+    assert match_count(matched([car], [two_metres_off], convention("nuscenes"), width=7)) == 0
 
 
 def test_classes():
@@ -136,7 +137,7 @@ def test_nothing_matches_nothing(policy):
     width = 4 if policy.column == "box_2d" else 7
     for annotations, boxes in (([], []), ([Thing(0, 0, None)], []), ([], [Thing(0, 0, None, 0.5)])):
         found = matched(annotations, boxes, policy, width=width)
-        assert found.match_count == 0
+        assert match_count(found) == 0
         assert len(found.detection_of) == len(annotations)
         assert len(found.annotation_of) == len(found.nearest) == len(found.ignored) == len(boxes)
 
@@ -146,11 +147,11 @@ def test_boxes_beyond_all_measure_match_nothing_and_say_nothing():
     huge = [annotation(-1.5e308, 0, -1e308, 4), annotation(1e308, 0, 1.5e308, 4), annotation(0, 0, 4, 4)]
     boxes = [detection(-1.5e308, 0, -1e308, 4), detection(0, 0, 4, 4)]
     assert matched(huge, boxes, GREEDY).annotation_of.tolist() == [-1, 2]
-    assert matched(huge[:1], boxes[:1], MatchingPolicy("centre_2d", 1e308)).match_count == 1
+    assert match_count(matched(huge[:1], boxes[:1], MatchingPolicy("centre_2d", 1e308))) == 1
     # Coordinates whose difference overflows leave no window, but frames stay apart.
     elsewhere = [annotation(50, 0, 54, 4, frame=1)]
     there = [detection(0, 0, 4, 4, frame=1), detection(50, 0, 54, 4, frame=0)]
-    assert matched([*huge, *elsewhere], there, GREEDY).match_count == 0
+    assert match_count(matched([*huge, *elsewhere], there, GREEDY)) == 0
 
 
 # Refusals.

@@ -130,18 +130,6 @@ def ceiling(drives: int, tail: Fraction) -> float:
     return float(approximate_ends(full, full, np.ones(1, dtype=np.int64), tail)[0])
 
 
-def drives_without_a_miss(rate: float, tail: Fraction) -> int:
-    """The fewest equal drives without a miss that show a rate: no fewer drives can, whatever happens in them.
-
-    >>> drives_without_a_miss(0.99, Fraction(1, 40))
-    407
-    """
-    if not 0 < rate < 1:
-        raise ValueError("a rate between 0 and 1 is shown")
-    found = repetitions(np.ones((1, 1)), np.ones((1, 1)), np.array([rate]), tail)
-    return math.ceil(found)
-
-
 def repetitions(seen: Floats, present: Floats, rate: Floats, tail: Fraction) -> float:
     """The least k so that these drives k times over show that the rate is larger; infinite where no number does.
 

@@ -157,17 +157,12 @@ def effective_items(
     return effective * seen / total, effective * (total - seen) / total
 
 
-def ends_in_billionths(items: Ints, total: Ints, tail: float) -> tuple[Ints, Ints]:
-    """Ends of two-sided Clopper-Pearson intervals in billionths, rounded outwards.
+def lower_end(items: Ints, total: Ints, tail: float) -> Ints:
+    """Lower ends of two-sided Clopper-Pearson intervals in billionths, rounded outwards.
 
     Args:
         items, total: x of n items, arrays that broadcast against each other, 0 <= x <= n.
         tail: the probability c that each end may be missed with, above 0 and below 1/2.
     """
-    return lower_end(items, total, tail), UNIT - lower_end(total - items, total, tail)
-
-
-def lower_end(items: Ints, total: Ints, tail: float) -> Ints:
-    """Lower ends in billionths; arguments as for `ends_in_billionths`."""
     rounded: Ints = np.floor(binomial_lower_end(items, total, tail) * UNIT * _OUTWARDS).astype(np.int64)
     return rounded

@@ -100,7 +100,7 @@ class BoundsBasis(Derives):
     level: Level
     chances: Count
     looks: Annotated[int, Limits(ge=1)] = field(default=1, metadata=ALWAYS)
-    every_look: bool = derived(lambda basis: _every_look(basis))
+    every_look: bool = derived(lambda told: holds_at_every_look(told.tier, told.largest_drive, told.weights))
     shift: Share = field(default=0.0, metadata=ALWAYS)
     drives: Count | None = field(default=None, metadata=ALWAYS)
     effective_drives: Magnitude | None = field(default=None, metadata=ALWAYS)
@@ -146,10 +146,6 @@ def _condition(basis: BoundsBasis) -> str:
     return (
         text if not basis.shift else f"{text}, and the rate of each observation shifts by at most {basis.shift:.10g}"
     )
-
-
-def _every_look(basis: BoundsBasis) -> bool:
-    return holds_at_every_look(basis.tier, basis.largest_drive, basis.weights)
 
 
 def holds_at_every_look(tier: Tier, largest_drive: LargestDrive | None, weights: Weights) -> bool:

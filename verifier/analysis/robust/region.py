@@ -18,7 +18,6 @@ run hold at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -27,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import UNIT
-from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.intervals.tiers import BY_ITEMS, Tier
@@ -177,24 +175,6 @@ def events_of(skeleton: Skeleton, measured: Measured) -> frozenset[Event]:
     sets = {rest, *members[1:]}
     columns = np.argwhere(_estimated(skeleton, measured)).tolist()
     return frozenset(Event(index, column, labels) for index, column in columns for labels in sets)
-
-
-def confidence_region(
-    skeleton: Skeleton, measured: Measured, level: float = 0.95, events: Set[Event] | None = None
-) -> Region:
-    """The simultaneous confidence region of the columns that a chain of `skeleton` needs, for independent items.
-
-    Args:
-        skeleton: says which columns matter, and which labels its planner tells apart.
-        level: probability with which all intervals of the run hold at once; its decimal digits are taken exactly.
-        events: all events of the run; those of this skeleton alone if None.
-
-    Raises:
-        UsageError: the level does not lie strictly between 0 and 1.
-        ValueError: `events` lacks some of the skeleton's.
-    """
-    own = events_of(skeleton, measured)
-    return region_of(skeleton, RateIntervals(measured, own if events is None else events, alpha_of(level)))
 
 
 def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:

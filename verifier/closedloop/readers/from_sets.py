@@ -145,7 +145,7 @@ def kitti_tracking_logs(
         frames: how many frames each sequence has, as `kitti_tracking`.
         sequences: the sequences to read, None for all.
         people: names of classes that are people.
-        ignore: kinds of faults to leave out, see `verifier.perception.detections.IGNORABLE`.
+        ignore: kinds of faults to leave out, see `verifier.perception.detections.sources.IGNORABLE`.
 
     Raises:
         InputError: a file cannot be read.
@@ -191,7 +191,7 @@ def nuscenes_logs(
         annotations: the scene's file.
         sources: by name, a folder or result file as `nuscenes_compact` reads it.
         people: names of classes that are people.
-        ignore: kinds of faults to leave out, see `verifier.perception.detections.IGNORABLE`.
+        ignore: kinds of faults to leave out, see `verifier.perception.detections.sources.IGNORABLE`.
         limits: of gaps and jumps between frames.
 
     Raises:

@@ -21,7 +21,18 @@ from verifier.evidence.bundle.manifest import (
     fingerprints_text,
     manifest_of,
 )
-from verifier.evidence.bundle.parts import OMITTED_RATES, RATES, Parts, document_of, made_rates, rate_paths
+from verifier.evidence.bundle.parts import (
+    OMITTED_RATES,
+    RATES,
+    RISK,
+    TRIGGERS,
+    Parts,
+    document_of,
+    made_rates,
+    made_risk,
+    made_triggers,
+    rate_paths,
+)
 from verifier.evidence.bundle.trace import (
     NOT_RUN,
     Traced,
@@ -31,7 +42,7 @@ from verifier.evidence.bundle.trace import (
     trace_section,
     trace_text,
 )
-from verifier.evidence.case import Case, build_case, gsn_svg, gsn_yaml
+from verifier.evidence.case import Case, build_case, gsn_html, gsn_svg, gsn_yaml
 from verifier.evidence.case.building import standings
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
@@ -230,6 +241,10 @@ def _svg(basis: Basis) -> str:
     return gsn_svg(basis.case)
 
 
+def _sheets(basis: Basis) -> str:
+    return gsn_html(basis.case)
+
+
 def _counts(basis: Basis) -> str:
     return counts_text(basis.parts.rebuilt.matrices)
 
@@ -256,8 +271,16 @@ def _rates(basis: Basis) -> Texts:
     return made_rates(basis.parts)
 
 
+def _risk(basis: Basis) -> Texts:
+    return made_risk(basis.parts)
+
+
+def _triggers(basis: Basis) -> Texts:
+    return made_triggers(basis.parts)
+
+
 def _rate_files(made: Texts) -> list[str]:
-    return [path for path in made if path.startswith(RATES) and path != OMITTED_RATES]
+    return [path for path in made if (path.startswith(RATES) and path != OMITTED_RATES) or path in (RISK, TRIGGERS)]
 
 
 def _fingerprints(basis: Basis) -> str:
@@ -299,9 +322,12 @@ def _manifest(basis: Basis) -> str:
 
 DERIVED: tuple[Derived, ...] = (
     Derived(RATES, "how often a requirement fails per hour", "application/json", _rates),
+    Derived(RISK, "hazardous behaviour and harm per hour", "application/json", _risk),
+    Derived(TRIGGERS, "what is known of triggering conditions", "application/json", _triggers),
     Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", _trace),
     Derived("case/gsn.yaml", "the assurance case in GSN, for gsn2x", "application/yaml", _yaml),
     Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", _svg),
+    Derived("case/gsn_print.html", "the assurance case in GSN, on sheets of A4", "text/html", _sheets),
     Derived("report/report.html", "the report for people", "text/html", _html),
     Derived("report/report.md", "the report in Markdown", "text/markdown", _markdown),
     Derived("report/report.csv", "every verified probability as a row", "text/csv", _csv),

@@ -99,11 +99,6 @@ def check_same_frame(
     return differing(path, found, expected, ", as in the run")
 
 
-def check_same_points(path: str, result: RunResult, run: RunResult) -> list[Finding]:
-    """A run that differs in what decides a verdict only has the numbers of the run."""
-    return check_same_frame(path, _numbers(result), _numbers(run), ["requirements"])
-
-
 def _numbers(run: RunResult) -> dict[str, Any]:
     """The points without their verdicts."""
     nothing = Decision(Verdict.NO_TARGET)
@@ -160,8 +155,9 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
         _check_alike(parts, rebuilt.under(options), {path: options}, tally, log, name)
     for path in (path for path in (*alike, *others) if path != RUN_FILE):
         log.findings += check_same_frame(path, parts.documents[path].content, parts.run.content, ("versions",))
-        if path in alike:
-            log.findings += check_same_points(path, parts.documents[path].result, parts.result)
+        if path in alike:  # what differs decides verdicts only
+            mine, other = _numbers(parts.documents[path].result), _numbers(parts.result)
+            log.findings += check_same_frame(path, mine, other, ["requirements"])
     log.findings += tally.findings
     log.proven += tally.bounds + NUMBERS_OF_POINT * tally.proven
     log.recomputed += tally.bounds_again + NUMBERS_OF_POINT * (tally.points - tally.proven)

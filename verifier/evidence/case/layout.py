@@ -152,7 +152,7 @@ EdgeKind: TypeAlias = Literal["supported_by", "in_context_of", "challenges"]
 
 GAP_PX, STEP_PX, INDENT_PX, MARGIN_PX = 40.0, 24.0, 36.0, 56.0
 COLUMNS = 3
-_SOLUTIONS = (Kind.SOLUTION, Kind.COUNTER_SOLUTION)
+SOLUTIONS = (Kind.SOLUTION, Kind.COUNTER_SOLUTION)
 
 
 @dataclass(frozen=True)
@@ -201,17 +201,12 @@ class Drawing:
 
 def laid_out(case: Case) -> Drawing:
     """The whole case."""
-    known = case.by_id
-    challengers: dict[str, list[Element]] = {}
-    for each in case.elements:
-        if each.challenges is not None:
-            challengers.setdefault(each.challenges, []).append(each)
-    maker = _Maker(known, challengers)
+    known, maker = case.by_id, Maker(case)
     parts = [known[name] for name in case.top.supported_by]
     main = parts[0] if parts and parts[0].kind is Kind.STRATEGY else None
     heads = [maker.flanked(each) for each in (case.top, main) if each is not None]
     own = [maker.block(known[name]) for name in main.supported_by] if main is not None else []
-    blocks = own + [maker.block(each) for each in parts if each is not main and each.kind not in _SOLUTIONS]
+    blocks = own + [maker.block(each) for each in parts if each is not main and each.kind not in SOLUTIONS]
     rows = [blocks[at : at + COLUMNS] for at in range(0, len(blocks), COLUMNS)]
     halves = [max(each.anchors[0][0], each.width - each.anchors[0][0]) for each in heads]
     widest = max([2 * max(halves), *(_row_width(row) for row in rows)])
@@ -229,37 +224,48 @@ def laid_out(case: Case) -> Drawing:
     grid = _grid(rows, len(own), y, ends[-1], ends[0])
     drawn = {each.shape.element.id for each in (*placed, *grid.placed)}
     rest = [shape_of(each) for each in case.elements if each.id not in drawn]
-    tail = _shelf(rest, widest, grid.height + GAP_PX)
+    tail = shelf(rest, widest, grid.height + GAP_PX)
     bottom = max([grid.height, *(each.y + each.shape.height for each in tail)])
     return Drawing(widest + 2 * MARGIN_PX, bottom, (*placed, *grid.placed, *tail), (*edges, *grid.edges))
 
 
-class _Maker:
+class Maker:
     """Blocks of one case."""
 
-    def __init__(self, known: dict[str, Element], challengers: dict[str, list[Element]]) -> None:
-        self._known, self._challengers = known, challengers
+    def __init__(self, case: Case) -> None:
+        self._known = case.by_id
+        self._challengers: dict[str, list[Element]] = {}
+        for each in case.elements:
+            if each.challenges is not None:
+                self._challengers.setdefault(each.challenges, []).append(each)
 
     def beside(self, element: Element) -> list[tuple[EdgeKind, Element]]:
         """What stands beside an element: contexts, solutions, counter goals, and what speaks against its contexts."""
         contexts = [self._known[name] for name in element.in_context_of]
         found: list[tuple[EdgeKind, Element]] = [("in_context_of", each) for each in contexts]
         supports = (self._known[name] for name in element.supported_by)
-        found += [("supported_by", each) for each in supports if each.kind in _SOLUTIONS]
+        found += [("supported_by", each) for each in supports if each.kind in SOLUTIONS]
         found += [("challenges", each) for each in self._challengers.get(element.id, ())]
         return found
 
-    def block(self, element: Element) -> Drawing:
-        """An element, what stands beside it, and below it what supports it."""
+    def block(self, element: Element, stubs: Sequence[str] | None = None, *, again: bool = False) -> Drawing:
+        """An element, what stands beside it, and below it what supports it.
+
+        Args:
+            element: on top.
+            stubs: of what supports it only these, each alone; None for all, with what belongs to them.
+            again: whether what stands beside it is drawn elsewhere.
+        """
         main = shape_of(element)
-        placed, edges, side_width, side_height = self._side(main, self.beside(element))
+        placed, edges, side_width, side_height = self._side(main, [] if again else self.beside(element))
         height = max(main.height + (DIAMOND_PX if element.undeveloped else 0), side_height)
         width = main.width + (GAP_PX + side_width if side_width else 0)
         placed.insert(0, Placed(main, 0, 0))
-        for child in (self._known[name] for name in element.supported_by):
-            if child.kind in _SOLUTIONS:
+        for child in (self._known[name] for name in (element.supported_by if stubs is None else stubs)):
+            if child.kind in SOLUTIONS:
                 continue
-            inner = self.block(child).moved(INDENT_PX, height + STEP_PX)
+            inner = self.block(child) if stubs is None else self.block(child, (), again=True)
+            inner = inner.moved(INDENT_PX, height + STEP_PX)
             placed += inner.placed
             entry = inner.placed[0]
             trunk = INDENT_PX / 2
@@ -374,7 +380,7 @@ def _grid(
     return Drawing(right, y, tuple(placed), tuple(edges))
 
 
-def _shelf(shapes: Sequence[Shape], width: float, y: float) -> list[Placed]:
+def shelf(shapes: Sequence[Shape], width: float, y: float) -> list[Placed]:
     """Shapes in rows, as many in each as fit."""
     placed = []
     x, tallest = MARGIN_PX, 0.0

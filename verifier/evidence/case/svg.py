@@ -19,7 +19,17 @@ from xml.sax.saxutils import escape
 
 from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Case, Element, Kind
-from verifier.evidence.case.layout import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX, Drawing, Edge, Placed, laid_out
+from verifier.evidence.case.layout import (
+    DIAMOND_PX,
+    FONT_PX,
+    LINE_PX,
+    SLANT_PX,
+    Drawing,
+    Edge,
+    Placed,
+    laid_out,
+    wrapped,
+)
 from verifier.evidence.status import Status
 
 HEAD_PX, FOOT_PX = 56.0, 96.0
@@ -37,7 +47,7 @@ COLOURS = MappingProxyType(
 """Status -> colour of its line and words, and of its ground."""
 _COUNTER = ("#7a1a68", "#ffffff")
 _PLAIN = ("#333333", "#ffffff")
-_STYLE = """
+STYLE = """
 text{font-family:Verdana,'DejaVu Sans',Arial,sans-serif;font-size:12px;fill:#111}
 .id{font-weight:bold}.note{fill:#333}.amlas{fill:#333;font-style:italic}.status{font-weight:bold}
 .head{font-size:18px;font-weight:bold}.line{fill:none;stroke:#333;stroke-width:1.2}
@@ -53,18 +63,17 @@ def gsn_svg(case: Case) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         'role="img" aria-labelledby="case-title case-description">',
-        f'<title id="case-title">{_text(case.title)}</title>',
-        f'<desc id="case-description">{_text(summary)}</desc>',
-        f"<style>{_STYLE}</style>",
-        "<defs>",
-        *(_marker(name, fill, stroke) for name, fill, stroke in _MARKERS),
-        "</defs>",
+        f'<title id="case-title">{escaped(case.title)}</title>',
+        f'<desc id="case-description">{escaped(summary)}</desc>',
+        *definitions(),
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        f'<text class="head" x="24" y="34">{_text(case.title)}</text>',
+        f'<text class="head" x="24" y="34">{escaped(case.title)}</text>',
         f'<g transform="translate(0 {HEAD_PX:g})">',
-        *_body(drawing),
+        *body(drawing),
         "</g>",
-        *_legend(height - FOOT_PX + 30),
+        '<g transform="translate(24 0)">',
+        *legend(height - FOOT_PX + 30, max(width, 1000)),
+        "</g>",
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
@@ -85,7 +94,18 @@ def _marker(name: str, fill: str, stroke: str) -> str:
     )
 
 
-def _body(drawing: Drawing) -> Iterator[str]:
+def definitions() -> list[str]:
+    """The style and the arrows that a drawing needs once in a document."""
+    return [
+        f"<style>{STYLE}</style>",
+        "<defs>",
+        *(_marker(name, fill, stroke) for name, fill, stroke in _MARKERS),
+        "</defs>",
+    ]
+
+
+def body(drawing: Drawing) -> Iterator[str]:
+    """Lines and shapes of a drawing."""
     yield from (_line(each) for each in drawing.edges)
     for each in drawing.placed:
         yield from _element(each)
@@ -101,7 +121,7 @@ def _element(placed: Placed) -> Iterator[str]:
     element = placed.shape.element
     line, ground = _colours(element)
     whole = f"{element.id}: {element.text}" + (f" {element.note}" if element.note else "")
-    yield f'<g fill="{ground}" stroke="{line}" stroke-width="1.6"><title>{_text(whole)}</title>'
+    yield f'<g fill="{ground}" stroke="{line}" stroke-width="1.6"><title>{escaped(whole)}</title>'
     yield from _outline(placed)
     if element.undeveloped:
         x, y = placed.x + placed.shape.width / 2, placed.y + placed.shape.height
@@ -146,7 +166,7 @@ def _words(placed: Placed, colour: str) -> Iterator[str]:
     y = placed.y + (shape.height - len(shape.lines) * LINE_PX) / 2 + FONT_PX
     for number, (text, style) in enumerate(shape.lines):
         ink = f' style="fill:{colour}"' if style == "status" else ""
-        yield f'<text class="{style}" x="{x:.1f}" y="{y + number * LINE_PX:.1f}"{anchor}{ink}>{_text(text)}</text>'
+        yield f'<text class="{style}" x="{x:.1f}" y="{y + number * LINE_PX:.1f}"{anchor}{ink}>{escaped(text)}</text>'
     if shape.element.kind in (Kind.ASSUMPTION, Kind.JUSTIFICATION):
         yield (
             f'<text class="id" x="{placed.x + shape.width * 0.93:.1f}" y="{placed.y + shape.height * 0.95:.1f}">'
@@ -160,8 +180,8 @@ def _colours(element: Element) -> tuple[str, str]:
     return _COUNTER if element.kind in (Kind.COUNTER_GOAL, Kind.COUNTER_SOLUTION) else _PLAIN
 
 
-def _legend(y: float) -> Iterator[str]:
-    """What the signs mean."""
+def legend(y: float, width: float) -> Iterator[str]:
+    """What the signs mean, from the height `y` on, in lines of at most `width`."""
     shapes = (
         "Goal: rectangle. Strategy: parallelogram. Context: rounded. Assumption, justification: ellipse with A, J. "
         "Solution: circle. Diamond: undeveloped. Cross: defeated."
@@ -170,9 +190,10 @@ def _legend(y: float) -> Iterator[str]:
         "Filled arrow: supported by. Hollow arrow: in context of. Dashed arrow: challenges. Counter solutions (CSn) "
         "stand at the end; counter goals (CG) name them."
     )
-    yield f'<text x="24" y="{y:.1f}">{_text(shapes)}</text>'
-    yield f'<text x="24" y="{y + LINE_PX:.1f}">{_text(lines)}</text>'
-    x = 24.0
+    for line in (*wrapped(shapes, width - 24), *wrapped(lines, width - 24)):
+        yield f'<text x="0" y="{y:.1f}">{escaped(line)}</text>'
+        y += LINE_PX
+    x, y = 0.0, y - 2 * LINE_PX
     for status, (colour, ground) in COLOURS.items():
         colours = f'fill="{ground}" stroke="{colour}" stroke-width="1.6"'
         yield f'<rect x="{x:.1f}" y="{y + 26:.1f}" width="14" height="14" {colours}/>'
@@ -180,7 +201,7 @@ def _legend(y: float) -> Iterator[str]:
         x += 130
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """Escaped, on one line, without control characters or marks that turn the writing direction."""
     return escape(one_line(" ".join(text.split())), {'"': "&quot;", "'": "&#39;"})
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from verifier.base.words import counted, listed, name_text, some_of
 from verifier.evidence.context import DUTIES, CaseContext
-from verifier.evidence.defeaters import Defeater
+from verifier.evidence.defeaters.values import Defeater
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import Subject, matrices_of
 from verifier.study.parsed import ParsedRule, ParsedStudy, ParsedVariable
@@ -24,6 +24,10 @@ MOST_NAMED = 8
 """Environments, planners and constants that are named."""
 MOST_DEFEATERS = 6
 """That are told; the assurance case has all of them."""
+ELSEWHERE = (
+    "the model itself, and what people state of system, operational design domain and detector: a bundle has them "
+    "(verify evidence build --context)"
+)
 UNSTATED = {
     "matching": "how detections were matched",
     "false_positives": "what became of unmatched detections",
@@ -84,11 +88,8 @@ def _of_documents(subjects: Sequence[Subject]) -> Iterator[Block]:
     constants = (f"{name_text(name)} = {value}" for each in settings for name, value in each.constants.items())
     told = {"Model of the system": models, "Environments": environments, "Planners": planners, "Constants": constants}
     pairs = ((name, some_of(list(dict.fromkeys(parts)), MOST_NAMED)) for name, parts in told.items())
-    yield facts("What was assessed", *((name, text) for name, text in pairs if text))
-    yield Paragraph(
-        "Results hold no more of the system than this. A bundle (verify evidence build --context) holds the model, "
-        "and its report says what people state of the system, its operational design domain and its detector.",
-        "note",
+    yield facts(
+        "What was assessed", *((name, text) for name, text in pairs if text), ("Not in these results", ELSEWHERE)
     )
 
 

@@ -1,18 +1,15 @@
 """Linear temporal logic: reading, meaning on single words, rewriting, progression."""
 
 from verifier.language.ltl.parser import in_steps, parse_formula, read_otherwise_by_prism
-from verifier.language.ltl.rewriting import abstract, expanded_size, in_frames, to_core, to_storm
-from verifier.language.ltl.semantics import holds_on_finite_trace, holds_on_lasso
+from verifier.language.ltl.rewriting import abstract, in_frames, to_storm
+from verifier.language.ltl.semantics import holds_on_lasso
 
 __all__ = [
     "abstract",
-    "expanded_size",
-    "holds_on_finite_trace",
     "holds_on_lasso",
     "in_frames",
     "in_steps",
     "parse_formula",
     "read_otherwise_by_prism",
-    "to_core",
     "to_storm",
 ]

@@ -78,16 +78,6 @@ class Observed:
     totals: Mapping[str, int]
 
 
-def count_detections(data: DetectionSet, policy: MatchingPolicy, rule: CountingRule) -> Count:
-    """Match and count. A family over score thresholds is counted in one pass where the matching allows it.
-
-    Raises:
-        InputError: an object in no bin, or boxes without what the rule needs.
-        UsageError: rule, policy and data do not fit together.
-    """
-    return count_and_observe(data, policy, rule)[0]
-
-
 def count_and_observe(
     data: DetectionSet, policy: MatchingPolicy, rule: CountingRule
 ) -> tuple[Count, Observed | None]:

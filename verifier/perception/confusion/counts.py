@@ -357,20 +357,6 @@ class ConfusionCounts(Result):
                 raise UsageError(f"{message} ({hint})")
         return {name: variables[name].bin_named(text) for name, text in where.items()}
 
-    def of_sequences(self) -> NDArray[np.int64]:
-        """(sequences, thresholds, bins, predicted, true) the counts of each sequence, to be resampled.
-
-        Raises:
-            UsageError: the file has no counts by sequence.
-        """
-        if self.sequences is None:
-            raise UsageError("the file has no counts by sequence")
-        size = len(self.labels)
-        total = np.zeros((len(self.sequences.names), *self.counts.shape), dtype=np.int64)
-        for number in range(len(self.sequences.names)):
-            total[number] = self.sequences.tally.of_sequence(number).dense(self.bins.count, size)
-        return total
-
 
 def _at_threshold(tally: Tally, at: int) -> Tally:
     """The tally at one threshold of its family."""

@@ -56,11 +56,6 @@ class Matches:
     nearest: Ints
     ignored: Mask
 
-    @property
-    def match_count(self) -> int:
-        """Number of matched pairs."""
-        return int(np.count_nonzero(self.annotation_of >= 0))
-
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:

@@ -13,8 +13,8 @@ from verifier.analysis.channel_test import Channel
 from verifier.analysis.comparison import RankingChange
 from verifier.analysis.intervals.intervals import Kind
 from verifier.base.documents import Condition, Count, Exact, Limits, NumberText, Share
-from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
-from verifier.study.points import Point
+from verifier.checking.verdicts import Verdict, condition_over, verdict_over
+from verifier.study.points import Judged, Point
 from verifier.study.profile import Profile
 from verifier.study.results import AskedText, ProfileMean, Target, refuse_other_means
 
@@ -57,7 +57,7 @@ class ScoreInterval:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Judged):
     """One configuration under one requirement.
 
     Attributes:
@@ -109,11 +109,6 @@ class Entry:
     def probability(self) -> float:
         """What is compared: of the worst scenario, or the least mean over the profile."""
         return min((mean.probability for mean in self.means), default=self.worst_point.probability)
-
-    @property
-    def verdict_text(self) -> str:
-        """The verdict with its condition, for people."""
-        return verdict_text(self.verdict.value, self.condition)
 
 
 @dataclass(frozen=True)

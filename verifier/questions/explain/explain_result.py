@@ -11,9 +11,8 @@ from verifier.analysis.channel_test import Channel
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
 from verifier.base.documents import Condition, Count, FractionText, Level, Limits, Magnitude
-from verifier.base.result import Result
-from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.study.points import Point, WorldDecisions
+from verifier.checking.verdicts import Verdict
+from verifier.study.points import JudgedResult, Point, WorldDecisions
 from verifier.study.records import MatricesRecord, SettingsRecord
 from verifier.study.results import AskedText, Engines, RunInput, StrategyEnds, Target
 
@@ -334,7 +333,7 @@ class Explained:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ExplainResult(Result):
+class ExplainResult(JudgedResult):
     """Everything one `verify explain` found.
 
     Attributes:
@@ -368,16 +367,6 @@ class ExplainResult(Result):
     NAMED_BY = ("requirement", "planner", "scenario")
     METRICS = ("probability",)
 
-    @property
-    def verdict_text(self) -> str:
-        """The verdict with its condition, for people."""
-        return verdict_text(self.verdict.value, self.condition)
-
-    @property
-    def headline(self) -> str:
-        """Title and verdict."""
-        return f"{self.title}: {self.verdict_text}"
-
     def measured_rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement: its probability in the scenario that is explained."""
         for each in self.explanations:
@@ -386,19 +375,15 @@ class ExplainResult(Result):
 
     def rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement and cause: the reports that it is lost by, together, and how probable that is."""
-        for explained in self.explanations:
-            kinds = explained.violation.detection_errors
-            for cause in explained.violation.causes:
-                reports = [
-                    f"{kind.true} in {self.bins[kind.bin]} reported as {kind.reported}"
-                    for kind in (kinds[number] for number in cause.detection_errors)
-                ]
+        for each in self.explanations:
+            at = {"requirement": each.name, "planner": each.planner, "scenario": each.point.scenario}
+            for cause in each.violation.causes:
+                kinds = [each.violation.detection_errors[number] for number in cause.detection_errors]
+                reports = [f"{kind.true} in {self.bins[kind.bin]} reported as {kind.reported}" for kind in kinds]
+                reports += ["other reports"] if cause.others else []
                 yield {
-                    "requirement": explained.name,
-                    "planner": explained.planner,
-                    "scenario": explained.point.scenario,
-                    "cause": "; ".join([*reports, *(["other reports"] if cause.others else [])])
-                    or "no detection error",
+                    **at,
+                    "cause": "; ".join(reports) or "no detection error",
                     "probability": cause.probability,
                     "corrected": cause.corrected,
                 }

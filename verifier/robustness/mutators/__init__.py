@@ -2,31 +2,15 @@
 
 from verifier.robustness.mutators.catalogue import MUTATORS
 from verifier.robustness.mutators.frames import Frame
-from verifier.robustness.mutators.mutation import (
-    AnyMutation,
-    Composition,
-    Mutation,
-    apply,
-    is_random,
-    moves_boxes,
-    mutation_of,
-    needs_depth,
-)
-from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation, parse_sweep, published
+from verifier.robustness.mutators.mutation import AnyMutation, Composition, Mutation, apply, moves_boxes, needs_depth
 
 __all__ = [
     "MUTATORS",
-    "PUBLISHED",
     "AnyMutation",
     "Composition",
     "Frame",
     "Mutation",
     "apply",
-    "is_random",
     "moves_boxes",
-    "mutation_of",
     "needs_depth",
-    "parse_mutation",
-    "parse_sweep",
-    "published",
 ]

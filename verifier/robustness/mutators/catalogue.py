@@ -136,10 +136,6 @@ def _haze(pixels: Pixels, depth_m: Metres, **given: Any) -> Pixels:
     return haze(pixels, depth_m, beta, colour)
 
 
-def _blend(pixels: Pixels, alpha: float, red: int, green: int, blue: int) -> Pixels:
-    return alpha_blend(pixels, alpha, (red, green, blue))
-
-
 _COLOUR = tuple(
     Parameter(name, f"{name} of the haze, 0..255", high=255, whole=True, default=level)
     for name, level in zip(("red", "green", "blue"), HAZE_COLOUR, strict=True)
@@ -161,7 +157,7 @@ _ALL = (
         "alpha_blend",
         "blend with one colour, haze without depth (2018, 2021)",
         (Parameter("alpha", "weight of the colour", high=1), *_COLOUR),
-        _pixels(_blend),
+        _pixels(lambda pixels, alpha, red, green, blue: alpha_blend(pixels, alpha, (red, green, blue))),
     ),
     Mutator(
         "jpeg",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING
 
 from verifier.base.errors import UsageError, one_line
@@ -119,14 +118,6 @@ def _bands(points: Sequence[Point]) -> Iterator[tuple[tuple[list[float], list[fl
             yield ([each.lower for each in known], [each.upper for each in known]), width
 
 
-def _initial_value(name: str, point: Point) -> float:
-    return float(point.initial[name])
-
-
-def _swept_value(name: str, point: Point) -> float:
-    return float(Fraction(point.constants[name]))
-
-
 def _axes_of(each: RequirementResult) -> list[tuple[str, Callable[[Point], float]]]:
     """What differs between the points, environments apart: variables of the initial state, then swept constants.
 
@@ -134,8 +125,8 @@ def _axes_of(each: RequirementResult) -> list[tuple[str, Callable[[Point], float
     """
     first = each.points[0]
     getters: list[tuple[str, Callable[[Point], float]]] = [
-        *((f"initial {name}", partial(_initial_value, name)) for name in first.initial),
-        *((name, partial(_swept_value, name)) for name in first.constants),
+        *((f"initial {name}", lambda point, of=name: float(point.initial[of])) for name in first.initial),
+        *((name, lambda point, of=name: float(Fraction(point.constants[of]))) for name in first.constants),
     ]
     varying = [(name, get) for name, get in getters if len({get(point) for point in each.points}) > 1]
     return varying or getters[:1]
