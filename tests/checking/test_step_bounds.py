@@ -158,6 +158,17 @@ def test_who_waits_at_the_end_may_be_answered_later(every_window_is_long, monkey
     assert [each.tolist() for each in asked[2]] == [[0.25] * 4, [0.5, 0.5, 1.0, 1.0]]
 
 
+def test_the_states_of_a_window_are_those_of_its_conditions():
+    rows = [{0: 0.5, 1: 0.5}, {1: 0.5, 2: 0.5}, {2: 0.5, 3: 0.5}, {3: 1}]
+    chain = chain_of(rows, {"a": {0, 1}, "b": {1, 2}, "c": {3}})
+    window = window_of(parsed("(a | c) U[0,99999] (a & b)"), chain)
+    assert (window.left.tolist(), window.right.tolist()) == ([True, True, False, True], [False, True, False, False])
+    # Who comes to b at once is decided soon; from the first step on it has to be waited for.
+    stays = chain_of([{0: 1}], {"a": {0}, "b": {0}})
+    assert window_of(parsed("a U[0,99999] b"), stays) is None
+    assert window_of(parsed("a U[1,99999] b"), stays) is not None
+
+
 def test_what_is_unrolled_has_to_fit_into_memory(every_window_is_long):
     """Ten obligations in three states, of a thousand bytes; of a response a pair of steps each."""
     chain = chain_of([{0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.5}, {2: 1}], {"a": {0}, "b": {1}})
