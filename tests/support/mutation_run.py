@@ -141,6 +141,7 @@ _SHORT = "if np.all(part[sources] >= part[targets]):  # as scipy numbers them"
 _LINEAR = "verifier/checking/linear.py"
 _LARGEST = "self._largest = max((block.size for block in plan.blocks), default=1)"
 _SOLVED = "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))"
+_EQUAL_SIZES = "chunk = -(-len(values) // -(-len(values) // chunk)) if len(values) else 1  # of equal sizes"
 _LEVEL_COUNT = "self._levels = 1 + max((b.level for b in plan.blocks), default=0)"
 _AT_ONCE_MOST = (
     "self.most_at_once = max(_FEW_AT_ONCE, _NUMBERS_OF_LEVEL * len(plan.blocks) // max(len(plan.edge), 1))"
@@ -245,6 +246,7 @@ EQUIVALENT = {
     ("verifier/analysis/robust/order.py", _SHORT, ">="): "how soon, not what",
     (_LINEAR, "thorough: bool = False,", "False"): "how it is solved, not what",
     (_LINEAR, _LARGEST, "1"): "of no states",
+    (_LINEAR, _EQUAL_SIZES, "1"): "of no matrices",
     (_LINEAR, _LEVEL_COUNT, "0"): "of no states",
     (_LINEAR, _AT_ONCE_MOST, "1"): "of no edges",
     (_LINEAR, "certain = np.isfinite(relative) & (relative < 1)", "<"): "no whole number of roundings makes it 1",
