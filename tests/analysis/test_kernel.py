@@ -401,6 +401,18 @@ def test_what_is_promised_again_and_again_may_not_be_put_off_forever(letters, or
         assert proof.values(box, "/box") == [0, 0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "low", "letter", "follows"),
+    [("R", 0, 0, False), ("R", 0, 1, True), ("R", 1, 0, True), ("U", 0, 0, False), ("U", 1, 1, False)],
+)
+def test_a_window_that_is_open_asks_for_its_right_side_now(kind, low, letter, follows):
+    # false R[low,3] q, or false U[low,3] q, with false R[0,2] q, or false U[0,2] q, to meet a step later.
+    formula = [["&", [], 0, None], ["|", [], 0, None], ["holds", [], 0, None], [kind, [1, 2], low, 3]]
+    subject = {"formula": formula, "propositions": ["q"]}
+    known = kernel.Obligations({"subject": subject, "side": "lower", "obligations": [[[[3, 0, 2]]]]})
+    assert known.leads(-1, letter, 0) is follows
+
+
 def test_values_have_a_unit_below_two_to_the_256():
     system = small_system({(4, 1): ([1, 2, 3], [4, 5, 6], 10)}, propositions=["q"], letters=[0, 1, 0])
     known = kernel.Obligations(

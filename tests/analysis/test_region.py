@@ -226,6 +226,8 @@ class TestTails:
     def test_numbers_out_of_range_are_refused(self, wrong):
         with pytest.raises(ValueError, match="expected"):
             tail_is_at_most(*wrong, Fraction(1, 2))
+        with pytest.raises(ValueError, match="a bound above 0"):
+            tail_is_at_most(3, 1, 1, Fraction(0))
 
 
 class TestBoxes:

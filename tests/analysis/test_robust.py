@@ -25,9 +25,11 @@ from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.robust import graph as robust_graph
+from verifier.analysis.robust import solve
 from verifier.analysis.robust.bound import bound_sides
 from verifier.analysis.robust.common_choices import common_choices
 from verifier.analysis.robust.graph import end_components
+from verifier.analysis.robust.policy import make_nodes
 from verifier.analysis.robust.region import Region, events_of, groups_of
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses, uncertain_step
@@ -255,6 +257,26 @@ class TestByHand:
         exact = seldom / (1 - (1 - seldom) ** 2)
         assert 0 <= exact - Fraction(float(found.lower[0])) < Fraction(1, 10**8)
         assert 0 <= Fraction(float(found.upper[0])) - exact < Fraction(1, 10**8)
+
+    def test_a_cycle_becomes_one_node_beside_the_others(self, monkeypatch):
+        seldom = f("1e-7")
+        moves = [[1, 2], [0, 3], [2] * 2, [3] * 2, [4] * 2]
+        bounds = [(1 - seldom, 1 - seldom), (seldom, seldom)]
+        objective = Model(TWO, moves, {"g": {2}}, {0: bounds, 1: bounds}, range(5)).objective("F (g & X g)")
+        step = uncertain_step(objective, region_of(objective, {(0, 1): bounds, (1, 1): bounds}))
+        nodes = make_nodes(step, end_components(step))
+        cycle = np.flatnonzero(np.isin(objective.product.state, [0, 1]) & (nodes.of != nodes.of[0]))
+        found = solve._merged(step, nodes, cycle, np.zeros(0, dtype=np.int64))
+        apart = [int(node) for state, node in enumerate(found.of) if state not in cycle]
+        assert len({int(found.of[state]) for state in cycle}) == 1 < len(cycle)
+        assert sorted(map(apart.count, set(apart))) == sorted(
+            np.bincount(np.delete(nodes.of, cycle))[np.unique(np.delete(nodes.of, cycle))].tolist()
+        )
+        assert int(found.of[cycle[0]]) not in apart
+        # Where little is lost nothing is merged.
+        monkeypatch.setattr(solve, "_merged", None)
+        plain = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
+        assert ends(bounds_of(plain, "F g")) == (near(f("0.6")), 1)
 
     def test_what_no_matrix_can_change_has_bounds_without_width(self):
         model = Model(TWO, [[1, 1], [1, 1]], {"g": {1}}, {0: [(0, 1), (0, 1)]})

@@ -123,11 +123,19 @@ def test_one_value_beyond_the_range_of_doubles_is_enough_to_be_refused():
             linear.solve(plan, values, np.arange(5), stochastic=True, gains=np.array([[1.0, gain]]))
 
 
+def test_what_is_decided_from_the_start_has_no_error():
+    assert not _System(pair(), np.arange(5), True, 1)._roughly
+    for plan in (replace(pair(), start=np.array([2, 3])), replace(chain_of_two(), start=np.array([2, 3]))):
+        found = linear.solve(plan, np.array([[0.5, 0.5, 0.25, 0.25, 0.5]]), np.arange(5), stochastic=True)
+        assert (found.value.tolist(), found.error.tolist()) == ([[1, 0]], [[0, 0]])
+
+
 def test_underflow_grows_by_level_where_rows_sum_to_more():
-    # Rows of 2 in two levels; 2 states with at most 3 edges, alone in their components.
+    # Rows in two levels; 2 states with at most 3 edges, alone in their components.
     system = _System(chain_of_two(), np.arange(5), False, 1)
-    found = system._underflow(system._equation(np.array([1.0, 1.0, 1.0, 0.5, 0.5])[:, None]))
-    assert found.tolist() == [2 * (3 + 1 + 2) * 2**2 * 2.0**-1074]
+    for share, growth in ((1.0, 2**2), (0.25, 1)):  # rows of 2, and of 1/2
+        found = system._underflow(system._equation(share * np.array([1.0, 1.0, 1.0, 0.5, 0.5])[:, None]))
+        assert found.tolist() == [2 * (3 + 1 + 2) * growth * 2.0**-1074]
 
 
 def test_what_no_number_came_of_is_bounded_by_its_residual(monkeypatch):

@@ -171,13 +171,13 @@ def test_what_is_next_to_nothing_is_not_lost():
 
 
 @pytest.mark.parametrize("squared", [False, True])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(30))
 def test_random_rows_against_fractions(monkeypatch, seed, squared):
     rng = random.Random(seed)
     if squared:
         monkeypatch.setattr(powers, "FIRST_STEPS", 0)
         monkeypatch.setattr(powers, "_SECONDS_PER_PRODUCT", 0.0)
-    n, steps, error = rng.randint(1, 5), rng.choice([0, 1, 2, 7, 100, 300]), Fraction(1, 2**20)
+    n, steps, error = rng.randint(1, 5), rng.choice([0, 1, 2, 7, 90]), Fraction(1, 2**20)
     rows = []
     for _ in range(n):
         targets = rng.sample(range(n), rng.randint(1, n))

@@ -139,6 +139,10 @@ def test_what_leaving_out_the_bound_of_a_window_costs(every_window_is_long, monk
     assert found.error_bound[0, 0] == pytest.approx((1 - 59 / 64) / 2, abs=1e-12)
     assert found.representation_bound[0, 0] == pytest.approx(2 * 2 / 32, rel=1e-9)
     assert found.expected_steps.tolist() == found.expected_jumps.tolist() == [[6]]
+    later = counted(
+        chain, window_of(parsed("G[3,4] (a -> F[0,5] b)"), chain), ROUNDOFF
+    )  # the same behind three steps
+    assert later.lower[0, 0] == pytest.approx(1 / 8 * 59 / 64 + 7 / 8 * 15 / 16, abs=1e-12)
     until = counted(chain, window_of(parsed("F[0,7] b"), chain), ROUNDOFF)
     assert (until.expected_steps.tolist(), until.probability[0, 0]) == ([[7]], pytest.approx(127 / 128))
 
@@ -156,6 +160,17 @@ def test_who_waits_at_the_end_may_be_answered_later(every_window_is_long, monkey
     chain = chain_of([{0: 0.5, 1: 0.5}, {1: 1}], {"a": {0}, "b": {1}})
     counted(chain, window_of(parsed("G[0,1] (a -> F[0,5] b)"), chain), ROUNDOFF)
     assert [each.tolist() for each in asked[2]] == [[0.25] * 4, [0.5, 0.5, 1.0, 1.0]]
+
+
+def test_the_states_of_a_window_are_those_of_its_conditions():
+    rows = [{0: 0.5, 1: 0.5}, {1: 0.5, 2: 0.5}, {2: 0.5, 3: 0.5}, {3: 1}]
+    chain = chain_of(rows, {"a": {0, 1}, "b": {1, 2}, "c": {3}})
+    window = window_of(parsed("(a | c) U[0,99999] (a & b)"), chain)
+    assert (window.left.tolist(), window.right.tolist()) == ([True, True, False, True], [False, True, False, False])
+    # Who comes to b at once is decided soon; from the first step on it has to be waited for.
+    stays = chain_of([{0: 1}], {"a": {0}, "b": {0}})
+    assert window_of(parsed("a U[0,99999] b"), stays) is None
+    assert window_of(parsed("a U[1,99999] b"), stays) is not None
 
 
 def test_what_is_unrolled_has_to_fit_into_memory(every_window_is_long):

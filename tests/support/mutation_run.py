@@ -126,6 +126,13 @@ _NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np
 _PUT_OFF = 'self.settle(states, puts_off, proofs.get(until, {"order": [0] * len(states), "components": []}), where)'
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
 _ELIMINATION = "verifier/checking/elimination.py"
+_ENTERING = (
+    "entering, first = nodes.sources[order], "
+    "np.concatenate([[0], np.cumsum(np.bincount(nodes.targets, minlength=n))])"
+)
+_ENOUGH_MERGED = "enough = first_loss <= SMALL_LOSS or mergers == _MOST_MERGERS"
+_LOWERING = "while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:"
+_DIFFERENCE = "widened = difference + 4 * 2.0**-53 * np.abs(difference)  # not below the exact difference"
 _CUTHILL = "order = reverse_cuthill_mckee(graph, symmetric_mode=False)"
 _ROOM = "band = np.zeros((len(beside), 2 * self.width + 1, beside.shape[2]))"
 _PIVOTS = 'matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}'
@@ -134,6 +141,7 @@ _SHORT = "if np.all(part[sources] >= part[targets]):  # as scipy numbers them"
 _LINEAR = "verifier/checking/linear.py"
 _LARGEST = "self._largest = max((block.size for block in plan.blocks), default=1)"
 _SOLVED = "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))"
+_EQUAL_SIZES = "chunk = -(-len(values) // -(-len(values) // chunk)) if len(values) else 1  # of equal sizes"
 _LEVEL_COUNT = "self._levels = 1 + max((b.level for b in plan.blocks), default=0)"
 _AT_ONCE_MOST = (
     "self.most_at_once = max(_FEW_AT_ONCE, _NUMBERS_OF_LEVEL * len(plan.blocks) // max(len(plan.edge), 1))"
@@ -214,9 +222,14 @@ EQUIVALENT = {
     (_KERNEL, "if end == 0 or not held or end > BILLION:", ">"): "no rate is shown to be above 1",
     (_KERNEL, "held = dict(zip(states, numbers, strict=True))", "True"): "`whole` has seen to the lengths",
     (_KERNEL, _PUT_OFF, "0"): "the same for all",
+    (_KERNEL, "ends = list(zip(behind, low, high, strict=True))", "True"): "`exceeds` has read the same",
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
     ("verifier/analysis/robust/order.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    ("verifier/analysis/robust/order.py", _ENTERING, "0"): "state 0 is a part of its own",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
+    ("verifier/analysis/robust/solve.py", _LOWERING, ">"): "how long it is tried",
+    ("verifier/analysis/robust/solve.py", _ENOUGH_MERGED, "<="): "how long it is tried",
+    ("verifier/analysis/robust/solve.py", _DIFFERENCE, "4"): "a wider margin",
     **{(_ELIMINATION, "_NO_NUMBER = -(1 << 40)", token): "below all others" for token in ("1", "40")},
     (_ELIMINATION, "_BEYOND_DOUBLES = 1200", "1200"): "beyond them, too",
     **{(_ELIMINATION, "_NUMBERS_AT_ONCE = 1 << 18", token): "how many at once" for token in ("1", "18")},
@@ -234,6 +247,7 @@ EQUIVALENT = {
     ("verifier/analysis/robust/order.py", _SHORT, ">="): "how soon, not what",
     (_LINEAR, "thorough: bool = False,", "False"): "how it is solved, not what",
     (_LINEAR, _LARGEST, "1"): "of no states",
+    (_LINEAR, _EQUAL_SIZES, "1"): "of no matrices",
     (_LINEAR, _LEVEL_COUNT, "0"): "of no states",
     (_LINEAR, _AT_ONCE_MOST, "1"): "of no edges",
     (_LINEAR, "certain = np.isfinite(relative) & (relative < 1)", "<"): "no whole number of roundings makes it 1",

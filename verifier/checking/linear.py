@@ -321,8 +321,7 @@ class _System:
     ) -> tuple[Floats, Floats]:
         """Values and errors, better ones for the matrices in which an error is too large."""
         start, (value, error) = self._plan.start, known
-        coarse = _coarse(value, error, self._roughly) & (start < self._plan.size)[:, None]
-        found = np.flatnonzero(coarse.any(axis=0))
+        found = np.flatnonzero(_coarse(value, error, self._roughly).any(axis=0))  # errors of decided states are 0
         for concerned in np.split(found, range(at_once, len(found), at_once)) if len(found) else []:
 
             def solve(right: Floats, concerned: Ints = concerned) -> Floats:

@@ -243,7 +243,7 @@ def _solved(chain: _Chain) -> tuple[Objects, int, Objects]:
     unknown = np.flatnonzero(open_state)
     if not len(unknown):
         return value, 0, steps
-    place = np.full(size, -1, dtype=np.int64)
+    place = np.zeros(size, dtype=np.int64)
     place[unknown] = np.arange(len(unknown))
     inside = open_state[chain.sources] & open_state[chain.targets]
     chance = np.array([weight / chain.whole for weight in chain.weights[inside]])
