@@ -200,7 +200,8 @@ def test_no_function_has_the_name_of_a_module():
         importlib.import_module(f"verifier.{name}")
     assert set(FUNCTIONS) == {
         "assess", "build_evidence", "check_evidence", "collision_map", "compare", "count", "drive_logs", "explain",
-        "markov_chain", "metric", "mutate", "report", "require", "robroc", "run", "with_planner", "write_artefacts",
+        "markov_chain", "metric", "mutate", "report", "require", "risk", "robroc", "run", "triggers",
+        "with_planner", "write_artefacts",
     }  # fmt: skip
     assert not modules & set(FUNCTIONS)
     assert all(vars(verifier)[name] is function for name, function in FUNCTIONS.items())

@@ -110,6 +110,7 @@ def modules():
     ]
 
 
-@pytest.mark.parametrize("name", modules())
-def test_docstrings_run(name):
+@pytest.mark.parametrize("name", ["verifier", *modules()])
+def test_docstrings_run(name, root, monkeypatch):
+    monkeypatch.chdir(root)
     assert doctest.testmod(importlib.import_module(name)).failed == 0

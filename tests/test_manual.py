@@ -62,6 +62,7 @@ def merged(base, part):
 @pytest.mark.parametrize("topic", TOPICS)
 def test_what_a_page_shows_is_what_happens(topic, tmp_path, monkeypatch, capfd, thorough):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # as in a folder where Python is started
     for folder in ("examples", "models", "specs"):
         Path(folder).symlink_to(ROOT / folder)
     shown = ""

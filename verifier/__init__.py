@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from verifier.collision.result import CollisionResult
     from verifier.evidence.bundle.build import Bundle
     from verifier.evidence.findings import CheckReport
+    from verifier.evidence.risk.document import RiskResult
+    from verifier.evidence.triggers.document import TriggersResult
     from verifier.perception.confusion.counts import ConfusionCounts
     from verifier.perception.confusion.metric import ConfusionMetric
     from verifier.questions.compare.compare_result import CompareResult
@@ -52,6 +54,12 @@ def run(spec: File, cm: Counts, *, system: SystemModel | None = None, **choices:
 
     Raises:
         verifier.base.errors.VerifierError: each says what was found, what was expected, and what to do.
+
+    >>> found = run("specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json", environment="ped", draws=100)
+    >>> [(each.name, each.verdict_text) for each in found.requirements][1]
+    ('stops_for_pedestrians', 'violated, if items are independent')
+    >>> round(found.metrics()["stops_for_pedestrians/published/probability"], 6)
+    0.196203
     """
     from verifier.base.keywords import settings_from
     from verifier.perception.confusion.document import named_file
@@ -80,6 +88,9 @@ def with_planner(
             once for each block of new states and must depend on nothing else.
         asks: what it asks of the reports, such as `["sees(ped)", "count(ped)"]`.
         memory: such as `{"seen": {"range": [0, 1], "initial": 0}}`.
+
+    >>> with_planner("models/car_pedestrian.toml", "always_stops", lambda given: {"speed": 0 * given["v"]})
+    <SystemModel: car_pedestrian, planners published, feedback, correct, cautious, always_stops>
     """
     from verifier.systems.planners.functions import with_planner as added
     from verifier.systems.reader import read_model
@@ -93,6 +104,9 @@ def markov_chain(spec: File, cm: Counts, *, system: SystemModel | None = None, *
 
     Args:
         spec, cm, system, choices: as for `run`; they must name one planner, one environment, and no sweep.
+
+    >>> markov_chain("specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json", environment="ped")
+    <MarkovChain: 66 states, 67 transitions>
     """
     from verifier.base.keywords import settings_from
     from verifier.chains import DecisionProcess
@@ -118,6 +132,11 @@ def explain(spec: File, cm: Counts, *, system: SystemModel | None = None, **choi
     Args:
         spec, cm, system: as for `run`.
         choices: as the options of `verify explain`, such as `record="record.csv"`.
+
+    >>> matrices = "examples/nuscenes_yolov3_class.json"
+    >>> found = explain("specs/car_pedestrian.ltl", matrices, environment="ped", draws=100)
+    >>> [row["cause"] for row in found.rows() if row["requirement"] == "stops_for_pedestrians"]
+    ['ped in [0, 10) m reported as empty']
     """
     from verifier.base.keywords import settings_from
     from verifier.perception.confusion.document import named_file
@@ -138,6 +157,11 @@ def require(
         spec, cm, system: as for `run`; every search starts from the rates of the matrices.
         requirement: its name.
         choices: as the options of `verify require`, such as `mode="factor"`, `target=">= 0.99"`, `box=True`.
+
+    >>> matrices = "examples/nuscenes_yolov3_class.json"
+    >>> found = require("specs/car_pedestrian.ltl", matrices, "stops_for_pedestrians", environment="ped")
+    >>> [(row["bin"], row["label"], row["required_recall"]) for row in found.rows()]
+    [('[0, 10) m', 'ped', '0.95')]
     """
     from verifier.base.keywords import settings_from
     from verifier.perception.confusion.document import named_file
@@ -160,6 +184,11 @@ def compare(
         detectors: name -> confusion matrices, as for `run`.
         system: as for `run`.
         choices: as the options of `verify compare`, such as `planner="all"`, `pareto="stops,arrives"`.
+
+    >>> detectors = {labels: f"examples/nuscenes_yolov3_{labels}.json" for labels in ("class", "proposition")}
+    >>> found = compare("specs/car_pedestrian.ltl", detectors, environment="ped", draws=100)
+    >>> [(row["detector"], round(row["probability"], 3)) for row in found.rows()][2:4]
+    [('class', 0.196), ('proposition', 0.259)]
     """
     from contextlib import ExitStack
 
@@ -187,6 +216,12 @@ def count(annotations: Any, detections: Any, format: str = "auto", **choices: An
         choices: as the options of `verify confusion`, such as `bins="0,10,20,inf"`, `labelling="proposition"`.
 
     The matrices are for `run`, in memory or written with `verifier.perception.confusion.write_confusion`.
+
+    >>> from pandas import DataFrame
+    >>> there = DataFrame({"frame": [0, 1], "class": "ped", "x": [5.0, 25.0], "y": 0.0})  # metres ahead
+    >>> found = count(there, there[:1].assign(score=0.9), bins="0,20,40", classes="ped")
+    >>> {name: value for name, value in found.metrics().items() if name.startswith("ped") and "recall" in name}
+    {'ped/0_20_m/recall': 1.0, 'ped/20_40_m/recall': 0.0}
     """
     from verifier.base.keywords import settings_from
     from verifier.perception.confusion.choices import reader_options, reading
@@ -285,6 +320,9 @@ def assess(assessment: File, **choices: Any) -> AssessmentResult:
     Args:
         assessment: what is assessed and by what (.toml).
         choices: as the options of `verify assess`, such as `system="mds"`.
+
+    >>> assess("examples/12_robustness_assessment.toml", system="mds").verdict.value
+    'violated'
     """
     from verifier.base.keywords import settings_from
     from verifier.robustness.assessment.request import assessed
@@ -305,6 +343,38 @@ def report(results: Files, title: str | None = None) -> str:
 
     paths = [results] if isinstance(results, str | Path) else results
     return html_report([read_document(path) for path in paths], title)
+
+
+def risk(context: File, results: Files) -> RiskResult:
+    """Hazardous behaviour and harm per hour, over conditions with their shares (`verify evidence risk`).
+
+    Args:
+        context: of the case (.toml), with conditions and hazards.
+        results: documents of runs, one with the matrices of each condition.
+    """
+    from verifier.evidence.consistency import read_document
+    from verifier.evidence.context import read_context
+    from verifier.evidence.risk.assembly import Stated, residual_risk
+
+    paths = [results] if isinstance(results, str | Path) else results
+    case = read_context(context)
+    stated = Stated(case.risk, case.exposures, case.file)
+    return residual_risk(stated, [read_document(path) for path in paths])
+
+
+def triggers(context: File, results: Files) -> TriggersResult:
+    """What is known of each triggering condition of a case (`verify evidence triggers`).
+
+    Args:
+        context: of the case (.toml), with triggering conditions.
+        results: documents of runs in them, and matrices.
+    """
+    from verifier.evidence.consistency import read_document
+    from verifier.evidence.context import read_context
+    from verifier.evidence.triggers.assembly import known_triggers
+
+    case, paths = read_context(context), [results] if isinstance(results, str | Path) else results
+    return known_triggers(case.triggers, [read_document(path) for path in paths], case.file)
 
 
 def write_artefacts(result: Result, folder: File) -> Path:

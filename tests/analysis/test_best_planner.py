@@ -395,20 +395,6 @@ def test_where_every_choice_is_a_dead_end_it_is_said(written):
         games(spec, matrices)
 
 
-def test_what_is_hidden_or_decided_is_refused(written, tmp_path):
-    matrices = read_confusion(written()[1]).matrices
-    hidden = LOOKS.replace('next = "min(n + 1, looks)" }', 'next = "min(n + 1, looks)", hidden = true }')
-    hidden = hidden.replace('{ when = "n < looks - 1", set = { choice = 0 } },', "")
-    moving = SKIPPING.replace(", hidden = false", "").replace('{ when = "n < looks - 1", set = { choice = 0 } },', "")
-    deciding = LOOKS.replace("[inputs]", "[world]\nw = { range = [0, 1] }\n[inputs]")
-    unseen = "worlds that draw at most what planners see, and variable 'n' is hidden"
-    for model, said in ((hidden, unseen), (moving, unseen), (deciding, "the world decides 'w'")):
-        (tmp_path / "other.toml").write_text(model)
-        system = read_model(tmp_path / "other.toml").instantiate()
-        with pytest.raises(UsageError, match=said):
-            open_system({"ped": system}, matrices)
-
-
 def test_environments_that_move_otherwise_are_refused(written, tmp_path):
     matrices = read_confusion(written()[1]).matrices
     model = LOOKS.replace(
@@ -439,12 +425,19 @@ def test_environments_that_draw_otherwise_are_refused(written, tmp_path):
         open_system(systems, matrices)
 
 
-def test_too_large_games_are_refused(written, monkeypatch):
-    game = looking(written, 3)["right"]
+@pytest.mark.parametrize("looks", [1, 5, 30])
+def test_where_no_grid_is_small_enough_it_is_searched(written, monkeypatch, looks):
+    game = looking(written, looks)["right"]
     monkeypatch.setattr(best_planner, "MOST_MOVES", 0)
     monkeypatch.setattr("verifier.analysis.belief_grid.MOST_NUMBERS", 10)
-    with pytest.raises(NoAnswerError, match="too many states, reports and environments"):
-        worst_cases(game, 3)
+    (bracket,), (mean,) = worst_cases(game, looks), means(game, [0.25, 0.75], looks)
+    expected = sum(max(Fraction(1, 4) * ped, Fraction(3, 4) * nobody) for ped, nobody in likelihoods(looks))
+    for found, value in ((bracket, most_powerful(looks)), (mean, expected)):
+        assert found.lower - 1e-12 <= value <= found.upper + 1e-12
+        assert found.upper - found.lower <= 1e-3
+
+
+def test_too_large_games_are_refused(written, monkeypatch):
     system, _ = games(*written())
     formula = _formula(written)
     with pytest.raises(NoAnswerError, match="the limit is 3"):

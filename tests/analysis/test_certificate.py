@@ -21,8 +21,11 @@ from verifier.analysis import kernel
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.robust import order
 from verifier.analysis.robust.certificate import Box, Certificate, Split, digest_of, document
+from verifier.analysis.robust.graph import end_components
+from verifier.analysis.robust.policy import make_nodes
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
+from verifier.analysis.robust.step import uncertain_step
 from verifier.analysis.robust.subject import Subject
 from verifier.analysis.robust.told import told_of
 
@@ -447,6 +450,19 @@ class TestDocument:
             broken["tree"] = cut
         with pytest.raises(kernel.Rejected):
             kernel.check(broken)
+
+
+def test_within_a_part_every_step_comes_nearer_to_where_it_is_left():
+    # 0 leads to 1, 1 to 2, and 2 back to 0 but for 1/10 at least to the end, 3.
+    sure = [(1, 1), (0, 0)]
+    model = Model(
+        TWO, [[1, 1], [2, 2], [0, 3], [3, 3]], {"g": {3}}, {0: sure, 1: sure, 2: [(0, f("0.9")), (f("0.1"), 1)]}
+    )
+    objective = model.objective("F (g & X g)")
+    step = uncertain_step(objective, model.region(objective))
+    numbers = order.decision_order(step, make_nodes(step, end_components(step)))
+    place = {int(s): int(r) for s, r in zip(objective.product.state, numbers, strict=True) if s in (0, 1, 2)}
+    assert place[0] > place[1] > place[2] >= 0
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from context_cases import latch
 from exact_oracle import holds_on_lasso
+from run_documents import tried
 from scipy.optimize import linprog
 from small_objectives import channel_of, objective_of
 
@@ -315,6 +316,38 @@ def test_a_verdict_that_no_dependence_changes(tmp_path, capsys):
     (point,) = json.loads(capsys.readouterr().out)["requirements"][0]["points"]
     assert (point["basis"], point["condition"]) == ("any_dependence", "if items are independent")
     assert main([*asked[:-1], "--requirement", "some", "--strict"]) == 3
+
+
+def test_a_floor_that_these_bounds_reach_is_passed(tmp_path, capsys):
+    """Of four looks of which one is enough, each a miss with 1/5: whatever the dependence, 4/5 at least."""
+    (tmp_path / "m.toml").write_text(latch(4, 5))
+    (tmp_path / "s.ltl").write_text('model "m.toml"\nsome: P >= 0.9999 [ F seen = 1 ]\n')
+    document = {
+        "schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"],
+        "labels": ["ped", "empty"], "bins": [{"distance_m": [0, 10], "counts": [[8000, 0], [2000, 0]]}],
+        "dependence": tried(0.0001),
+    }  # fmt: skip
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    asked = [
+        "run",
+        str(tmp_path / "s.ltl"),
+        "--cm",
+        str(tmp_path / "c.json"),
+        "--point-only",
+        "--verdict-from",
+        "point",
+    ]
+    for more, floor, failed in (
+        ((), "0.75", True),  # the data contradict the memoryless detector, whose P is 1 - 1/625
+        (("--dependence-free",), "0.79", False),
+        (("--dependence-free",), "0.81", True),
+    ):
+        code = main([*asked, *more, "--fail-under", floor, "--json"])
+        (held,) = json.loads(capsys.readouterr().out)["gates"]["fail_under"]["requirements"]
+        assert held["failed"] == failed
+        assert (code, held["value"]) == (
+            (1, pytest.approx(1 - 0.2**4)) if failed else (3, pytest.approx(0.8, abs=1e-6))
+        )
 
 
 def test_what_belongs_to_the_bounds_needs_them(tmp_path, capsys):

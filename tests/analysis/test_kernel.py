@@ -322,6 +322,12 @@ class TestSystemsByHand:
         assert [system.exceeds(0, [value, 10, 0]) for value in (6, 7)] == [True, False]
         assert system.moves(0, lambda state, after: after == 2) == set()
 
+    def test_where_one_report_needs_all_mass_the_others_have_none(self):
+        system = small_system({(4, 1): ([0, 0, 10], [5, 5, 10], 10)})
+        assert system.moves(0, lambda state, after: True) == {2}
+        system = small_system({(4, 1): ([0, 0, 9], [5, 5, 10], 10)})
+        assert system.moves(0, lambda state, after: True) == {1, 2}
+
     def test_the_greatest_of_all_ways_counts(self):
         system = small_system({(4, 1): ([10, 0, 0], [10, 0, 0], 10)}, owner=(0, 0, 1, 2))
         assert [system.exceeds(0, [value, 5, 9]) for value in (8, 9)] == [True, False]
@@ -366,6 +372,50 @@ def test_what_is_worth_1_has_to_meet_nothing(values, start_is_true, message):
             proof.values(box, "/box")
 
 
+@pytest.mark.parametrize(
+    ("letters", "order", "message"),
+    [
+        ([0, 0], None, "left without any probability of falling"),
+        ([0, 0], [1, 0], "left without any probability of falling"),
+        ([0, 1], None, "left without any probability of falling"),
+        ([0, 1], [0, 0], "left without any probability of falling"),
+        ([0, 1], [1, 0], "left without any probability of falling"),
+        ([0, 1], [0, 1], None),
+    ],
+)
+def test_what_is_promised_again_and_again_may_not_be_put_off_forever(letters, order, message):
+    # F q, promised by two states that lead to each other. It is kept if q holds in the second; the proof says that
+    # who puts it off comes down from it.
+    subject = {
+        "propositions": ["q"], "observations": [[]], "then": [[0]], "told": [[[1, 0]]], "kinds": [], "bins": [],
+        "columns": [], "row": [-1, -1], "following": [[1], [0]], "letters": letters, "starts": [0],
+        "formula": [["&", [], 0, None], ["holds", [], 0, None], ["U", [0, 1], 0, None]],
+    }  # fmt: skip
+    table = [[[[2, 0, -1]]], [[]]]
+    known = kernel.Obligations({"subject": subject, "side": "lower", "obligations": table})
+    without = [] if order is None else [{"until": 2, "order": order, "components": []}]
+    staying = {"states": [0, 1], "obligations": [0, 0], "without": without}
+    box = {"value": [0, 0], "unit": 1, "order": [0, 0], "components": [staying]}
+    proof = kernel.Proof(kernel.System(subject, {}), known, [0, 0])
+    with contextlib.nullcontext() if message is None else pytest.raises(kernel.Rejected, match=message):
+        assert proof.values(box, "/box") == [0, 0]
+
+
+def test_values_have_a_unit_below_two_to_the_256():
+    system = small_system({(4, 1): ([1, 2, 3], [4, 5, 6], 10)}, propositions=["q"], letters=[0, 1, 0])
+    known = kernel.Obligations(
+        {"subject": {"formula": [["&", [], 0, None]], "propositions": []}, "side": "lower", "obligations": []}
+    )
+    for unit, message in (
+        (2**256, "expected a whole number from 1"),
+        (2**256 - 1, "state 0"),
+        (0, "expected a whole"),
+    ):
+        box = {"value": [0, 0, 0.5], "unit": unit, "order": [0] * 3, "components": []}
+        with pytest.raises(kernel.Rejected, match=message):
+            kernel.Proof(system, known, [0] * 3).values(box, "/box")
+
+
 def test_a_report_that_never_came_has_a_count_of_0():
     column = {"bin": 0, "true": 1, "unit": kernel.BILLION, "lower": [0, 0], "upper": [kernel.BILLION] * 2}
     evidence = {"events": 1, "alpha": "1/20", "icc": None, "shift": 0}
@@ -389,6 +439,7 @@ def test_a_report_that_never_came_has_a_count_of_0():
         ({"alpha": "1"}, False),
         ({"alpha": "0"}, False),
         ({"alpha": "8/9"}, True),
+        ({"events": 0}, True),  # where no column is measured
     ],
 )
 def test_what_lies_between_0_and_1(rule, fits):

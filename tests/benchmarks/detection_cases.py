@@ -169,7 +169,7 @@ def numbers_of(raw: bytes) -> list[Any]:
     """What was counted: matrices, those by context, those of every sequence."""
     found = json.loads(raw)
     own = [{key: each[key] for key in ("name", "frames", "counts")} for each in found["sequences"]]
-    return [found["labels"], found["bins"], {**found["contexts"], "tests": None}, own]
+    return [found["labels"], found["bins"], {**found["contexts"], "tests": None, "tracks": None}, own]
 
 
 def counted_at_once(folder: Path, memory: Memory) -> bytes:

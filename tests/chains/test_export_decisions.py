@@ -84,6 +84,8 @@ def test_jani_says_its_version_and_which_names_it_changed(tmp_path):
     assert (found["jani-version"], found["type"]) == (1, "mdp")
     assert found["metadata"]["description"] == "true_2 is 'true'; a_b is 'a b'"
     assert {each["name"] for each in found["variables"]} == {"x", "true_2", "goal", "a_b", "never"}
+    labels = [each for each in found["variables"] if each["type"] == "bool"]
+    assert {(each["transient"], each["initial-value"]) for each in labels} == {(True, False)}  # false where not set
 
 
 @pytest.mark.parametrize(

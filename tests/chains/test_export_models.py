@@ -164,6 +164,7 @@ def test_umb_is_a_tar_archive_with_an_index_and_the_same_bytes_every_time(tmp_pa
         index = json.load(archive.extractfile("index.json"))
         targets = np.frombuffer(archive.extractfile("branch-to-target.bin").read(), "<u8")
     assert {(m.mtime, m.uid, m.gid, m.uname, m.gname, m.mode) for m in members} == {(0, 0, 0, "", "", 0o644)}
+    assert (index["format-version"], index["format-revision"]) == (1, 0)
     assert index["transition-system"]["#states"] == 4
     assert index["transition-system"]["#branches"] == 6
     assert targets.tolist() == [1, 2, 0, 3, 2, 3]

@@ -1,13 +1,14 @@
 """A skeleton and counts give the chain of the definition, exact or rounded to decimals."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from small_objectives import channel_of, objective_of
 
 from verifier.base.errors import InputError, UsageError
-from verifier.chains.filled import filled_counts, markov_chain
+from verifier.chains.filled import assumed_columns, filled_counts, markov_chain
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.matrices import Memory
@@ -36,6 +37,18 @@ def test_transitions_are_sums_of_rates_and_those_of_probability_0_are_left_out()
     exact = chain((1, 1, 1), exact=True)
     assert exact.fractions[:2] == (Fraction(1, 3), Fraction(2, 3))
     assert (exact.rounding_defect, chain((1, 1, 1)).fractions) == (0.0, None)
+
+
+def test_assumed_columns_say_where_their_rates_come_from():
+    filled = np.array([[True, True, False]])
+    for source, text in (("", ""), ("wrong*1", ", from wrong*1")):
+        matrices = SimpleNamespace(
+            without_empty_columns=lambda policy: (None, filled),
+            filled_from=lambda index, column, source=source: source,
+            labels=TOLD,
+            bin_text=lambda index: f"[{index}, {index + 1}) m",
+        )
+        assert assumed_columns(SKELETON, matrices) == [f"true label a in bin [0, 1) m{text}"]
 
 
 def test_rounded_rows_may_miss_1_by_half_a_unit_for_each_observation():

@@ -1,8 +1,12 @@
 """Bounds of the batch engine's solver, by hand: in units of 2^-53, which is one rounding."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from verifier.base.errors import EngineError
 from verifier.checking import level_solving, linear
 from verifier.checking.component_solving import BlockSolver
 from verifier.checking.level_solving import LevelEquation
@@ -46,6 +50,7 @@ def test_jumps_are_certified_by_what_every_step_pays():
     # Of 5/2 and 9/4 state 1 pays 1 with 12 roundings of 5/4; in all 15 + 24 + 12.
     for found, jumps in zip(judged([0.5, 0.5], [2.5, 2.25])[1], (2.5, 2.25, 2.5), strict=True):
         assert jumps * (1 + 50 * UNIT) <= found <= jumps * (1 + 52 * UNIT)
+    assert judged([0.5, 0.5], [4, 4])[1] == pytest.approx((4, 4, 4))  # 2 is paid, and counts as 1
     # At least half has to be paid everywhere.
     least = 1 + 60 * UNIT
     assert np.all(np.isfinite(judged([0.5, 0.5], [least, least])[1]))
@@ -70,6 +75,59 @@ def test_moving_the_probabilities_moves_gains_by_the_largest_in_each_jump():
     assert found.jumps[0] == pytest.approx([4 / 3] * 2, rel=1e-12)
     assert found.steps[0] == pytest.approx([8 / 3] * 2, rel=1e-12)
     assert found.representation[0] == pytest.approx([4 / 15 * 2e-9 * 4 / 3, 1 / 15 * 4e-9], rel=1e-6)
+
+
+def test_the_largest_gain_is_counted_with_what_it_may_lack(monkeypatch):
+    # The same, of 1/4 and 1/16: 1/64 is left open in state 0, so that no value is above 1/4 + 4/3 of that.
+    def rough(self, x, right, matrices=None):
+        x[:2, 0, 0], x[:2, 1, 0] = [0.25, 0.0625], 4 / 3
+
+    monkeypatch.setattr(linear.Equation, "solve", rough)
+    monkeypatch.setattr(_System, "_relative_bound", lambda self, equation, value: np.full((2, 1), np.inf))
+    monkeypatch.setattr(_System, "_refined", lambda self, equation, x, gains, known, at_once: known)
+    weights, gains = np.array([[0.125, 0.25, 0.125, 0.125, 0.375]]), np.array([[0.125, 0.0]])
+    found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=1e-9, gains=gains)
+    assert found.error[0] == pytest.approx([1 / 48, 1 / 48], rel=1e-9)
+    assert found.representation[0, 0] == pytest.approx((1 / 4 + 1 / 48) * 2e-9 * 4 / 3, rel=1e-6)
+
+
+def test_a_matrix_is_refined_for_any_initial_state(monkeypatch):
+    asked = []
+
+    def recorded(equations, value, solve):
+        asked.append(value.shape)
+        return refined(equations, value, solve)
+
+    refined = linear.refined
+    monkeypatch.setattr(linear, "refined", recorded)
+    for coarse, expected in (([True, False], [(4, 1)]), ([False, True], [(4, 1)]), ([False, False], [])):
+        asked.clear()
+        monkeypatch.setattr(linear, "_coarse", lambda *arguments, coarse=coarse: np.array(coarse)[:, None])
+        found = linear.solve(pair(), WEIGHTS.T, np.arange(5), stochastic=True)
+        assert (asked, found.value[0]) == (expected, pytest.approx([2 / 3, 5 / 6]))
+
+
+def test_transitions_of_probability_0_do_not_underflow():
+    # 2 states, 3 edges and components of 2; the least probability of leaving them, or a state, is 1/8.
+    system = _System(pair(), np.arange(5), True, 1)
+    found = system._underflow(system._equation(np.array([[0.25], [0.125], [0.0], [0.25], [0.25]])))
+    assert found.tolist() == [2 * (3 + 2 + 2) * 2.0**-1074 / 0.125]
+
+
+def test_one_value_beyond_the_range_of_doubles_is_enough_to_be_refused():
+    # 10^308 is gained in each of 16 steps in state 1, and 1 in state 0.
+    plan = replace(chain_of_two(), start=np.array([0, 1]))
+    values = np.array([[0.5, 0.5, 2.0**-6, 2.0**-6, 2.0**-5]])
+    for gain, refused in ((1e308, True), (1e306, False)):
+        with np.errstate(all="ignore"), pytest.raises(EngineError) if refused else nullcontext():
+            linear.solve(plan, values, np.arange(5), stochastic=True, gains=np.array([[1.0, gain]]))
+
+
+def test_underflow_grows_by_level_where_rows_sum_to_more():
+    # Rows of 2 in two levels; 2 states with at most 3 edges, alone in their components.
+    system = _System(chain_of_two(), np.arange(5), False, 1)
+    found = system._underflow(system._equation(np.array([1.0, 1.0, 1.0, 0.5, 0.5])[:, None]))
+    assert found.tolist() == [2 * (3 + 1 + 2) * 2**2 * 2.0**-1074]
 
 
 def test_what_no_number_came_of_is_bounded_by_its_residual(monkeypatch):

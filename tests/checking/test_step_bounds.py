@@ -127,6 +127,37 @@ def test_ages_are_counted_up_to_the_most_there_may_be(every_window_is_long, monk
         counted(chain, window, ROUNDOFF)
 
 
+def test_what_leaving_out_the_bound_of_a_window_costs(every_window_is_long, monkeypatch):
+    # Half stays in each step. Who waits at the end of two steps is answered in five more, or in 1/32 of the runs not:
+    # 1/2 + 1/2 * 31/32 to 1. Each of the two windows may have lost 1/32. The truth is 31/32.
+    monkeypatch.setattr(step_bounds, "MOST_APART", 1.0)
+    chain = chain_of([{0: 0.5, 1: 0.5}, {1: 1}], {"a": {0}, "b": {1}})
+    found = counted(chain, window_of(parsed("G[0,1] (a -> F[0,5] b)"), chain), ROUNDOFF)
+    assert found.lower[0, 0] == pytest.approx(63 / 64 - 2 / 32, abs=1e-12)
+    assert found.upper[0, 0] == pytest.approx(1, abs=1e-12)
+    assert found.probability[0, 0] == (found.lower[0, 0] + found.upper[0, 0]) / 2
+    assert found.error_bound[0, 0] == pytest.approx((1 - 59 / 64) / 2, abs=1e-12)
+    assert found.representation_bound[0, 0] == pytest.approx(2 * 2 / 32, rel=1e-9)
+    assert found.expected_steps.tolist() == found.expected_jumps.tolist() == [[6]]
+    until = counted(chain, window_of(parsed("F[0,7] b"), chain), ROUNDOFF)
+    assert (until.expected_steps.tolist(), until.probability[0, 0]) == ([[7]], pytest.approx(127 / 128))
+
+
+def test_who_waits_at_the_end_may_be_answered_later(every_window_is_long, monkeypatch):
+    """At most as likely as in so many steps, and as not being answered in them; who does not wait has neither."""
+    asked = []
+
+    def wide(chain, ends, steps, error, **more):
+        asked.append(ends)
+        return powers.Expected(*(np.full(len(chain.origin), each) for each in (0.25, 0.5, 0.0)))
+
+    monkeypatch.setattr(step_bounds, "after_steps", wide)
+    monkeypatch.setattr(step_bounds, "MOST_APART", 1.0)
+    chain = chain_of([{0: 0.5, 1: 0.5}, {1: 1}], {"a": {0}, "b": {1}})
+    counted(chain, window_of(parsed("G[0,1] (a -> F[0,5] b)"), chain), ROUNDOFF)
+    assert [each.tolist() for each in asked[2]] == [[0.25] * 4, [0.5, 0.5, 1.0, 1.0]]
+
+
 def test_what_is_unrolled_has_to_fit_into_memory(every_window_is_long):
     """Ten obligations in three states, of a thousand bytes; of a response a pair of steps each."""
     chain = chain_of([{0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.5}, {2: 1}], {"a": {0}, "b": {1}})
@@ -216,7 +247,12 @@ def test_what_would_take_too_long_is_refused_before():
 
 
 @pytest.mark.parametrize(
-    "formula", ["F b", "F[0,9] b", "X[9] b", "G[0,99999] F b", "F[0,99999] (a & X b)", "G[1,99999] (a -> F[1,5] b)"]
+    "formula",
+    [
+        *("F b", "F[0,9] b", "X[9] b", "G[0,99999] F b", "F[0,99999] (a & X b)", "G[1,99999] (a -> F[1,5] b)"),
+        *("a R[0,99999] (a -> F[0,5] b)", "a U[0,99999] (a & G[0,5] b)", "G (a -> F[0,99999] b)"),
+        *("F (a & G[0,99999] b)", "X[99999] (a -> F[0,5] b)"),
+    ],
 )
 def test_other_formulas_are_no_long_windows(formula):
     chain = chain_of([{0: 1}], {"a": {0}, "b": {0}})

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from typed_documents import read_back
 from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.perception.confusion import read_confusion
+from verifier.telling import failing
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"
@@ -184,6 +186,38 @@ def test_what_an_error_fails_in_the_end_is_lost_by_the_error(run):
     missed = "ped in [0, 10) m reported as empty"
     assert f"* Cause of 100 % of the violation: {missed} (if correct, P would be 1)." in out.splitlines()
     assert f"1. Probability 1, 100 % of it: {missed}." in out.splitlines()
+
+
+FACTS = ["ped", "sees(car, within = 20)", "count(ped) = 1", "count(ped) = 2", "count(ped) = 3", "report(light) = *",
+         "report(light) = red", "report(b, within = 10) = *", "frame 2: car"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        (["ped", "sees(car, within = 20)"], "ped and car within 20 m"),
+        (["count(ped) = 1"], "ped once"),
+        (["count(ped) = 2"], "ped twice"),
+        (["count(ped) = 3"], "ped 3 times or more often"),
+        (["report(light) = *"], "light as another class"),
+        (["report(light) = *", "report(light) = red"], "light as red"),
+        (["report(b, within = 10) = *"], "a report of b within 10 m"),
+        (["frame 2: car"], "car in frame 2"),
+        ([], "nothing"),
+        (["count(ped) = many"], "ped as many"),  # of a document that somebody edited
+    ],
+)
+def test_what_a_planner_was_told_in_words(told, text):
+    assert failing._classes_text(SimpleNamespace(asks_about=FACTS), told) == text
+
+
+def test_a_planner_that_counts_is_explained(root, capsys):
+    spec, matrices = root / "specs/phantom_braking.ltl", root / "models/phantom_braking.json"
+    code = main(["explain", str(spec), "--cm", str(matrices), "--requirement", "hard"])
+    out = capsys.readouterr().out
+    assert code == 0
+    assert "and nothing or vehicle once is reported (probability 0.968271 in each step)" in out
+    assert "vehicle once and vehicle within 40 m; or" in out
 
 
 def test_with_an_upper_limit_the_runs_on_which_the_formula_holds_are_told(run, spec_of):

@@ -236,7 +236,8 @@ def counted(name):
 
 
 def readers_of_results():
-    for name in ("run", "explain", "require", "compare", "collision", "robroc", "curves", "rate", "mutate", "assess"):
+    kinds = ("run", "explain", "require", "compare", "collision", "robroc", "curves", "rate", "risk", "triggers")
+    for name in (*kinds, "mutate", "assess"):
         raw = (report_documents.folder() / f"{name}.json").read_bytes()
         yield f"report {name}", target({"r.json": raw}, "report r.json -o out/r.md")
     yield "report matrices", target({"r.json": json.dumps(MATRICES)}, "report r.json -o out/r.html")
@@ -245,6 +246,10 @@ def readers_of_results():
     rate = "evidence rate r.json --requirement stops -o out/rate.json"
     yield "rate", target(result, f"{rate} --exposure 12/h", ["r.json"])
     yield "context", target(result, f"{rate} --context case.toml", ["case.toml"], 2)
+    names = ("case.toml", "run.json", "by_class.json")
+    case = {name: (report_documents.folder() / name).read_bytes() for name in names}
+    yield "risk", target(case, "evidence risk case.toml run.json -o out/r.json", ["case.toml"], 2)
+    yield "triggers", target(case, "evidence triggers case.toml run.json -o out/t.json", ["case.toml"], 2)
     curves = json.dumps(report_documents.CURVES)
     rows = "detector,condition,sensitivity,safety,efficiency\na,baseline,0,.5,1\na,baseline,1,1,.5\na,fog,0,.2,1\n"
     yield "curves", target({"c.json": curves, "c.csv": rows}, "robroc c.json -o out/c.json", ["c.json"])

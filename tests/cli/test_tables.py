@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from typed_runs import point_of, requirement_of, run_of_requirements, settings_of, uncertainty_of
 
+import verifier
 from verifier.analysis.channel_test import Channel, CountedTest, Untested
 from verifier.analysis.planning import EvidencePlan, PlannedColumn
 from verifier.analysis.tipping import TippingPoints
@@ -12,6 +13,7 @@ from verifier.analysis.vacuity import Vacuity
 from verifier.base.numbers import interval_text
 from verifier.checking.verdicts import Verdict, WithinBounds
 from verifier.telling.run import bound_text, probability_text, run_table
+from verifier.telling.terminal import narrowed
 
 SETTINGS = {"set": {"vmax": "3"}, "canonical": True, "verdict_from": "point", "confidence": None}
 CONFIDENCE = {
@@ -285,3 +287,30 @@ def test_how_wrong_an_assumption_may_be():
     where = "stops, planner careful, ped v=1: satisfied as long as"
     assert f"{where} the ICC of items within drives is at most 0.08" in lines
     assert f"{where} no observation's rate shifts by more than 0.004" in lines
+
+
+def test_on_a_terminal_cells_are_broken_so_that_a_table_fits_100_columns(root):
+    found = verifier.run(
+        root / "specs/car_pedestrian.ltl",
+        root / "examples/nuscenes_yolov3_class.json",
+        draws=100,
+        planner="published",
+    )
+
+    def table(text):
+        return text.split("\n\n")[1].splitlines()
+
+    wide, narrow = (table(run_table(found, columns=columns)) for columns in (None, 100))
+    assert max(map(len, wide)) > 120
+    assert max(map(len, narrow)) <= 100
+    assert sorted("\n".join(narrow).replace("-", "").split()) == sorted("\n".join(wide).replace("-", "").split())
+    assert table(run_table(found, columns=300)) == wide
+
+
+def test_a_word_that_is_too_long_stays_whole():
+    assert narrowed(["what", "value"], [["a_name_without_spaces", "one two"]], 5) == [
+        "what                   value",
+        "---------------------  -----",
+        "a_name_without_spaces  one",
+        "                       two",
+    ]

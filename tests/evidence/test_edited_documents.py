@@ -27,8 +27,8 @@ from verifier.evidence.consistency import check_documents, read_document
 from verifier.evidence.report import csv_report, markdown_report
 
 KINDS = (
-    "run", "sweep", "explain", "require", "compare", "collision", "robroc", "curves", "rate", "mutate", "assess",
-    "by_class",
+    "run", "sweep", "explain", "require", "compare", "collision", "robroc", "curves", "rate", "risk",
+    "triggers", "mutate", "assess", "by_class",
 )  # fmt: skip
 DECLARED = (
     "title", "remarks", "versions", "command", "inputs", "matrices", "settings", "name", "formula", "environment",
@@ -127,11 +127,15 @@ LEFT = {
     r"|/terms/\*/(worst_scenario|scenarios|exposure/source)|/acceptance/source|/demonstration/encounters",
     "assess": r"/systems/\*/((source|targets/\*)/performance|targets/\*/distances).*"
     r"|/systems/\*/(citation|viewpoint|perspectives|circumstances|rules|sweeps|plan).*",
+    "risk": r"/hazards/\*/(requirement|severity|source|assumes(/\*)?|chain/\*/source|cells/\*/(unknown|scenario))"
+    r"|/environments/\*/((exposure|unlisted)/source|shares/\*/source)|/source|/risks/\*/\w+_lower",
+    "triggers": r"/triggers/\*/(text|source|effect|excluded_by|severity|part|sha256|where.*|items.*|drives|judged.*)"
+    r"|/pairs/\*/(items|reason)",
     "by_class": r"/(distance|source|notes|matching|false_positives).*",
 }
 """The same of the other kinds: of a list what is left out, of two that nothing tells apart which is which, texts that
 are said of something, and numbers that were drawn or are within rules that are written down here once more. A rate's
-encounters are whole, and follow up to one from numbers that are rounded."""
+encounters are whole, and follow up to one from numbers that are rounded. A lower end of 0 may be written as -0."""
 RUN_KINDS = ("run", "sweep")
 
 

@@ -27,6 +27,8 @@ WRITTEN = {
     "verifier.trade_offs": "robroc",
     "verifier.mutate": "mutate",
     "verifier.rate": "rate",
+    "verifier.risk": "risk",
+    "verifier.triggers": "triggers",
     "verifier.compare": "compare",
     "verifier.confusion": "by_set",
     "verifier.explain": "explain",

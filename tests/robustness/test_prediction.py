@@ -165,7 +165,7 @@ def test_only_normalised_rates_matter_and_no_order(seed):
 
 @pytest.fixture(scope="module")
 def published(root):
-    return json.loads((root / "tests/data/published/average_detection_rates.json").read_text())
+    return json.loads((root / "examples/reproduce/average_detection_rates.json").read_text())
 
 
 def families(published):

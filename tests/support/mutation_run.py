@@ -123,9 +123,26 @@ _KERNEL = "verifier/analysis/kernel.py"
 _STEP = "verifier/analysis/robust/step.py"
 _SLACK = "slack, outcomes = 4 * (self.lower.shape[1] + 4) * ROUNDOFF, self.motion.shape[1]"
 _NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)"
+_PUT_OFF = 'self.settle(states, puts_off, proofs.get(until, {"order": [0] * len(states), "components": []}), where)'
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
+_ELIMINATION = "verifier/checking/elimination.py"
+_CUTHILL = "order = reverse_cuthill_mckee(graph, symmetric_mode=False)"
+_ROOM = "band = np.zeros((len(beside), 2 * self.width + 1, beside.shape[2]))"
+_PIVOTS = 'matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}'
+_ONES = "result = spsolve_triangular(matrix, right, lower=self._lower, unit_diagonal=True, overwrite_A=True)"
+_SHORT = "if np.all(part[sources] >= part[targets]):  # as scipy numbers them"
+_LINEAR = "verifier/checking/linear.py"
+_LARGEST = "self._largest = max((block.size for block in plan.blocks), default=1)"
+_SOLVED = "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))"
+_LEVEL_COUNT = "self._levels = 1 + max((b.level for b in plan.blocks), default=0)"
+_AT_ONCE_MOST = (
+    "self.most_at_once = max(_FEW_AT_ONCE, _NUMBERS_OF_LEVEL * len(plan.blocks) // max(len(plan.edge), 1))"
+)
+_SYSTEMS = "at_once = max(1, _NUMBERS_AT_ONCE // (size * (first + size)))"
 _POWERS = "verifier/checking/powers.py"
 _LOOKED = "taken, next_look = min(next_look, most), 2 * next_look"
+_MOVED = "representation = np.minimum((total[:, 2] + error) * (1 + 16 * ROUNDOFF) / scale, 1.0)"
+_CUT = "matrix = csr_array((weight, (problem.source, problem.target)), shape=(count, count + 1))[:, :count]"
 _PRODUCT = "result = np.zeros((digits, left.shape[1], right.shape[2]))"
 _SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
 _LEVELS = "verifier/checking/level_solving.py"
@@ -174,7 +191,8 @@ EQUIVALENT = {
     ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
-    ("verifier/checking/linear.py", "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))", "2"): "a row not read",
+    **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
+    ("verifier/checking/step_bounds.py", "if apart <= MOST_APART:", "<="): "both ways are right",
     **{(_REFINED, _BETTER, token): "when it ends, not what is proven" for token in ("<=", "2")},
     **{(_REFINED, _ENOUGH, token): "when it ends, not what is proven" for token in ("<=", "2")},
     **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
@@ -193,9 +211,35 @@ EQUIVALENT = {
     (_KERNEL, "UPWARDS = Context(50, ROUND_CEILING, MIN_EMIN, MAX_EMAX)", "50"): "rounded up, with digits to spare",
     (_KERNEL, "if term.adjusted() < -30:", "<"): "from where on the rest is bounded and not added up",
     (_KERNEL, "if term.adjusted() < -30:", "30"): "from where on the rest is bounded and not added up",
+    (_KERNEL, "if end == 0 or not held or end > BILLION:", ">"): "no rate is shown to be above 1",
+    (_KERNEL, "held = dict(zip(states, numbers, strict=True))", "True"): "`whole` has seen to the lengths",
+    (_KERNEL, _PUT_OFF, "0"): "the same for all",
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
     ("verifier/analysis/robust/order.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
+    **{(_ELIMINATION, "_NO_NUMBER = -(1 << 40)", token): "below all others" for token in ("1", "40")},
+    (_ELIMINATION, "_BEYOND_DOUBLES = 1200", "1200"): "beyond them, too",
+    **{(_ELIMINATION, "_NUMBERS_AT_ONCE = 1 << 18", token): "how many at once" for token in ("1", "18")},
+    **{(_ELIMINATION, _SYSTEMS, token): "how many at once" for token in ("max", "1", "//", "*", "+")},
+    (_ELIMINATION, _CUTHILL, "False"): "how narrow, not what",
+    **{(_ELIMINATION, _ROOM, token): "columns that are not read" for token in ("2", "1")},
+    (_ELIMINATION, "self._lower = bool(np.all(targets < sources))", "<"): "no edge leads to its own state",
+    (_ELIMINATION, "if self._lower or np.all(targets > sources):", ">"): "no edge leads to its own state",
+    (_ELIMINATION, _PIVOTS, "True"): "which pivots, not what is solved",
+    (_ELIMINATION, _ONES, "True"): "the diagonal holds ones, and nobody reads the matrix again",
+    (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of targets",
+    (_POINT, _HALVED, ">"): "how long a witness is looked for that the kernel checks",
+    (_POINT, "times = 0", "0"): "how fine a witness is that the kernel checks",
+    ("verifier/analysis/robust/order.py", "number += 1", "1"): "numbers that are only compared",
+    ("verifier/analysis/robust/order.py", _SHORT, ">="): "how soon, not what",
+    (_LINEAR, "thorough: bool = False,", "False"): "how it is solved, not what",
+    (_LINEAR, _LARGEST, "1"): "of no states",
+    (_LINEAR, _LEVEL_COUNT, "0"): "of no states",
+    (_LINEAR, _AT_ONCE_MOST, "1"): "of no edges",
+    (_LINEAR, "certain = np.isfinite(relative) & (relative < 1)", "<"): "no whole number of roundings makes it 1",
+    (_LINEAR, "_CHUNK = 512", "512"): "how many at once",
+    (_LINEAR, "_FEW_AT_ONCE = 16", "16"): "how many at once",
+    **{(_LINEAR, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
     (_POWERS, "NEGLIGIBLE = 2.0**-70", "70"): "how soon it is known",
     (_POWERS, "taken, next_look = 0, 64", "64"): "how often it is looked, not at what",
     (_POWERS, _LOOKED, "2"): "how often it is looked, not at what",
@@ -204,6 +248,10 @@ EQUIVALENT = {
     (_POWERS, _SCALE, "900"): "where nothing is moved",
     (_POWERS, "columns = np.zeros((size, 3))", "3"): "a column of 0",
     (_POWERS, "if steps >> position > 1:", ">"): "a power that is not used",
+    (_POWERS, "return len(self.low)", "low"): "as many of both",
+    (_POWERS, "place = np.full(len(chain.origin), -1, dtype=np.int64)", "1"): "any number below 0",
+    (_POWERS, _CUT, "1"): "a column that is cut off",
+    (_POWERS, _MOVED, "16"): "1 + 17 units is 1 + 16, rounded",
     (_POWERS, "digits = 3", "3"): "3 never suffice",
     (_POWERS, _PRODUCT, "1"): "the matrix is square",
     (_LEVELS, "_LEFT_AT_ONCE = 4096", "4096"): "how many at once",

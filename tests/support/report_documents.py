@@ -31,6 +31,39 @@ CURVES = {
     ],
 }
 
+CASE = """
+[exposure.every]
+encounters = 240
+hours = 20
+[condition.measured]
+matrices = "by_class.json"
+share = [0.97, 1]
+source = "Fleet log L, 2026"
+[condition.snow]
+share = [0, 0.03]
+[unknown]
+classified = 300
+left_over = 1
+[hazard.H1]
+event = "stops_for_pedestrians"
+severity = "S3"
+source = "HARA 3.2"
+uncontrolled = { between = [0.3, 0.5], level = 0.99, source = "Track tests" }
+severe = [0.1, 0.2]
+accept_harm_per_hour = 0.8
+[trigger.night]
+text = "Street without lamps"
+part = "sense"
+source = "Analysis 4.2"
+effect = "Pedestrians are missed"
+matrices = "by_class.json"
+[trigger.fog]
+text = "Visibility below 50 m"
+[trigger.snow]
+text = "Snow on the lens"
+excluded_by = "Lens monitor"
+"""
+
 
 @cache
 def folder() -> Path:
@@ -41,6 +74,8 @@ def folder() -> Path:
     Image.new("RGB", (16, 12), (90, 120, 150)).save(place / "a.png")
     pairs = "".join(f"{k // 2},{k % 40 + 1},{k % 40 + 1 + (k * 7 % 5 - 2) / 4}\n" for k in range(160))
     (place / "pairs.csv").write_text("image,true_m,predicted_m\n" + pairs)
+    shutil.copy(BY_CLASS, place / "by_class.json")
+    (place / "case.toml").write_text(CASE)
     commands = {
         "run": ["run", SPEC, "--cm", BY_CLASS, *DRAWS],
         "sweep": ["run", SPEC, "--cm", BY_CLASS, "--sweep", "vmax=1..3", "--point-only"],
@@ -54,6 +89,8 @@ def folder() -> Path:
             *("evidence", "rate", str(place / "run.json"), "--requirement", "stops_for_pedestrians"),
             *("--encounters", "240", "--hours", "20", "--accept", "1e-7/h"),
         ],
+        "risk": ["evidence", "risk", str(place / "case.toml"), str(place / "run.json")],
+        "triggers": ["evidence", "triggers", *(str(place / name) for name in ("case.toml", "run.json")), BY_CLASS],
         "assess": ["assess", str(ROOT / "examples/12_robustness_assessment.toml")],
     }
     with contextlib.redirect_stdout(io.StringIO()):
@@ -84,6 +121,6 @@ def documents(*names: str) -> list[Document]:
 
 
 EVERY_KIND = (
-    "run", "sweep", "explain", "explain_fast", "require", "compare", "collision", "robroc", "curves", "rate",
-    "mutate", "assess", "by_class", "by_set",
+    "run", "sweep", "explain", "explain_fast", "require", "compare", "collision", "robroc", "curves", "rate", "risk",
+    "triggers", "mutate", "assess", "by_class", "by_set",
 )  # fmt: skip

@@ -572,8 +572,8 @@ def test_data_that_show_longer_misses_refuse_shorter_ones(tmp_path):
     rows = {"start": [1, 9], "right*1": [2, 90], "wrong*1": [2, 1], "wrong*2": [1, 1], "wrong*3": [0, 1]}
     model = latch(4)
 
-    def run(rows, **options):
-        written = tracked_document(rows, Contexts("run", 3))
+    def run(rows, head=None, **options):
+        written = tracked_document(rows, Contexts("run", 3), **(head or {}))
         return verify_spec(*files_of(tmp_path, model, written, "ped", ["F seen = 1"]), RunOptions(**options))
 
     with pytest.raises(UsageError, match="--persist 2: the data show 3 wrong reports in a row; name a longer time"):
@@ -582,6 +582,14 @@ def test_data_that_show_longer_misses_refuse_shorter_ones(tmp_path):
     assert run(rows, persist=2, assume_persistence=True).settings.memory == "persist:2"
     with pytest.raises(UsageError, match="--persist 40: the data show 4 wrong reports in a row or more; verify"):
         run({**rows, "wrong*3": [1, 1]}, persist=40)
+    # The file may know the longest run, beyond the cap of its contexts and of any.
+    told = {"tracks": {"ped": {"longest_wrong_run": 154, "with_drive": [3, 12], "later": [56, 78]}}}
+    with pytest.raises(
+        UsageError, match="--persist 40: the data show 154 wrong reports in a row; name a longer time"
+    ):
+        run({**rows, "wrong*3": [1, 1]}, told, persist=40)
+    told["tracks"]["ped"]["longest_wrong_run"] = 40
+    assert run({**rows, "wrong*3": [1, 1]}, told, persist=40).settings.memory == "persist:40"
     for option in ({"memory": "run:3"}, {"verdict_from": "point"}, {"strict": True}):
         with pytest.raises(UsageError, match="--persist bounds what errors may do in each state"):
             run(rows, persist=3, **option)

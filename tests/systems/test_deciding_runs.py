@@ -319,11 +319,18 @@ def test_gates_hold_where_the_world_decides(tmp_path, capsys):
     assert "another formula: 'Pmin [ F stopped ]'" in capsys.readouterr().err
 
 
-def test_what_is_about_worlds_that_stand_still_refuses_it_by_name(tmp_path, capsys):
-    spec, matrices = files(tmp_path, "most: P >= 0.9 [ F stopped ]")
-    assert main(["compare", str(spec), "--cm", f"one={matrices}", "--best-planner", "3"]) == 2
-    said = capsys.readouterr().err
-    assert "known for worlds that draw at most what planners see, and variable 'x' is hidden" in said
+def test_the_best_possible_planner_against_a_world_that_decides(tmp_path, capsys):
+    # Who always sets u is never pushed; the walker of the model is with 1/4.
+    spec, matrices = files(tmp_path, "most: P >= 0.9 [ F stopped ]\nlittle: P <= 0.2 [ F lost ]")
+    command = ["compare", str(spec), "--cm", f"one={matrices}", "--best-planner", "3", "--draws", "20", "--json"]
+    assert main(command) == 0
+    rows = json.loads(capsys.readouterr().out)["specs"][0]["requirements"]
+    assert [each["entries"][0]["points"][0]["probability"] for each in rows] == [0.75, 0.25]
+    ends = [(each["reach"][0]["lower"], each["reach"][0]["upper"]) for each in rows]
+    assert ends == [(pytest.approx(1, abs=1e-9), 1), (0, pytest.approx(0, abs=1e-9))]
+    spec.write_text(spec.read_text().replace("P >=", "Pmax >="))
+    assert main(command) == 2
+    assert "'most' asks what this world may do for it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("exact", [False, True])

@@ -17,6 +17,9 @@ of points, and a convex function lies below the mean of its values: an upper bou
 bounds for partially observed Markov decision processes, Operations Research 39(1), 1991). Going by what is best at
 one of those points is a planner, which may not be the best: a lower bound.
 
+Where planners do not see all of the state, weights are of the values of hidden variables, too: `hidden_search`, which
+also answers where no grid is small enough.
+
 In the worst case over the environments the best planner draws lots between plans. Its value is the least of V over
 all weights at the start; weights and plans are found in turns, by linear programs, as in matrix games.
 """
@@ -32,6 +35,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from verifier.analysis.belief_grid import grid_values, log_odds, spacings_of, updated
+from verifier.analysis.hidden_game import HiddenGame, told_apart
+from verifier.analysis.hidden_search import CLOSE, HiddenSearch
 from verifier.analysis.planner_game import Game, longest_episode
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 
@@ -65,18 +70,15 @@ class Bracket:
     exact: bool
 
 
-def worst_cases(game: Game, most_steps: int) -> tuple[Bracket, ...]:
+def worst_cases(game: Game | HiddenGame, most_steps: int) -> tuple[Bracket, ...]:
     """The best over planners of the least over environments, from each initial state.
 
     Args:
         game: the nodes.
         most_steps: an episode that has not ended after so many counts as lost, in every environment where nothing
             is decided yet.
-
-    Raises:
-        NoAnswerError: there are too many weights even on the widest grid.
     """
-    searches = [_Search.of(game.payoff.shape[1]) for _ in game.starts]
+    searches = [_Search.of(game.environments) for _ in game.starts]
     for spacing, best in _ways(game, most_steps):
         for start, search in enumerate(searches):
             if search.upper - search.lower > WIDEST_BRACKET:
@@ -86,10 +88,10 @@ def worst_cases(game: Game, most_steps: int) -> tuple[Bracket, ...]:
     return tuple(_bracket(game, each.lower, each.upper, each.worst, most_steps, each.exact) for each in searches)
 
 
-def means(game: Game, weights: Sequence[float] | Floats, most_steps: int) -> tuple[Bracket, ...]:
+def means(game: Game | HiddenGame, weights: Sequence[float] | Floats, most_steps: int) -> tuple[Bracket, ...]:
     """The best over planners of the mean over environments with these weights, (environments,) or of each initial
     state; the rest as `worst_cases`."""
-    each_start = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(game.starts), game.payoff.shape[1]))
+    each_start = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(game.starts), game.environments))
     found: list[Bracket] = []
     for spacing, best in _ways(game, most_steps):
         ends = [best(start, given) for start, given in enumerate(each_start)]
@@ -161,20 +163,30 @@ def _lots(plans: Floats) -> tuple[float, Floats]:
     return float((lots / lots.sum() @ plans).min()), weights / weights.sum()
 
 
-def _ways(game: Game, most_steps: int) -> Iterator[tuple[float | None, _Best]]:
-    """None with a way that follows all weights where they are few enough, else finer and finer grids."""
-    count = game.payoff.shape[1]
-    try:
-        _forward(game, int(game.starts[0]), np.full(count, 1 / count), most_steps)
-    except _TooManyError:
-        for spacing in spacings_of(game, most_steps):
+def _ways(game: Game | HiddenGame, most_steps: int) -> Iterator[tuple[float | None, _Best]]:
+    """None with a way that follows all weights where they are few enough, else finer and finer grids; where something
+    is hidden, or no grid is small enough, how close the bounds are that are searched for."""
+    spacings: list[float] = []
+    if isinstance(game, Game):
+        count = game.environments
+        try:
+            _forward(game, int(game.starts[0]), np.full(count, 1 / count), most_steps)
+        except _TooManyError:
+            spacings = list(spacings_of(game, most_steps))
+        else:
+            yield None, partial(_followed, game, most_steps)
+            return
+        for spacing in spacings:
             yield spacing, grid_values(game, most_steps, spacing).best
-    else:
-        yield None, partial(_followed, game, most_steps)
+    if not spacings:
+        hidden = told_apart(game) if isinstance(game, Game) else game
+        yield CLOSE, HiddenSearch(hidden, most_steps).best
 
 
-def _bracket(game: Game, lower: float, upper: float, weights: Floats, most_steps: int, exact: bool) -> Bracket:
-    longest = longest_episode(game)
+def _bracket(
+    game: Game | HiddenGame, lower: float, upper: float, weights: Floats, most_steps: int, exact: bool
+) -> Bracket:
+    longest = game.ends_within() if isinstance(game, HiddenGame) else longest_episode(game)
     slack = most_steps * ((len(weights) * _SAME if exact else 0.0) + 4096 * ROUNDOFF)
     return Bracket(
         max(lower - slack, 0.0),

@@ -40,6 +40,11 @@ class Game:
     told: Floats
     starts: Ints
 
+    @property
+    def environments(self) -> int:
+        """How many there are."""
+        return int(self.payoff.shape[1])
+
 
 def game_of(
     system: OpenSystem, formula: Node, propositions: Mapping[str, Node], rates: Floats, *, negated: bool, most: int
@@ -57,17 +62,17 @@ def game_of(
     Raises:
         NoAnswerError: more nodes.
     """
-    ways = [_progress_in(system, formula, propositions, name, most) for name in system.environments]
+    ways = [progress_in(system, formula, propositions, name, most) for name in system.environments]
     sizes = [system.state_count, *(len(way.value) for way in ways)]
     if math.prod(sizes) > LARGEST_WORD:
-        raise _too_many(most)
+        raise too_many(most)
     starts = _coded([system.starts, *(way.start for way in ways)], sizes)
     known, fresh = Known(), np.unique(starts)
     parts: list[tuple[Ints, Ints]] = []
     while len(fresh):
         known.add(fresh)
         if known.count > most:
-            raise _too_many(most)
+            raise too_many(most)
         state, *remaining = np.unravel_index(fresh, sizes)
         flat = system.following.reshape(system.state_count, -1)
         led = [flat[state], *(way.after[at] for way, at in zip(ways, remaining, strict=True))]
@@ -83,7 +88,7 @@ def game_of(
     following = np.where(following < 0, -1, np.searchsorted(codes, following))
     return Game(
         following.reshape(len(codes), *system.following.shape[1:]),
-        system.chances[state],
+        system.chances[state, 0],
         np.asarray((values >= 0).all(axis=1)),
         np.asarray(values == (0 if negated else 1), dtype=np.float64),
         system.reported(rates)[:, state],
@@ -95,24 +100,33 @@ def _coded(columns: Sequence[Ints], sizes: Sequence[int]) -> Ints:
     return np.ravel_multi_index(tuple(columns), tuple(sizes)).astype(np.int64)
 
 
-def _too_many(most: int) -> NoAnswerError:
+def too_many(most: int) -> NoAnswerError:
+    """Why there is no game."""
     hint = "shorten the formula, or narrow the ranges of variables and inputs"
     return NoAnswerError(f"the system without its planner has more than {most} states with the formula", hint=hint)
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
-    """What remains of the formula in one environment: (m,) start states of the product, (p, choices * outcomes) where
-    each leads, and (p,) 1 where the formula holds for certain, 0 where it fails, -1 where that is open."""
+class Way:
+    """What remains of the formula in one environment.
+
+    Attributes:
+        start: (m,) start states of the product.
+        after: (p, choices * outcomes) where each leads.
+        value: (p,) 1 where the formula holds for certain, 0 where it fails, -1 where that is open.
+        state: (p,) of the system, -1 where nothing remains.
+    """
 
     start: Ints
     after: Ints
     value: Ints
+    state: Ints
 
 
-def _progress_in(
+def progress_in(
     system: OpenSystem, formula: Node, propositions: Mapping[str, Node], environment: str, most: int
-) -> _Way:
+) -> Way:
+    """The formula's progression on all that a planner may do in an environment; NoAnswerError as `game_of`."""
     following = system.following.reshape(system.state_count, -1)
     may = following >= 0
     indptr = np.concatenate([[0], np.cumsum(may.sum(axis=1))])
@@ -130,18 +144,23 @@ def _progress_in(
             onward, steps = np.where(onward < 0, onward, onward[onward]), 2 * steps
         accepting = decide(product, np.ones(indptr[-1], dtype=bool)).graph.accepting
         value[ended] = accepting[onward[ended]]
-    return _Way(product.start, after, value)
+    return Way(product.start, after, value, product.state)
 
 
 def longest_episode(game: Game) -> int | None:
     """Steps after which every episode has ended, whatever is chosen; None where one can go on for ever."""
     led = np.where(game.over[:, None], -1, game.following.reshape(len(game.over), -1))
+    return episode_steps(led, game.over, game.starts)
+
+
+def episode_steps(led: Ints, over: Mask, starts: Ints) -> int | None:
+    """As `longest_episode`: (nodes, moves) where each leads, -1 for nowhere, which nodes are over, and the first."""
     sources, choice = np.nonzero(led >= 0)
     component = components(len(led), sources, led[sources, choice])
     if np.any(component[sources] == component[led[sources, choice]]):
         return None
-    steps, going = 0, np.unique(game.starts[~game.over[game.starts]])
+    steps, going = 0, np.unique(starts[~over[starts]])
     while len(going):
-        reached = np.unique(game.following[going])
-        going, steps = reached[(reached >= 0) & ~game.over[reached]], steps + 1
+        reached = np.unique(led[going])
+        going, steps = reached[(reached >= 0) & ~over[reached]], steps + 1
     return steps

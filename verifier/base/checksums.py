@@ -22,7 +22,19 @@ KEY = "checksums"
 """Of the document, its last."""
 SUMMED = tuple(
     f"verifier.{kind}"
-    for kind in ("assess", "collision", "compare", "explain", "mutate", "rate", "require", "run", "trade_offs")
+    for kind in (
+        "assess",
+        "collision",
+        "compare",
+        "explain",
+        "mutate",
+        "rate",
+        "require",
+        "risk",
+        "run",
+        "trade_offs",
+        "triggers",
+    )
 )
 """Schemas of results; what people write too, such as matrices and curves, has none."""
 DIGITS = 8

@@ -156,12 +156,18 @@ class Derives:
 def _misfit(name: str, told: Any, follows: Any) -> MisfitError:
     """At the first place inside where both differ."""
     way: list[str | int] = [name]
-    while isinstance(told, dict) and isinstance(follows, dict) and told.keys() == follows.keys():
-        key = next(key for key in told if told[key] != follows[key])
-        told, follows = told[key], follows[key]
+    while _parts(told) and _parts(told).keys() == _parts(follows).keys():
+        mine, theirs = _parts(told), _parts(follows)
+        key = next(key for key in mine if mine[key] != theirs[key])
+        told, follows = mine[key], theirs[key]
         way.append(key)
     expected, said = (json.dumps(value)[:300] for value in (follows, told))
     return MisfitError(way, f"expected {expected}, which follows from the numbers beside it, found {said}")
+
+
+def _parts(value: Any) -> dict[str | int, Any]:
+    """The values of a JSON object or array, by key or position; nothing of any other value."""
+    return value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
 
 
 @dataclass(frozen=True)

@@ -200,6 +200,29 @@ class Element:
             raise self.fail(f"expected {ends}, got {shown(self.value)}")
         return found
 
+    def positive(self) -> Fraction:
+        """A finite number above 0; InputError."""
+        found = self.number()
+        if not found > 0:
+            raise self.fail("expected a number above 0")
+        return found
+
+    def level(self) -> Fraction:
+        """A confidence level; InputError."""
+        found = self.number()
+        if not 0 < found < 1:
+            raise self.fail("a level lies strictly between 0 and 1")
+        return found
+
+    def share(self) -> tuple[Fraction, Fraction]:
+        """A number from 0 to 1, or two in order that a share lies between; InputError."""
+        if not isinstance(self.value, list):
+            return (self.number(0, 1),) * 2
+        ends = [each.number(0, 1) for each in self.items()]
+        if len(ends) != 2 or ends[0] > ends[1]:
+            raise self.fail("expected a number from 0 to 1, or two in order that it lies between")
+        return ends[0], ends[1]
+
 
 def read_toml(path: str | Path) -> Element:
     """The top of a TOML file.

@@ -36,7 +36,7 @@ def filled_counts(skeleton: Skeleton, matrices: ConfusionMatrices, empty_columns
         named = ", ".join(missing[:5])
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         which = "--empty-columns prior, neighbour, pool or miss"
-        if empty_columns != "error" or (matrices.memory is not None and matrices.memory.policy == "error"):
+        if matrices.memory is not None and matrices.memory.policy == "error":  # else columns alone may lack items
             which = "--empty-contexts backoff, pool or prior (of whole columns: --empty-columns)"
         raise InputError(
             f"no items with {named}{more}, and the chain for environment '{skeleton.environment}' needs their rates",

@@ -248,8 +248,9 @@ class Band:
         size, _, count = band.shape
         diagonals = np.zeros((count, 2 * width + 1, size))
         for row, distance in enumerate(range(width, -width - 1, -1)):
-            entries = band[max(0, -distance) : size - max(0, distance), width + distance]
-            diagonals[:, row, max(0, distance) : size + min(0, distance)] = entries.T
+            first = max(0, distance)
+            entries = band[max(0, -distance) : size - first, width + distance]
+            diagonals[:, row, first : first + len(entries)] = entries.T
         solved = np.ascontiguousarray(right.transpose(2, 1, 0))
         for matrix in range(count):
             try:

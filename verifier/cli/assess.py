@@ -9,7 +9,7 @@ from verifier.base.errors import UsageError
 from verifier.base.files import document_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import progress_bar
+from verifier.cli.terminal import columns, progress_bar
 from verifier.robustness.assessment.document import assess_document
 from verifier.robustness.assessment.plan import plans_text
 from verifier.robustness.assessment.request import assessed
@@ -27,7 +27,7 @@ def assess_command(arguments: AssessSettings, command: Command) -> int:
     give(
         arguments,
         with_provenance(document_text(assess_document(result)), command),
-        lambda: assess_tables(result),
+        lambda: assess_tables(result, columns=columns()),
         markdown=lambda _: assess_markdown(result),
         plan=lambda _: plans_text(result.title, result.plans),
         plot=partial(_picture, result),

@@ -8,7 +8,7 @@ from verifier.base.errors import UsageError
 from verifier.base.files import csv_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import Bars
+from verifier.cli.terminal import Bars, columns
 from verifier.collision.request import CollisionRequest
 from verifier.collision.result import CollisionResult
 from verifier.collision.settings import CollisionSettings
@@ -40,7 +40,13 @@ def collision_command(arguments: CollisionSettings, command: Command) -> int:
         result = request.result(bars)
     document = with_provenance(result.json_text(), command)
     pictures = {name: partial(_picture, result, name) for name in PLOTS}
-    give(arguments, document, lambda: collision_tables(result), csv=lambda _: csv_text(result.rows()), **pictures)
+    give(
+        arguments,
+        document,
+        lambda: collision_tables(result, columns=columns()),
+        csv=lambda _: csv_text(result.rows()),
+        **pictures,
+    )
     return 0
 
 

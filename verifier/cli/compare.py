@@ -6,7 +6,7 @@ from verifier.base.files import csv_text
 from verifier.base.options import named_files
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import progress_bar
+from verifier.cli.terminal import columns, progress_bar
 from verifier.evidence.baseline import read_baseline
 from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
@@ -30,7 +30,7 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
     give(
         arguments,
         with_provenance(result.json_text(), command),
-        lambda: compare_table(result, pairs=arguments.pairs),
+        lambda: compare_table(result, pairs=arguments.pairs, columns=columns()),
         csv=lambda _: csv_text(result.rows()),
         certificates=lambda _: zip_bytes(certificates_of_comparison(arguments.spec, matrices, options)),
         plot=lambda path: figure_bytes(compare_figure(result), path),

@@ -10,7 +10,7 @@ from verifier.base.files import write_text
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import progress_bar
+from verifier.cli.terminal import columns, progress_bar
 from verifier.questions.explain.contact_sheet import cell_sheets
 from verifier.questions.explain.explaining import explained, read_traced
 from verifier.questions.settings import ExplanationSettings
@@ -49,7 +49,7 @@ def explain_command(arguments: ExplanationSettings, command: Command) -> int:
     give(
         arguments,
         document,
-        lambda: explain_table(result),
+        lambda: explain_table(result, columns=columns()),
         plot=lambda path: figure_bytes(explain_figure(result), path),
     )
     return int(result.verdict.exit_code)

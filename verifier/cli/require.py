@@ -9,7 +9,7 @@ from verifier.base.files import csv_text
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import progress_bar
+from verifier.cli.terminal import columns, progress_bar
 from verifier.questions.require.question import question_of
 from verifier.questions.require.requiring import required
 from verifier.questions.settings import RequirementSettings
@@ -31,5 +31,5 @@ def require_command(arguments: RequirementSettings, command: Command) -> int:
         result = required(Study.of(inputs, options), asked, storm, partial(progress_bar, what="planners"))
     rows, document = list(result.rows()), with_provenance(result.json_text(), command)
     table = csv_text(rows, None if rows else WITHOUT_ROWS)
-    give(arguments, document, lambda: require_table(result), csv=lambda _: table)
+    give(arguments, document, lambda: require_table(result, columns=columns()), csv=lambda _: table)
     return int(result.exit_code)

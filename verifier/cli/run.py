@@ -16,7 +16,7 @@ from verifier.cli.ci import Stopwatch, ci_texts
 from verifier.cli.gates import asked_gates, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
-from verifier.cli.terminal import progress_bar, wants_colour
+from verifier.cli.terminal import columns, progress_bar, wants_colour
 from verifier.pipeline import CheckedStudy, checked_and_told, verified
 from verifier.questions.settings import RunSettings
 from verifier.study.case import Study
@@ -94,7 +94,8 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     if arguments.json:
         print(document, end="")
     else:
-        print(run_table(result, points=arguments.all_scenarios, colour=wants_colour()), end="")
+        points = arguments.all_scenarios
+        print(run_table(result, points=points, colour=wants_colour(), columns=columns()), end="")
         if held is not None:
             from verifier.telling.gates import gate_lines
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self, TypeVar
@@ -18,6 +19,11 @@ def is_watched() -> bool:
 def wants_colour() -> bool:
     """Whether stdout is a terminal, and NO_COLOR does not forbid it."""
     return sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def columns() -> int | None:
+    """Of the terminal that stdout is; None where it is none, such as a file."""
+    return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
 
 
 def progress_bar(items: Sequence[Item], what: str = "chains", unit: str | None = None) -> Iterable[Item]:

@@ -128,7 +128,7 @@ help, the matrices, the assumptions and the provenance. The HTML page is one fil
 Results are what --output of the other commands writes; matrices belong to a result where their SHA-256 is that of its
 input. Which explanations belong to which run is found from the inputs that both name.
 """
-EVIDENCE_HELP = "evidence for an assurance case: build a bundle, check one, rates per hour"
+EVIDENCE_HELP = "evidence for an assurance case: build a bundle, check one, rates and risk per hour"
 BUILD = """\
 Make a bundle of evidence: run SPEC as verify run does, explain every requirement, find what each asks of the
 detector, repeat the run under the other policies that apply, prove probabilities and confidence bounds, and put all
@@ -150,6 +150,24 @@ encounters of testing would show the criterion without any model.
 
   verify evidence rate RESULT.json --requirement NAME --encounters 240 --hours 20 --accept 1e-7/h
   verify evidence rate RESULT.json --requirement NAME --exposure ped=12/h --exposure obs=10..14/h --exposure empty=0/h
+"""
+RISK = """\
+Residual risk: hazardous behaviour and harm per hour of every hazard in CASE, over its conditions with their shares,
+the share of encounters in none of them, and the way from behaviour to harm; by exact interval arithmetic, with the
+error budget, what the upper end comes from, and which single number, improved, would meet the criterion. CASE names
+the matrices of each condition; each RESULT is that of verify run with one of them.
+
+  verify evidence risk case.toml day_run.json night_run.json
+"""
+
+
+TRIGGERS = """\
+Triggering conditions of CASE, each once: known and not hazardous, known as hazardous, undecided, without data, or
+kept out by a monitor; with items and drives, what each requirement is in it with its bounds, what would decide it,
+and how often two of them came together. A RESULT is that of verify run with the matrices of a condition (--where for
+a bin of a further variable), or the matrices themselves, whose items are counted.
+
+  verify evidence triggers case.toml low_sun_run.json low_sun.json
 """
 
 
@@ -322,6 +340,18 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.rate:rate_command",
         "violation rate per hour, and what would show an acceptance criterion",
         RATE,
+    ),
+    "evidence risk": Verb(
+        "verifier.evidence.settings:RiskSettings",
+        "verifier.cli.hazards:risk_command",
+        "hazardous behaviour and harm per hour, over conditions and in none of them",
+        RISK,
+    ),
+    "evidence triggers": Verb(
+        "verifier.evidence.settings:TriggersSettings",
+        "verifier.cli.hazards:triggers_command",
+        "what is known of each triggering condition, and which of them came together",
+        TRIGGERS,
     ),
 }
 

@@ -16,22 +16,14 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.base.numbers import extreme_numbers
 from verifier.checking.verdicts import Verdict
+from verifier.evidence import measured
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.following.answers import require_misfits
 from verifier.evidence.following.comparisons import compare_misfits
 from verifier.evidence.following.explanations import explain_misfits
 from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.following.runs import scenarios_left_out
-from verifier.evidence.measured import (
-    check_assess,
-    check_collision,
-    check_confusion,
-    check_curves,
-    check_mutate,
-    check_rate,
-    check_trade_offs,
-    refuse_misfits,
-)
+from verifier.evidence.measured import refuse_misfits
 from verifier.evidence.points import SOLVING, is_probability, numbers_apart
 from verifier.evidence.resting import (
     check_channel,
@@ -379,13 +371,15 @@ CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
         "explain": _check_explain,
         "require": _check_require,
         "compare": _check_compare,
-        "collision": check_collision,
-        "curves": check_curves,
-        "trade_offs": check_trade_offs,
-        "confusion": check_confusion,
-        "rate": check_rate,
-        "mutate": check_mutate,
-        "assess": check_assess,
+        "collision": measured.check_collision,
+        "curves": measured.check_curves,
+        "trade_offs": measured.check_trade_offs,
+        "confusion": measured.check_confusion,
+        "rate": measured.check_rate,
+        "risk": measured.check_risk,
+        "triggers": measured.check_triggers,
+        "mutate": measured.check_mutate,
+        "assess": measured.check_assess,
     }
 )
 """Kind of document -> what is checked beyond its schema."""

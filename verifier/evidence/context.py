@@ -31,6 +31,9 @@ source = "Hazard analysis 3.2"
 
 [responsible]
 requirements = "Head of functional safety"
+
+Evidence and dispositions as in `verifier.evidence.declarations`, conditions and hazards as in
+`verifier.evidence.risk.declared`, triggering conditions as in `verifier.evidence.triggers.declared`.
 """
 
 from __future__ import annotations
@@ -39,7 +42,6 @@ import datetime
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path, PurePath
 
 from verifier.base.files import read_text
@@ -48,6 +50,9 @@ from verifier.evidence.declarations import Declarations, read_declarations, toda
 from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
+from verifier.evidence.risk.declared import RISK_TABLES, DeclaredRisk, read_risk
+from verifier.evidence.triggers.declared import read_triggers
+from verifier.evidence.triggers.document import Trigger
 
 DUTIES: Mapping[str, str] = {
     "requirements": "that the requirements and their targets are right, and complete for the hazards",
@@ -92,6 +97,8 @@ class CaseContext:
         responsible: key of `DUTIES` -> who answers for it.
         file: name and SHA-256 of the file it was read from; None where it was not read from one.
         declared: documents that are given as evidence, and answers to doubts.
+        risk: conditions and hazards.
+        triggers: triggering conditions, without what runs say of them.
 
     Raises:
         ValueError: a duty that is not known.
@@ -106,6 +113,8 @@ class CaseContext:
     responsible: Mapping[str, str] = field(default_factory=dict)
     file: tuple[str, str] | None = None
     declared: Declarations = field(default_factory=Declarations)
+    risk: DeclaredRisk = field(default_factory=DeclaredRisk)
+    triggers: tuple[Trigger, ...] = ()
 
     def __post_init__(self) -> None:
         unknown = [key for key in self.responsible if key not in DUTIES]
@@ -117,7 +126,9 @@ class CaseContext:
         """The files beside the context that it names and that are there, to be copied with it."""
         found = [each.file for each in self.declared.evidence.values() if each.copied]
         listed = self.detector.trained_list
-        return tuple(dict.fromkeys([*found, *([] if listed is None else [listed[0]])]))
+        found += [] if listed is None else [listed[0]]
+        found += [each.matrices for each in self.risk.conditions] + [each.matrices for each in self.triggers]
+        return tuple(dict.fromkeys(filter(None, found)))
 
     def exposures_for(self, environments: Collection[str]) -> dict[str, Exposure]:
         """Those to every encounter or one of these environments; a context may tell of more than a run is about."""
@@ -126,6 +137,7 @@ class CaseContext:
 
 TABLES = (
     "system", "odd", "detector", "dataset", "exposure", "acceptance", "responsible", "evidence", "disposition",
+    *RISK_TABLES, "trigger",
 )  # fmt: skip
 
 
@@ -150,6 +162,8 @@ def read_context(path: str | Path, day: datetime.date | None = None) -> CaseCont
         _responsible(top),
         (PurePath(path).name, top.sha256),
         read_declarations(top, tuple(DUTIES), day or today()),
+        read_risk(top),
+        read_triggers(top),
     )
 
 
@@ -189,25 +203,21 @@ def _exposure(table: Element) -> Exposure:
     if table.has("level") and ways != ["between"]:
         raise table.at("level").fail("only a stated interval has a level")
     if ways == ["encounters"]:
-        hours = _positive(table.at("hours"))
+        hours = table.at("hours").positive()
         return Exposure.counted(table.at("encounters").whole(0, LARGEST_COUNT), hours, source)
     if ways == ["per_hour"]:
         return Exposure.stated(table.at("per_hour").number(0), source)
     ends = table.at("between").items(least=2)
     if len(ends) > 2:
         raise table.at("between").fail(f"expected two ends, got {len(ends)}")
-    level = None
-    if table.has("level"):
-        level = table.at("level").number()
-        if not 0 < level < 1:
-            raise table.at("level").fail("a level lies strictly between 0 and 1")
+    level = table.given("level", Element.level, None)
     lower, upper = (end.number(0) for end in ends)
     return table.at("between").made(lambda: Exposure.stated_interval(lower, upper, level, source))
 
 
 def _acceptance(table: Element) -> Acceptance:
     table.table(("per_hour", "source"), ("per_hour",))
-    return Acceptance(_positive(table.at("per_hour")), table.at("source").string() if table.has("source") else "")
+    return Acceptance(table.at("per_hour").positive(), table.at("source").string() if table.has("source") else "")
 
 
 def _responsible(top: Element) -> dict[str, str]:
@@ -215,10 +225,3 @@ def _responsible(top: Element) -> dict[str, str]:
         return {}
     table = top.at("responsible").table(tuple(DUTIES))
     return {key: table.at(key).string() for key in DUTIES if table.has(key)}
-
-
-def _positive(element: Element) -> Fraction:
-    found = element.number()
-    if not found > 0:
-        raise element.fail("expected a number above 0")
-    return found

@@ -27,8 +27,9 @@ _EVIDENCE = (
 _DISPOSITION = ("decision", "doubt", "reason", "evidence", "by", "date", "review")
 GRADES = ("tested", "documented", "declared")
 DECISIONS = ("refuted", "accepted", "open")
-NUMBERS = ("memory", "statistics")
-"""What the numbers assume, which evidence may be given for beside the duties of people."""
+NUMBERS = ("memory", "statistics", "conditions", "harm", "triggers")
+"""What numbers assume, which evidence may be given for beside the duties of people; the
+last three are shares of conditions, how seldom behaviour leads to harm, and that the list of triggers is complete."""
 DIGITS = 8
 
 

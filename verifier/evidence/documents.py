@@ -31,6 +31,8 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.explain": ("verifier.questions.explain.explain_result", "ExplainResult"),
         "verifier.require": ("verifier.questions.require.require_result", "RequireResult"),
         "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
+        "verifier.risk": ("verifier.evidence.risk.document", "RiskResult"),
+        "verifier.triggers": ("verifier.evidence.triggers.document", "TriggersResult"),
         "verifier.run": ("verifier.study.results", "RunResult"),
     }
 )

@@ -15,7 +15,9 @@ from verifier.evidence.following.assessments import assess_misfits
 from verifier.evidence.following.collisions import collision_misfits
 from verifier.evidence.following.numbers import Misfits, misfits, near
 from verifier.evidence.following.rates import rate_misfits
+from verifier.evidence.following.risks import risk_misfits
 from verifier.evidence.following.trade_offs import trade_offs_misfits
+from verifier.evidence.following.triggers import triggers_misfits
 from verifier.evidence.resting import (
     check_criterion,
     check_once,
@@ -87,6 +89,16 @@ def check_rate(document: Document) -> None:
 
 def _is_rate(encounters: int | None, per_hour: float | None, hours: Fraction) -> bool:
     return encounters is not None and per_hour is not None and near(float(encounters), per_hour * float(hours))
+
+
+def check_risk(document: Document) -> None:
+    """What a risk states fits together; what follows from it is refused where it is read."""
+    refuse_misfits(document, risk_misfits(document.result))
+
+
+def check_triggers(document: Document) -> None:
+    """Triggering conditions stand once, with every pair of them."""
+    refuse_misfits(document, triggers_misfits(document.result))
 
 
 def check_assess(document: Document) -> None:

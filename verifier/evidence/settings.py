@@ -149,6 +149,36 @@ class RateSettings:
     output: Written = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class RiskSettings:
+    """Every choice of `verify evidence risk`."""
+
+    context: Annotated[str, reads("conditions, hazards and exposure (.toml)", metavar="CASE", positional=True)]
+    results: Annotated[
+        tuple[str, ...],
+        reads(
+            "results of verify run, one with the matrices of each condition (.json)",
+            metavar="RESULT",
+            positional=True,
+        ),
+    ]
+    json: Printed = False
+    output: Written = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriggersSettings:
+    """Every choice of `verify evidence triggers`."""
+
+    context: Annotated[str, reads("triggering conditions (.toml)", metavar="CASE", positional=True)]
+    results: Annotated[
+        tuple[str, ...],
+        reads("results of verify run in the conditions, and matrices (.json)", metavar="RESULT", positional=True),
+    ]
+    json: Printed = False
+    output: Written = None
+
+
 def _digest(text: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
         raise argparse.ArgumentTypeError("expected 64 hexadecimal digits")

@@ -13,7 +13,17 @@ from typing import Annotated, Literal, TypeAlias
 from verifier.base.options import Option, pair, reads, writes
 
 Format: TypeAlias = Literal[
-    "auto", "kitti_object", "kitti_tracking", "nuscenes", "nuscenes_compact", "coco", "mot", "yolo", "voc", "table"
+    "auto",
+    "kitti_object",
+    "kitti_tracking",
+    "nuscenes",
+    "nuscenes_compact",
+    "coco",
+    "fiftyone",
+    "mot",
+    "yolo",
+    "voc",
+    "table",
 ]
 """Formats of detections and annotations."""
 Measure: TypeAlias = Literal["euclidean_3d", "ground_plane", "forward", "given"]
@@ -89,10 +99,10 @@ class CountSettings:
     ignore: Annotated[tuple[str, ...], Option("skip input errors of this kind (repeatable)", metavar="KIND")] = ()
     dont_care: Annotated[DontCare, Option("regions that are not judged (DontCare)")] = "keep"
     distance_field: Annotated[
-        str | None, Option("field of the annotations with the distance (coco)", metavar="NAME")
+        str | None, Option("field of the annotations with the distance (coco, fiftyone)", metavar="NAME")
     ] = None
     detection_distance_field: Annotated[
-        str | None, Option("field of the results with the distance (coco, yolo)", metavar="NAME")
+        str | None, Option("field of the results with the distance (coco, fiftyone, yolo)", metavar="NAME")
     ] = None
     distance_file: Annotated[str | None, reads("table with frame, an id, and distance_m")] = None
     distance_key: Annotated[str, Option("the id's column", metavar="NAME")] = "id"

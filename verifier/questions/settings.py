@@ -283,7 +283,7 @@ class ComparisonSettings:
     best_planner: Annotated[
         int | None,
         Option(
-            "also bound what any planner can reach that sees only state and reports, and ends within N steps",
+            "also bound what any planner can reach that sees reports and what is not hidden, and ends within N steps",
             metavar="N",
             group="comparison",
         ),

@@ -293,3 +293,20 @@ class Point(Numbers):
             return self.exact, self.exact
         lower, upper = self.bounds(source)
         return _exactly(lower), _exactly(upper)
+
+
+def uncertainty_columns(point: Point) -> dict[str, float | str]:
+    """Interval and bounds of a point as columns of a flat row."""
+    uncertainty, free = point.uncertainty, point.dependence_free
+    both = {} if free is None else {"any_dependence_lower": free.lower, "any_dependence_upper": free.upper}
+    if uncertainty is None:
+        return {**both}
+    bounds = uncertainty.confidence_bounds
+    return {
+        "level": uncertainty.level,
+        "interval_lower": uncertainty.interval.lower,
+        "interval_upper": uncertainty.interval.upper,
+        "bounds_lower": "" if bounds is None else bounds.lower,
+        "bounds_upper": "" if bounds is None else bounds.upper,
+        **both,
+    }

@@ -125,9 +125,11 @@ def longest_shown(file: ConfusionFile, model: SystemModel) -> tuple[int, bool]:
         raise ValueError("the matrices are not counted by context")
     found, labels = file.by_context, file.matrices.labels
     columns = [*_columns(file, model), labels.index(EMPTY)]
-    known = {at: (found.tracks or {}).get(label_text(labels[at])) for at in columns}
-    told = [(each.longest_wrong_run, False) for each in known.values() if each is not None]
-    return max([*told, longest_run(found, [at for at, each in known.items() if each is None])])
+    told = {at: (found.tracks or {}).get(label_text(labels[at])) for at in columns}
+    shown, more = longest_run(found, [at for at, each in told.items() if each is None])
+    known = [at for at, each in told.items() if each is not None]
+    longest = max(longest_run(found, known)[0], *(each.longest_wrong_run for each in told.values() if each), shown)
+    return longest, more and longest == shown
 
 
 def _columns(file: ConfusionFile, model: SystemModel) -> list[int]:

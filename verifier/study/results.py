@@ -34,7 +34,15 @@ from verifier.checking.verdicts import (
     worst_verdict,
 )
 from verifier.study.gates import Gates
-from verifier.study.points import Judged, JudgedResult, Numbers, Point, PointInterval, WorldDecisions
+from verifier.study.points import (
+    Judged,
+    JudgedResult,
+    Numbers,
+    Point,
+    PointInterval,
+    WorldDecisions,
+    uncertainty_columns,
+)
 from verifier.study.records import MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
@@ -359,7 +367,7 @@ class RunResult(Derives, JudgedResult):
                 "upper": point.upper,
                 "exact": "" if point.exact is None else fraction_text(point.exact),
                 "second_engine": point.second_engine,
-                **_uncertainty_columns(point),
+                **uncertainty_columns(point),
                 **memory,
                 "comparison": "" if each.target is None else each.target.comparison,
                 "target": "" if each.target is None else decimal_text(each.target.probability),
@@ -372,19 +380,3 @@ class RunResult(Derives, JudgedResult):
 def _verdict(run: RunResult) -> Verdict:
     missing = [Verdict.NO_ANSWER] if run.unanswered else []
     return worst_verdict([*missing, *(each.verdict for each in run.requirements)])
-
-
-def _uncertainty_columns(point: Point) -> dict[str, float | str]:
-    uncertainty, free = point.uncertainty, point.dependence_free
-    both = {} if free is None else {"any_dependence_lower": free.lower, "any_dependence_upper": free.upper}
-    if uncertainty is None:
-        return {**both}
-    bounds = uncertainty.confidence_bounds
-    return {
-        "level": uncertainty.level,
-        "interval_lower": uncertainty.interval.lower,
-        "interval_upper": uncertainty.interval.upper,
-        "bounds_lower": "" if bounds is None else bounds.lower,
-        "bounds_upper": "" if bounds is None else bounds.upper,
-        **both,
-    }

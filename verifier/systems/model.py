@@ -1,13 +1,11 @@
 """System models: what moves, what stands there, what the planners do, and when an episode is over.
 
 A `SystemModel` is what a file says, with its constants still open. `SystemModel.instantiate` puts numbers in for
-the constants and gives a `System`, in which every expression speaks about state variables only. One model serves
-a whole sweep over constants that way.
+the constants and gives a `System`, in which every expression speaks about state variables only.
 
 Semantics. A state is a valuation of the variables. In every step the world draws its inputs, each on its own with
 probabilities that depend on the state, and the detector reports an observation, independently of them; the planner
-sets its inputs from state and observation, and every variable moves to its `next` expression over the old values
-and all inputs, all at once:
+sets its inputs from state and observation, and every variable moves to its `next` over the old values and all inputs:
 
     P[s, s'] = sum over w, y with step(s, w, y) = s' of Pr(w | s) Pr(y | s)
 

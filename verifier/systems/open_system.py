@@ -1,7 +1,8 @@
 """A system without its planner: every state that some inputs lead to, and where all inputs lead.
 
 Several environments stand beside each other: whoever chooses the inputs sees the state and the reports, not the
-environment. So states, dynamics and ends must be the same in all of them.
+environment. So states, dynamics and ends must be the same in all of them; where they are not, or planners do not see
+all of the state, each stands alone (`is_seen`).
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ class OpenSystem:
         starts: (m,) int64 the initial states.
         ended: (n,) bool, which states end the episode.
         following: (n, choices, outcomes) int64, where each combination of inputs leads with each outcome of what the
-            world draws; -1 where the inputs are not admissible. States that end the episode lead to themselves. Every
-            other state has a choice.
-        chances: (n, outcomes) how likely each outcome is; what cannot be drawn leads where something else does.
+            world decides and draws; -1 where the inputs are not admissible. States that end the episode lead to
+            themselves. Every other state has a choice.
+        chances: (n, moves, outcomes) how likely each outcome is with each thing that the world may do, the last of
+            these repeated; what cannot be leads where something else does.
         observations: what can be reported.
         scenes: of each environment.
     """
@@ -94,19 +96,17 @@ def open_system(
         options: as for `build_skeleton`.
 
     Raises:
-        UsageError: the world decides, or moves what planners do not see, the environments differ in how the state
-            moves, or nothing is admissible for long enough.
+        UsageError: the environments differ in how the state moves, or nothing is admissible for long enough.
         InputError: as `build_skeleton`.
         NoAnswerError: more states or memory than the limits allow.
     """
     first = next(iter(systems.values()))
-    _refuse_what_moves(first)
     for other in systems.values():
         _refuse_other_motion(first, other)
     asking = _asking_everything(first, matrices)
     scenes = tuple(set_scene(each, asking, name, matrices, options) for name, each in systems.items())
     if any(not np.array_equal(scene.starts, scenes[0].starts) for scene in scenes):
-        raise UsageError(f"{_NOT_TOLD}, and runs begin in different states there")
+        raise UsageError(f"{NOT_TOLD}, and runs begin in different states there")
     told = {observation for scene in scenes for observation in scene.observations}
     observations = tuple(sorted(told, key=lambda label: (len(label), sorted(label))))
     states, following = _reached(scenes[0])
@@ -114,7 +114,7 @@ def open_system(
     ended = scenes[0].ended(valuations, len(states))
     chances, *others = (_chances(scene, valuations, ended) for scene in scenes)
     if any(not np.array_equal(chances, each) for each in others):
-        raise UsageError(f"{_NOT_TOLD}, and 'world' differs there: name one of them (--env NAME)")
+        raise UsageError(f"{NOT_TOLD}, and 'world' differs there: name one of them (--env NAME)")
     return OpenSystem(
         first,
         tuple(systems),
@@ -128,34 +128,43 @@ def open_system(
     )
 
 
-_NOT_TOLD = "a planner that sees only reports does not know in which environment it is"
+_MOVING = "variables", "inputs", "dynamics", "admissible", "initial", "terminal"
+NOT_TOLD = "a planner that sees only reports does not know in which environment it is"
 
 
-def _refuse_what_moves(system: System) -> None:
-    behind, decided = hidden_names(system.model), system.model.decides
-    hidden = [each.name for each in system.model.variables if each.name in behind]
-    if hidden or decided:
-        what = f"variable '{hidden[0]}' is hidden" if hidden else f"the world decides '{decided[0]}'"
-        raise UsageError(
-            f"the best possible planner is known for worlds that draw at most what planners see, and {what}"
-        )
+def is_seen(systems: Mapping[str, System]) -> bool:
+    """Whether planners see all of the state, the world decides nothing, and all environments move alike."""
+    first = next(iter(systems.values()))
+    behind = hidden_names(first.model)
+    parts = [*_MOVING, *(["constants"] if first.model.world else [])]
+    alike = all(getattr(first, what) == getattr(other, what) for other in systems.values() for what in parts)
+    return alike and not first.model.decides and not any(each.name in behind for each in first.model.variables)
 
 
 def _chances(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> NDArray[Any]:
-    """(n, outcomes) fractions, how likely each outcome of what the world draws is; the first where all is over."""
-    going = np.flatnonzero(~ended)
+    """(n, moves, outcomes) fractions, as `OpenSystem.chances`; the first outcome where all is over."""
+    world, going = scene.world, np.flatnonzero(~ended)
     there = {name: value[going] for name, value in valuations.items()}
-    found = np.full((len(ended), len(scene.world.outcomes)), Fraction(0), dtype=object)
-    found[:, 0] = Fraction(1)
-    rows = scene.world.distributions(there, len(going))[:, 0]
-    found[going] = scene.world.chances[rows]
+    may, width = world.admissible(there, len(going)), len(world.outcomes)
+    rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]
+    decided = np.concatenate([np.full(each.shape[1], k) for k, each in enumerate(rows)])
+    each = np.concatenate(rows, axis=1)
+    order = np.argsort(each < 0, axis=1, kind="stable")  # what it may do first
+    moves = (each >= 0).sum(axis=1)
+    found = np.full((len(ended), int(moves.max(initial=1)), len(world.choices) * width), Fraction(0), dtype=object)
+    found[:, :, 0] = Fraction(1)
+    for move in range(found.shape[1]):
+        at = order[np.arange(len(going)), np.minimum(move, moves - 1)]
+        own = np.full((len(going), len(world.choices), width), Fraction(0), dtype=object)
+        own[np.arange(len(going)), decided[at]] = world.chances[each[np.arange(len(going)), at]]
+        found[going, move] = own.reshape(len(going), -1)
     return found
 
 
 def _refuse_other_motion(first: System, other: System) -> None:
-    for what in ("variables", "inputs", "dynamics", "admissible", "initial", "terminal"):
+    for what in _MOVING:
         if getattr(first, what) != getattr(other, what):
-            raise UsageError(f"{_NOT_TOLD}, and '{what}' differs there: name one of them (--env NAME)")
+            raise UsageError(f"{NOT_TOLD}, and '{what}' differs there: name one of them (--env NAME)")
 
 
 def _asking_everything(system: System, matrices: ConfusionMatrices) -> Planner:
@@ -182,27 +191,31 @@ def _choices(system: System) -> list[Mapping[str, int] | None]:
 def _reached(scene: Scene) -> tuple[Codes, Ints]:
     """The codes of all states that some inputs lead to, increasing, and `following`."""
     system, space, choices = scene.system, scene.space, _choices(scene.system)
-    outcomes = scene.world.outcomes
+    outcomes = [{**decided, **drawn} for decided in scene.world.choices for drawn in scene.world.outcomes]
     known, fresh, depth = Known(), np.unique(scene.starts), 0
     blocks: list[tuple[Codes, Codes]] = []
     while len(fresh):
         known.add(fresh)
         watch(scene, known, depth, len(fresh))
         _refuse_memory(scene, known.count * len(choices) * len(outcomes))
-        following = np.tile(fresh[:, None, None], (1, len(choices), len(scene.world.outcomes)))
+        following = np.tile(fresh[:, None, None], (1, len(choices), len(outcomes)))
         values = space.valuations(fresh)
         going = np.flatnonzero(~scene.ended(values, len(fresh)))
         there = {name: value[going] for name, value in values.items()}
-        can = scene.world.possible(there, len(going))
+        may = scene.world.admissible(there, len(going))
+        each = [scene.world.possible(there, len(going), k) & may[:, [k]] for k in range(len(scene.world.choices))]
+        can = np.concatenate(each, axis=1)
         some = np.arange(len(going)), can.argmax(axis=1)
         for number, inputs in enumerate(choices):
             if inputs is not None:
                 drawn = [{name: np.full(len(going), value) for name, value in each.items()} for each in outcomes]
-                each = [
-                    successors(system, space, {**there, **own}, inputs, len(going), possible=possible)
-                    for own, possible in zip(drawn, can.T, strict=True)
-                ]
-                led = np.stack(each, axis=1)
+                led = np.stack(
+                    [
+                        successors(system, space, {**there, **own}, inputs, len(going), possible=possible)
+                        for own, possible in zip(drawn, can.T, strict=True)
+                    ],
+                    axis=1,
+                )
                 led = np.where(can, led, led[some][:, None])
                 led[(led == space.nowhere).any(axis=1)] = space.nowhere
                 following[going, number] = led

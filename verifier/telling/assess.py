@@ -14,7 +14,7 @@ from verifier.telling.grounds import name_text
 from verifier.telling.markdown import escaped
 
 
-def assess_tables(result: AssessmentResult) -> str:
+def assess_tables(result: AssessmentResult, *, columns: int | None = None) -> str:
     """Everything for a terminal."""
     study = assess_document(result)
     lines = [one_line(study.title)]
@@ -24,7 +24,7 @@ def assess_tables(result: AssessmentResult) -> str:
         if system.citation:
             lines.append(f"source: {one_line(system.citation)}")
         for section in sections(system):
-            lines += ["", *terminal.section_lines(section)]
+            lines += ["", *terminal.section_lines(section, columns=columns)]
         lines += ["", *(f"note: {one_line(each)}" for each in _notes(system)), f"{title}: {_verdict(system)}"]
     return "\n".join([*lines, f"verdict: {study.verdict}"]) + "\n"
 

@@ -33,12 +33,12 @@ MOST_CURVE_ROWS = 400
 """Points of curves up to which they are also given as a table."""
 
 
-def trade_off_tables(result: TradeOffs, *, colour: bool = False) -> str:
+def trade_off_tables(result: TradeOffs, *, colour: bool = False, columns: int | None = None) -> str:
     """The tables of `verify closed-loop` and `verify robroc`: areas, intervals, decisions, remarks."""
     study = result.document()
     blocks = [Paragraph(study.title), *trade_off_blocks(study, pictures=False)]
     notes = (f"note: {one_line(remark)}" for remark in study.remarks)
-    return "\n".join([*blocks_lines(blocks, colour=colour), *notes]) + "\n"
+    return "\n".join([*blocks_lines(blocks, colour=colour, columns=columns), *notes]) + "\n"
 
 
 def trade_off_sentences(study: TradeOffsResult) -> Iterator[str]:

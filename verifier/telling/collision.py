@@ -41,10 +41,10 @@ HOW_TO_READ = (
 )
 
 
-def collision_tables(result: CollisionResult) -> str:
+def collision_tables(result: CollisionResult, *, columns: int | None = None) -> str:
     """Everything that a study found, but for the whole grids."""
     study = result.document()
-    lines = [one_line(study.title), *blocks_lines(collision_blocks(study, pictures=False))]
+    lines = [one_line(study.title), *blocks_lines(collision_blocks(study, pictures=False), columns=columns)]
     lines += [f"note: {one_line(remark)}" for remark in study.remarks]
     return "\n".join(lines) + "\n"
 

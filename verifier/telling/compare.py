@@ -45,24 +45,25 @@ MOST_SENTENCES = 4
 """Requirements of a spec of which a summary says who is ahead."""
 
 
-def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
+def compare_table(result: CompareResult, *, pairs: bool = False, columns: int | None = None) -> str:
     """The output of `verify compare`: per spec and requirement the configurations, then Pareto view, ranking_changes
     and gate.
 
     Args:
         pairs: also the chances of all pairs.
+        columns: that tables have at most; None for any number.
     """
     lines = [", ".join(one_line(file.name) for file in result.inputs)]
     for spec in result.specs:
         for requirement in spec.requirements:
-            lines += ["", *blocks_lines(_requirement(result, spec, requirement))]
+            lines += ["", *blocks_lines(_requirement(result, spec, requirement), columns=columns)]
             if pairs:
-                lines += ["", *blocks_lines(_pairs(spec, requirement))]
-            lines += blocks_lines(_changes(spec, requirement))
-        found = list(blocks_lines(_pareto(spec)))
+                lines += ["", *blocks_lines(_pairs(spec, requirement), columns=columns)]
+            lines += blocks_lines(_changes(spec, requirement), columns=columns)
+        found = list(blocks_lines(_pareto(spec), columns=columns))
         lines += ["", *found] if found else []
     if result.gate is not None:
-        lines += ["", *blocks_lines(_gate(result.gate))]
+        lines += ["", *blocks_lines(_gate(result.gate), columns=columns)]
     lines += ["", *(one_line(note) for note in _notes(result)), *remark_lines(result.remarks)]
     return "\n".join(lines) + "\n"
 
@@ -297,10 +298,11 @@ def _best_planner_notes(result: CompareResult) -> Iterator[str]:
         return
     yield (
         f"{BEST.capitalize()}: no planner does better, and some planner does as well as the worse end of P. It sees "
-        "the state and what the planners of the model may ask, remembers everything, may draw lots, and is not told "
-        "the environment: P is that of the worst one, or over the profile the mean by its weights. The measured "
-        "matrices are taken for exact and successive reports for independent: where a detector errs again and again, "
-        "collecting reports gains less."
+        "what of the state is not hidden and what the planners of the model may ask, remembers everything, may draw "
+        "lots, and is not told the environment: P is that of the worst one, or over the profile the mean by its "
+        "weights. A world that decides knows all that was seen and done before the step, and does its worst. The "
+        "measured matrices are taken for exact and successive reports for independent: where a detector errs again "
+        "and again, collecting reports gains less."
     )
     if not all(each.all_end for each in reaches):
         steps = max(each.steps for each in reaches)

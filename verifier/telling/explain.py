@@ -26,12 +26,12 @@ from verifier.telling.run_summary import evidence_line, remark_lines
 from verifier.telling.terminal import blocks_lines, section_lines
 
 
-def explain_table(result: ExplainResult) -> str:
+def explain_table(result: ExplainResult, *, columns: int | None = None) -> str:
     """The output of `verify explain`, requirement by requirement; the maps are in its picture."""
     planners = list(dict.fromkeys(explained.planner for explained in result.explanations))
     lines = [one_line(result.title), *choices_made(result, planners)]
     for explained in result.explanations:
-        lines += ["", *section_lines(_headed(result, explained))]
+        lines += ["", *section_lines(_headed(result, explained), columns=columns)]
         for blocks in (
             world_blocks(explained),
             cause_blocks(result, explained),
@@ -40,7 +40,7 @@ def explain_table(result: ExplainResult) -> str:
             _label_more(result, explained),
             _moves(result, explained),
         ):
-            found = list(blocks_lines(blocks))
+            found = list(blocks_lines(blocks, columns=columns))
             lines += ["", *found] if found else []
     lines += _evidence_lines(result)
     difference = difference_text(result.engines.largest_difference)

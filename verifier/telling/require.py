@@ -19,14 +19,14 @@ from verifier.telling.terminal import blocks_lines
 MOST_LISTED = 10
 
 
-def require_table(result: RequireResult) -> str:
+def require_table(result: RequireResult, *, columns: int | None = None) -> str:
     """The output of `verify require`: per planner the answer in words, and a table of its cells."""
     lines = [one_line(result.title), ", ".join(one_line(file.name) for file in result.inputs), ""]
     lines.append(
         one_line(f"{result.requirement.name}: {result.requirement.question} [ {result.requirement.formula} ]")
     )
     for answer in result.answers:
-        lines += ["", *blocks_lines(answer_blocks(result, answer))]
+        lines += ["", *blocks_lines(answer_blocks(result, answer), columns=columns)]
     lines += ["", *_notes(result)]
     return "\n".join(lines) + "\n"
 

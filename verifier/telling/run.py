@@ -14,7 +14,7 @@ from verifier.study.points import Point, WorldDecisions
 from verifier.study.results import ProfileMean, RequirementResult, RunResult
 from verifier.telling.grounds import told_verdict
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
-from verifier.telling.terminal import aligned
+from verifier.telling.terminal import aligned, narrowed
 from verifier.telling.world import decided_lines, world_aim
 
 if TYPE_CHECKING:
@@ -33,8 +33,9 @@ NOT_KNOWN = "-"
 SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless", "assume_contexts")
 
 
-def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
-    """The table of `verify run`: per requirement its worst scenario, or with `points` every scenario.
+def run_table(result: RunResult, *, points: bool = False, colour: bool = False, columns: int | None = None) -> str:
+    """The table of `verify run`: per requirement its worst scenario, or with `points` every scenario; its cells are
+    broken where its lines would be wider than `columns`.
 
     A requirement without a target has no worst scenario: its least and its greatest number are shown, or the mean
     over the profile where that is asked for.
@@ -60,7 +61,8 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
         for each in result.requirements
         for cells in _cells(each, points)
     ]
-    table = aligned([*(["planner"] if len(planners) > 1 else []), *header], rows)
+    header = [*(["planner"] if len(planners) > 1 else []), *header]
+    table = aligned(header, rows) if columns is None else narrowed(header, rows, columns)
     lines += [_coloured(line) for line in table] if colour else table
     lines += _strategy_lines(result)
     lines += decision_lines(result)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError
 from verifier.language.expressions import Source, evaluate, exact_number, parse_expression, resolve_sees, substitute
+from verifier.language.expressions.numbers import joined, quantity
 from verifier.language.expressions.syntax import Boolean, Call, Name, Number, Operation
 
 X = np.array([-7, -1, 0, 1, 2, 7], dtype=np.int64)
@@ -416,3 +417,12 @@ def test_a_branch_that_is_taken_and_fails_is_named():
 def test_a_choice_over_no_states_is_of_its_kind():
     assert value("ite(x > 0, x, 0)", x=X[:0]).dtype == np.int64
     assert value("ite(x > 0, x = 1, false)", x=X[:0]).dtype == bool
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_where_all_places_are_of_one_kind_both_are_what_stands_there(taken):
+    places, whole, half = np.full(3, taken), quantity(np.array([4, 5, 6])), quantity(Fraction(1, 2))
+    assert joined(places, whole, whole) is whole
+    found = joined(places, half, half)
+    assert (found.data.tolist(), found.denominator) == ([1, 1, 1], 2)
+    assert joined(places, quantity(0.5), quantity(0.5)).data.tolist() == [0.5] * 3

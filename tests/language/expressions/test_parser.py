@@ -82,6 +82,7 @@ def test_every_spelling_reads_the_same(spellings, node):
         ("2.50", Fraction(5, 2)),
         ("2.0", 2),
         ("1e3", 1000),
+        ("1e00001", 10),
         ("1.5e-3", Fraction(3, 2000)),
         ("12E+1", 120),
     ],
@@ -129,6 +130,7 @@ def test_names_that_begin_like_operators():
         ('a & "b', "the quoted name is empty or not closed on its line", 5),
         ('a & ""', "the quoted name is empty or not closed on its line", 5),
         ("1e9999", "the number '1e9999' is too long", 1),
+        ("1e000001", "the number '1e000001' is too long", 1),  # five characters of exponent are read: 1e00001 is 10
         ("9" * 5000, "the number '9999999999999999999999999...' is too long", 1),
     ],
 )

@@ -87,6 +87,26 @@ def write_coco(folder):
     (folder / "found.json").write_text(json.dumps(coco_rows(FOUND, int, 1)))
 
 
+def write_fiftyone(folder):
+    def detections(rows, image):
+        for at, kind, (left, top, right, low), *score in rows:
+            if at == image:
+                box = [left / WIDTH, top / HEIGHT, (right - left) / WIDTH, (low - top) / HEIGHT]
+                told = {"confidence": score[0]} if score else {}
+                yield {"_cls": "Detection", "label": NAMES[kind], "bounding_box": box, **told}
+
+    samples = [
+        {
+            "filepath": f"{stem(k)}.jpg",
+            "metadata": {"_cls": "ImageMetadata", "width": WIDTH, "height": HEIGHT},
+            "ground_truth": {"_cls": "Detections", "detections": list(detections(TRUTH, k))},
+            "predictions": {"_cls": "Detections", "detections": list(detections(FOUND, k))},
+        }
+        for k in range(IMAGES)
+    ]
+    (folder / "samples.json").write_text(json.dumps({"name": "street", "media_type": "image", "samples": samples}))
+
+
 def write_yolo(folder, first=0):
     def lines(rows):
         for at, kind, (left, top, right, low), *score in rows:
@@ -119,6 +139,7 @@ SIZE = ("--image-size", f"{WIDTH}x{HEIGHT}")
 FORMS = {
     "table": (write_table, "truth.csv", "found.csv", ("--frames", "frames.csv")),
     "coco": (write_coco, "truth.json", "found.json", ()),
+    "fiftyone": (write_fiftyone, "samples.json", "samples.json", ()),
     "yolo": (write_yolo, "yolo/labels", "predict/labels", SIZE),
     "yolo predictions": (write_yolo, "yolo/labels", "predictions.json", SIZE),
     "voc": (write_voc, "Annotations", "detected", ()),
@@ -286,7 +307,7 @@ def test_what_is_not_recognised(tmp_path, monkeypatch, files, words):
 def test_errors_say_how_a_format_was_recognised(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.json").write_text("[1]")
-    with pytest.raises(InputError, match="JSON, but neither COCO nor a scene of nuScenes"):
+    with pytest.raises(InputError, match="JSON, but neither COCO, FiftyOne nor a scene of nuScenes"):
         read_detections("auto", "a.json", "a.json")
     with pytest.raises(InputError, match="no such file or folder"):
         read_detections("auto", "nowhere", "a.json")
@@ -383,3 +404,48 @@ def test_folders_are_sequences_where_there_are_several(tmp_path):
     shutil.rmtree(tmp_path / "d/images/two")
     for folder in ("d/labels", "d/labels/one"):  # a single folder says nothing of how images were taken
         assert read_detections("yolo", tmp_path / folder, tmp_path / "predict").sequences == ("(no sequence)",)
+
+
+SAMPLE = {
+    "filepath": "a.jpg",
+    "metadata": {"width": 100, "height": 50},
+    "ground_truth": {"detections": [{"label": "car", "bounding_box": [0.1, 0.2, 0.3, 0.4], "distance_m": 7}]},
+    "predictions": {"detections": [{"label": "car", "bounding_box": [0.1, 0.2, 0.3, 0.4], "confidence": 0.5}]},
+}
+
+
+def test_samples_of_fiftyone_have_distances_and_folders_as_sequences(tmp_path):
+    samples = [SAMPLE | {"filepath": f"/data/{drive}/1.jpg"} for drive in ("one", "two")]
+    samples.append({"filepath": "/data/two/2.jpg", "ground_truth": None})
+    (tmp_path / "samples.json").write_text(json.dumps({"samples": samples}))
+    found = read_detections("auto", tmp_path / "samples.json", tmp_path / "samples.json")
+    assert found.sequences == ("/data/one", "/data/two")
+    assert found.frame_sequence.tolist() == [0, 1, 1]
+    assert found.annotations.distance_m.tolist() == [7, 7]
+    assert found.annotations.box_2d.tolist() == found.detections.box_2d.tolist() == [[10, 10, 40, 30]] * 2
+    assert found.detections.score.tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("samples", "words"),
+    [
+        ([SAMPLE | {"metadata": None}], "s.json: /samples/0: a sample with detections needs 'metadata' with width"),
+        ([SAMPLE, SAMPLE], "s.json: /samples/0/filepath: this sample occurs twice"),
+        ([{"filepath": "a"}], "s.json: no sample has the field 'ground_truth'"),
+        ([SAMPLE | {"ground_truth": 3}], "s.json: /samples/0/ground_truth: expected an object with a list"),
+        (
+            [SAMPLE | {"predictions": SAMPLE["ground_truth"]}],
+            "s.json: /samples/0/predictions/detections/0: missing key 'confidence'",
+        ),
+        (
+            [SAMPLE | {"ground_truth": {"detections": [{"label": "a", "bounding_box": [0, 0, 1]}]}}],
+            "s.json: /samples/0/ground_truth/detections/0/bounding_box: expected a list of 4 numbers",
+        ),
+    ],
+)
+def test_what_is_wrong_with_samples_of_fiftyone(samples, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.json").write_text(json.dumps({"samples": samples}))
+    with pytest.raises(InputError) as caught:
+        read_detections("fiftyone", "s.json", "s.json")
+    assert str(caught.value).startswith(words)

@@ -253,7 +253,7 @@ def _solved(chain: _Chain) -> tuple[Objects, int, Objects]:
         solver = splu((eye_array(len(unknown), format="csc") - matrix).tocsc())
     except RuntimeError:  # singular in doubles
         raise _NoWitnessError from None
-    largest, before = 0, None
+    before: int | None = None
     for _ in range(_ROUNDS):
         residual = _excess(chain, value)[unknown]
         largest = max(map(abs, residual.tolist()))

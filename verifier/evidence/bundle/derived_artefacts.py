@@ -21,7 +21,18 @@ from verifier.evidence.bundle.manifest import (
     fingerprints_text,
     manifest_of,
 )
-from verifier.evidence.bundle.parts import OMITTED_RATES, RATES, Parts, document_of, made_rates, rate_paths
+from verifier.evidence.bundle.parts import (
+    OMITTED_RATES,
+    RATES,
+    RISK,
+    TRIGGERS,
+    Parts,
+    document_of,
+    made_rates,
+    made_risk,
+    made_triggers,
+    rate_paths,
+)
 from verifier.evidence.bundle.trace import (
     NOT_RUN,
     Traced,
@@ -260,8 +271,16 @@ def _rates(basis: Basis) -> Texts:
     return made_rates(basis.parts)
 
 
+def _risk(basis: Basis) -> Texts:
+    return made_risk(basis.parts)
+
+
+def _triggers(basis: Basis) -> Texts:
+    return made_triggers(basis.parts)
+
+
 def _rate_files(made: Texts) -> list[str]:
-    return [path for path in made if path.startswith(RATES) and path != OMITTED_RATES]
+    return [path for path in made if (path.startswith(RATES) and path != OMITTED_RATES) or path in (RISK, TRIGGERS)]
 
 
 def _fingerprints(basis: Basis) -> str:
@@ -303,6 +322,8 @@ def _manifest(basis: Basis) -> str:
 
 DERIVED: tuple[Derived, ...] = (
     Derived(RATES, "how often a requirement fails per hour", "application/json", _rates),
+    Derived(RISK, "hazardous behaviour and harm per hour", "application/json", _risk),
+    Derived(TRIGGERS, "what is known of triggering conditions", "application/json", _triggers),
     Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", _trace),
     Derived("case/gsn.yaml", "the assurance case in GSN, for gsn2x", "application/yaml", _yaml),
     Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", _svg),

@@ -20,6 +20,8 @@ from verifier.evidence.defeaters.values import KINDS
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
+from verifier.evidence.risk.assembly import Stated, residual_risk
+from verifier.evidence.triggers.assembly import known_triggers
 from verifier.study.case import Study
 from verifier.study.results import RunResult
 from verifier.study.scenarios import ends_of
@@ -135,6 +137,8 @@ def document_of(raw: bytes, path: str) -> Document:
 
 
 RATES = "rates/"
+RISK = "risk.json"
+TRIGGERS = "triggers.json"
 OMITTED_RATES = "rates/omitted.json"
 """Rates that cannot be made, with the reason; only where there are any."""
 
@@ -155,6 +159,8 @@ def check_context(context: CaseContext, path: str | None, rebuilt: Study) -> Non
     asked = [*names, *(end.name for each in inputs.spec.requirements for end in ends_of(each, inputs.model))]
     doubts = [f"{kind}/{name}" for kind in KINDS for name in asked]
     _refuse_unknown("doubt", "disposition", context.declared.dispositions, doubts, path)
+    _refuse_unknown("environment", "condition", context.risk.environments, inputs.model.environments, path)
+    _refuse_unknown("requirement", "hazard", [each.requirement for each in context.risk.hazards], asked, path)
     if EVERY in context.exposures and len(context.exposures) > 1:
         raise InputError(
             "an exposure to every encounter leaves no room for one to a single environment",
@@ -187,6 +193,30 @@ def made_rates(parts: Parts) -> dict[str, str]:
         else:
             texts[path] = document_text(rate_document(found, context.file))
     return texts | ({OMITTED_RATES: omitted_text(omitted)} if omitted else {})
+
+
+def made_risk(parts: Parts) -> dict[str, str]:
+    """The risk of the hazards of the context, by its path; nothing where there are none."""
+    context = parts.context
+    if not context.risk.hazards:
+        return {}
+    stated = Stated(context.risk, context.exposures, context.file)
+    return {RISK: document_text(residual_risk(stated, _runs_of(parts)))}
+
+
+def made_triggers(parts: Parts) -> dict[str, str]:
+    """What is known of the triggering conditions of the context, by its path; nothing where there are none."""
+    context = parts.context
+    if not context.triggers:
+        return {}
+    matrices = [each for each in parts.documents.values() if each.kind == "confusion"]
+    return {TRIGGERS: document_text(known_triggers(context.triggers, [*_runs_of(parts), *matrices], context.file))}
+
+
+def _runs_of(parts: Parts) -> list[Document]:
+    """The run and those that were put in, without those under other policies."""
+    others = {each.sha256 for each in parts.alternatives.values()} - {parts.run.sha256}
+    return [each for each in parts.documents.values() if each.kind == "run" and each.sha256 not in others]
 
 
 def rate_paths(run: RunResult) -> dict[int, str]:

@@ -7,10 +7,12 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from verifier.base.errors import UsageError
+from verifier.base.numbers import short_text
 from verifier.base.words import counted, name_text
+from verifier.evidence.case.criteria import rate_goal, risk_goals, triggers_goal
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind
-from verifier.evidence.case.requirements import Argued, rate_goal, requirement_goal, worst_text
+from verifier.evidence.case.requirements import Argued, requirement_goal, worst_text
 from verifier.evidence.case.surroundings import (
     NOT_STATED,
     argument_grounds,
@@ -23,12 +25,14 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.exposure import requirement_of, unwanted
 from verifier.evidence.rates.hazard import Acceptance
+from verifier.evidence.risk.document import RiskResult
 from verifier.evidence.status import Grade, Standing, Status, severity, weakest
 from verifier.study.results import RequirementResult
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 IN_ONE_ENCOUNTER = "Argument at the level of one encounter: over each requirement, in the worst of its scenarios"
 IN_OPERATION = "Argument at the level of operation: over the rate of each event, from all encounters of an hour"
+OVER_HAZARDS = "Argument over hazards and triggering conditions: known conditions, unknown ones, and the way to harm"
 LEFT_TO_PERSONS = "Argument over what the results cannot show"
 
 
@@ -70,20 +74,22 @@ def build_case(
     grounds = tuple(argument_grounds(draft, runs))
     goals = _requirement_claims(draft, runs, unique, unevidenced)
     rates = _rate_claims(draft, runs, unique, context)
+    risks = _risk_claims(draft, runs, unique, context)
     left = left_to_persons(draft, runs, unique, context)
     strategies = [over, persons]
     _strategy(draft, over, IN_ONE_ENCOUNTER, goals, grounds)
     _strategy(draft, persons, LEFT_TO_PERSONS, left, ())
-    if rates:
-        strategies.insert(1, draft.name(Kind.STRATEGY))
-        _strategy(draft, strategies[1], IN_OPERATION, rates, ())
+    for text, claims in ((IN_OPERATION, rates), (OVER_HAZARDS, risks)):
+        if claims:
+            strategies.insert(-1, draft.name(Kind.STRATEGY))
+            _strategy(draft, strategies[-2], text, claims, ())
     system = name_text(context.system, 200) if context.system else f"The system (name: {NOT_STATED})"
     draft.put(
         Element(
             top,
             Kind.GOAL,
             f"{system} meets {_all_of(len(goals))} in its operational design domain",
-            _summary(draft, [*goals, *rates], left),
+            _summary(draft, [*goals, *rates, *risks], left),
             tuple(strategies),
             contexts,
             **draft.over(strategies),
@@ -147,6 +153,34 @@ def _rate_claims(
     rates = [(each, run) for each in documents if each.kind == "rate" for run in runs if is_rate_of(each, run)]
     goals = [rate_goal(draft, each, run) for each, run in rates if each.result.acceptance is not None]
     return goals + _missing_rates(draft, runs, rates, context)
+
+
+def _risk_claims(
+    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
+) -> list[str]:
+    """The goals of hazards with a criterion; those that no risk is of, of all its runs, are not developed."""
+    known = {run.sha256 for run in runs}
+    risks = [each for each in documents if each.kind == "risk" and {run.sha256 for run in each.result.runs} <= known]
+    held = {hazard for each in risks for hazard in _held(each.result)}
+    missing = [each for each in context.risk.hazards if each.accepted and (each.name, each.accepted) not in held]
+    goals = [goal for each in risks for goal in risk_goals(draft, each, runs)]
+    triggers = [each for each in documents if each.kind == "triggers"]
+    goals += [triggers_goal(draft, each, runs) for each in triggers]
+    if context.triggers and not triggers:
+        text, note = "Every known triggering condition is acceptable", "No result of verify evidence triggers"
+        goals.append(undeveloped(draft, text, note))
+    return goals + [
+        undeveloped(
+            draft,
+            f"The harm of hazard {name_text(each.name)} is at most {short_text(each.accepted or '')} per hour",
+            "Criterion stated, no result of verify evidence risk against it with its runs",
+        )
+        for each in missing
+    ]
+
+
+def _held(risk: RiskResult) -> list[tuple[str, str]]:
+    return [(hazard.name, hazard.accepted) for hazard in risk.hazards if hazard.accepted is not None]
 
 
 def _requirement_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Document]) -> list[str]:

@@ -17,6 +17,8 @@ from verifier.evidence.status import Grade, Ground, Status, status_over, weakest
 _MADE_BY: Mapping[str, str] = {
     "run": "Result of model checking (verify run)",
     "rate": "Rate of unwanted events (verify evidence rate)",
+    "risk": "Residual risk (verify evidence risk)",
+    "triggers": "Triggering conditions (verify evidence triggers)",
     "confusion": "Test results by distance (confusion matrices)",
     "explain": "How it fails (verify explain)",
     "require": "What it asks of the detector (verify require)",

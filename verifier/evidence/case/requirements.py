@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import short_text
 from verifier.base.words import bounds_text, counted, name_text, probability_text, rate_interval_text, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.case.drafting import Draft
@@ -23,23 +22,19 @@ from verifier.evidence.defeaters.about_data import same_sources
 from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
-from verifier.evidence.rates.hazard import EVERY
-from verifier.evidence.status import Grade, Ground, Status, worst_status
+from verifier.evidence.status import Grade, Status, worst_status
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult
 from verifier.telling.failing import cause_lines
-from verifier.telling.grounds import Judged, free_text, reason_text, told_verdict, why
+from verifier.telling.grounds import Judged, free_text, told_verdict, why
 
-_STATUS: Mapping[str, Status] = {
+STATUS_OF: Mapping[str, Status] = {
     "satisfied": Status.SUPPORTED,
     "vacuous": Status.VACUOUS,
     "inconclusive": Status.INCONCLUSIVE,
     "violated": Status.VIOLATED,
 }
-_EVENTS: Mapping[str, str] = {"violated": "violation rate", "satisfied": "rate of satisfaction"}
-_ABOUT_THE_TARGET = ("straddles_target", "thin_columns", "policy_sensitive", "no_bounds")
-"""Kinds of doubt that say nothing against a rate, which is compared with another criterion. Thin columns do, where
-the rate is not made from confidence bounds, which alone allow for them."""
+"""Verdict -> what a goal is that rests on it alone."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +87,8 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
             identifier,
             Kind.GOAL,
             f"{argued.label}: {each.asked_text} that {name_text(each.formula, 240)}, planner "
-            f"{name_text(each.planner)}, in every scenario{_on_condition(each)}",
-            _note(in_worst, [], defeaters),
+            f"{name_text(each.planner)}, in every scenario{on_condition(each)}",
+            noted(in_worst, [], defeaters),
             (strategy,),
             tuple(_contexts(draft, argued)),
             defeated=bool(defeaters),
@@ -105,95 +100,6 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
     draft.challenge(identifier, defeaters)
     draft.refuted(identifier, argued.claim)
     return identifier
-
-
-def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
-    """The goal that the rate of an unwanted event is acceptable: for a rate with an acceptance criterion.
-
-    Args:
-        draft: of the case; the goals of the run's requirements are in it.
-        rate: the document of the rate.
-        run: the document it was made from.
-    """
-    content: RateResult = rate.result
-    bounds, accepted = content.decisive, content.acceptance
-    if accepted is None:
-        raise ValueError("a rate that is not compared with a criterion has no goal")
-    claim = Claim(run.sha256, content.requirement, content.planner)
-    doubts = [each for each in draft.touching(claim) if _speaks_against(each, content)]
-    rests = draft.goals.get(claim)
-    own, inherited = (doubts, []) if rests is None else ([], [(rests, each) for each in doubts])
-    identifier = draft.name(Kind.GOAL)
-    status = _STATUS[content.verdict.value]
-    if status is Status.SUPPORTED and (bounds.level is None or content.left_out):
-        status = Status.UNDEVELOPED  # the point alone shows nothing, and a part of the rate not the whole
-    supported = status is Status.SUPPORTED
-    whole = worst_status(status, *([Status.DEFEATED] if doubts else []))
-    (each,) = (
-        one for one in run.result.requirements if (one.name, one.planner) == (claim.requirement, claim.planner)
-    )
-    grounds = [ground for k in range(len(each.points)) for ground in grounds_at(draft, run, each, k)]
-    grounds += [*draft.verification(rate), *rate_grounds(draft, rate)]
-    draft.put(
-        Element(
-            identifier,
-            Kind.GOAL,
-            f"The {_EVENTS[content.event]} of {name_text(content.requirement)} with planner "
-            f"{name_text(content.planner)} is at most {short_text(accepted.per_hour)} per hour "
-            f"(worst scenario in every encounter){_on_condition(content)}",
-            _note(f"{_rate_text(content)}: {_judged_text(content)}{_left_out_text(content)}", inherited, own),
-            (draft.solution(rate), *draft.documents(grounds)) if supported else (),
-            tuple(ground.id for ground in rate_grounds(draft, rate)),
-            undeveloped=not supported,
-            defeated=status is Status.VIOLATED or bool(own),
-            **draft.standing(whole, grounds if supported else (), Grade.RECOMPUTED),
-        )
-    )
-    if status is Status.VIOLATED:
-        draft.refute(identifier, f"in the worst scenarios the rate is at least {bounds.lower:.4g} per hour", rate)
-    draft.challenge(identifier, own)
-    return identifier
-
-
-def rate_grounds(draft: Draft, rate: Document) -> tuple[Ground, ...]:
-    """How often encounters come, and that so many events are acceptable: people state both."""
-    content: RateResult = rate.result
-    told = f"Encounters come as often as stated: {_exposures_text(content)}"
-    accepted = content.acceptance
-    if accepted is None:
-        raise ValueError("a rate that is not compared with a criterion has no goal")
-    source = f" ({name_text(accepted.source)})" if accepted.source else ""
-    criterion = f"{short_text(accepted.per_hour)} per hour is acceptable{source}"
-    return tuple(_stated(draft, *each) for each in (("exposure", told), ("acceptance", criterion)))
-
-
-def _stated(draft: Draft, duty: str, text: str) -> Ground:
-    return draft.ground((duty, text), text, "Stated by people", Grade.DECLARED, claim=duty)
-
-
-def _speaks_against(defeater: Defeater, rate: RateResult) -> bool:
-    """Whether a doubt about a requirement is one about its rate, too."""
-    if defeater.kind == "thin_columns":
-        return rate.bounds.source != "bounds"
-    return defeater.kind not in _ABOUT_THE_TARGET
-
-
-def _left_out_text(rate: RateResult) -> str:
-    if not rate.left_out:
-        return ""
-    return f"; without what happens in {some_of([name_text(each) for each in rate.left_out], 8)}, which was left out"
-
-
-def _exposures_text(rate: RateResult) -> str:
-    parts = []
-    for term in rate.terms:
-        exposure = term.exposure
-        where = "all" if term.environment == EVERY else name_text(term.environment)
-        how = name_text(exposure.source) if exposure.source else "source not stated"
-        if exposure.encounters is not None and exposure.hours is not None:
-            how = f"{exposure.encounters} counted in {short_text(exposure.hours)} h, {how}"
-        parts.append(f"{where} {rate_interval_text(exposure.lower, exposure.upper)} per hour ({how})")
-    return some_of(parts, 8)
 
 
 def _environment_goal(
@@ -219,7 +125,7 @@ def _environment_goal(
             identifier,
             Kind.GOAL,
             f"In environment {name_text(environment)}, {argued.label} holds: {argued.requirement.asked_text}",
-            _note("", inherited, []),
+            noted("", inherited, []),
             (strategy,),
             **draft.over([strategy]),
         )
@@ -230,7 +136,7 @@ def _environment_goal(
 def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tuple[str, Defeater]]) -> str:
     point, target = argued.requirement.points[at], argued.requirement.asked_text
     own = draft.against(argued.claim_at(at))
-    verdict = _STATUS[point.verdict.value]
+    verdict = STATUS_OF[point.verdict.value]
     status = worst_status(verdict, *([Status.DEFEATED] if own or inherited else []))
     identifier = draft.name(Kind.GOAL)
     holds = verdict is Status.SUPPORTED
@@ -241,8 +147,8 @@ def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tu
         Element(
             identifier,
             Kind.GOAL,
-            f"In {name_text(point.scenario)}, {argued.label} holds: {target}{_on_condition(point)}",
-            _note(_judgement(argued, point), inherited, own),
+            f"In {name_text(point.scenario)}, {argued.label} holds: {target}{on_condition(point)}",
+            noted(_judgement(argued, point), inherited, own),
             (draft.solution(argued.run), *draft.documents(grounds)) if holds else (),
             tuple(each.id for each in grounds),
             undeveloped=not holds,
@@ -274,14 +180,9 @@ def worst_text(each: RequirementResult) -> str:
     return one_line(", ".join(rest))
 
 
-def _on_condition(part: Judged) -> str:
+def on_condition(part: Judged) -> str:
     """The condition of what is satisfied, behind its claim; what is not satisfied is refuted or open anyway."""
     return f", {part.condition}" if part.condition is not None and part.verdict is Verdict.SATISFIED else ""
-
-
-def _judged_text(rate: RateResult) -> str:
-    """The verdict of a rate, and why it is open."""
-    return told_verdict(rate) + (f" ({reason_text(rate.reason)})" if reason_text(rate.reason) else "")
 
 
 def _bounds_text(argued: Argued, point: Point) -> str:
@@ -298,7 +199,8 @@ def _bounds_text(argued: Argued, point: Point) -> str:
     return f"{value}, {found.interval.kind} {ends} at level {found.level:g}"
 
 
-def _note(found: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[Defeater]) -> str:
+def noted(found: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[Defeater]) -> str:
+    """What was found, and what defeats a goal: its own doubts, and those of goals above it, each with that goal."""
     parts = [found] if found else []
     if own:
         parts.append(f"Defeated by {some_of([f'{each.id}: {each.title}' for each in own], 8)}")
@@ -332,7 +234,7 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
         if document.kind == "rate" and document.result.acceptance is None and is_rate_of(document, argued.run):
             about = document.result.requirement, document.result.planner
             if about == (each.name, each.planner):
-                yield _file_context(draft, document, f"How often it fails: {_rate_text(document.result)}", "")
+                yield _file_context(draft, document, f"How often it fails: {rate_text(document.result)}", "")
 
 
 def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> str:
@@ -357,7 +259,8 @@ def _recall(answer: Mapping[str, Any]) -> str:
     return words.get(answer["outcome"], name_text(answer["outcome"]))
 
 
-def _rate_text(rate: RateResult) -> str:
+def rate_text(rate: RateResult) -> str:
+    """The bounds of a rate, with their level and what they assume."""
     bounds = rate.decisive
     level = "the data's uncertainty left out" if bounds.level is None else f"at level {bounds.level:.6g}"
     ends = rate_interval_text(bounds.lower, bounds.upper)

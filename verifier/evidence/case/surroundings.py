@@ -17,6 +17,7 @@ from verifier.evidence.defeaters.about_data import matrices_behind, shared_seque
 from verifier.evidence.defeaters.finding import UNCONFIRMED
 from verifier.evidence.defeaters.values import is_rate_of
 from verifier.evidence.documents import Document
+from verifier.evidence.following.rates import RATED
 from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.status import Grade, Status
 
@@ -208,7 +209,7 @@ def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterat
         f"{name_text(each.name)} ({each.kind}, SHA-256 {each.sha256[:12]}...)"
         for each in documents
         if not (each.kind in ("run", "explain", "require") or each.sha256 in argued)
-        and not (each.kind == "rate" and any(is_rate_of(each, run) for run in runs))
+        and not (each.kind in RATED and any(is_rate_of(each, run) for run in runs))
     ]
     if rest:
         yield f"Also at hand, and argued from by nothing here: {some_of(rest, 8)}"

@@ -9,6 +9,8 @@ from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.evidence.declarations import Answer, Declarations
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
+from verifier.evidence.risk.document import RiskResult
+from verifier.evidence.triggers.document import TriggersResult
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, Target
 
@@ -133,8 +135,8 @@ def requirements_with_targets(run: Document) -> Iterator[tuple[Claim, Requiremen
 
 
 def is_rate_of(rate: Document, run: Document) -> bool:
-    """Whether a rate was made from the result of this run."""
-    made: RateResult = rate.result
+    """Whether a rate or a risk was made from the result of this run."""
+    made: RateResult | RiskResult | TriggersResult = rate.result
     return any(each.role == "result" and each.sha256 == run.sha256 for each in made.inputs)
 
 
@@ -144,6 +146,13 @@ def claimed(run: Document, documents: Sequence[Document]) -> Iterator[tuple[Clai
         (each.result.requirement, each.result.planner)
         for each in documents
         if each.kind == "rate" and each.result.acceptance is not None and is_rate_of(each, run)
+    }
+    rated |= {
+        (hazard.requirement, hazard.planner)
+        for each in documents
+        if each.kind == "risk" and is_rate_of(each, run)
+        for hazard in each.result.hazards
+        if each.result.accepted is not None or hazard.accepted is not None
     }
     for each in run.result.requirements:
         if each.target is not None or (each.name, each.planner) in rated:

@@ -16,20 +16,20 @@ Misfits: TypeAlias = Iterator[tuple[str, str]]
 """JSON pointer of an element, and what is wrong with it."""
 
 
-def near(one: float, other: float) -> bool:
-    """Whether two numbers are equal up to rounding."""
-    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
+def near(one: float, other: float, least: float = ROUNDING) -> bool:
+    """Whether two numbers are equal up to rounding, or are no more than `least` apart."""
+    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=least)
 
 
-def misfits(where: str, found: Any, follows: Any) -> Misfits:
-    """Where JSON values differ from those that follow, numbers by more than rounding."""
+def misfits(where: str, found: Any, follows: Any, least: float = ROUNDING) -> Misfits:
+    """Where JSON values differ from those that follow, numbers by more than rounding; `least` as for `near`."""
     if isinstance(found, dict) and isinstance(follows, dict) and found.keys() == follows.keys():
         for key, value in follows.items():
-            yield from misfits(f"{where}/{key}", found[key], value)
+            yield from misfits(f"{where}/{key}", found[key], value, least)
     elif isinstance(found, list) and isinstance(follows, list) and len(found) == len(follows):
         for k, value in enumerate(follows):
-            yield from misfits(f"{where}/{k}", found[k], value)
-    elif not (found == follows or (type(found) is type(follows) is float and near(found, follows))):
+            yield from misfits(f"{where}/{k}", found[k], value, least)
+    elif not (found == follows or (type(found) is type(follows) is float and near(found, follows, least))):
         yield (
             where,
             f"expected {str(follows)[:200]}, which follows from the numbers beside it, got {str(found)[:200]}",

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from verifier.base.documents import fraction_of
 from verifier.base.errors import LimitError, UsageError
 from verifier.evidence.following.numbers import Misfits, misfits, near, ordered
+from verifier.evidence.following.risks import risk_against_runs, runs_behind
+from verifier.evidence.following.triggers import sources_behind, triggers_against
 from verifier.evidence.points import ROUNDING
 
 if TYPE_CHECKING:
@@ -60,6 +62,10 @@ def rate_misfits(rate: RateResult) -> Misfits:
         yield "/acceptance", "expected a criterion with what would demonstrate it, or neither"
 
 
+RATED = ("rate", "risk", "triggers")
+"""Kinds of documents that are made from runs."""
+
+
 def run_of(rate: Document, documents: Iterable[Document]) -> Document | None:
     """The run among documents that a rate is from."""
     named = {given.sha256 for given in rate.result.inputs}
@@ -67,20 +73,28 @@ def run_of(rate: Document, documents: Iterable[Document]) -> Document | None:
 
 
 def against_its_run(document: Document, documents: Iterable[Document]) -> Misfits:
-    """As `rate_against_run`, where the document is a rate and its run among the documents."""
+    """As `rate_against_run` or `risk_against_runs`, where all its runs are among the documents."""
+    runs = runs_behind(document, documents) if document.kind == "risk" else None
+    if runs is not None:
+        yield from risk_against_runs(document.result, runs)
+    sources = sources_behind(document, documents) if document.kind == "triggers" else None
+    if sources is not None:
+        yield from triggers_against(document.result, sources)
     run = run_of(document, documents) if document.kind == "rate" else None
     if run is not None:
         yield from rate_against_run(document.result, run)
 
 
 def alone(document: Document, documents: Iterable[Document]) -> str:
-    """What is said of a rate whose run is not among the documents; "" of anything else."""
-    if document.kind != "rate" or run_of(document, documents) is not None:
+    """What is said of a rate or a risk whose runs are not all among the documents; "" of anything else."""
+    there = {each.sha256 for each in documents if each.kind == "run"}
+    named = [each for each in document.result.inputs if each.role == "result"] if document.kind in RATED else []
+    run = next((each for each in named if each.sha256 not in there), None)
+    if run is None:
         return ""
-    (run, *_) = document.result.inputs
     return (
-        f"the run it is from, {run.name} (SHA-256 {run.sha256[:12]}), is not beside this rate: its probabilities, "
-        "bounds and verdict are taken from it as it states them, and were not computed again"
+        f"the run it is from, {run.name} (SHA-256 {run.sha256[:12]}), is not beside this {document.kind}: its "
+        "probabilities, bounds and verdict are taken from it as it states them, and were not computed again"
     )
 
 

@@ -25,9 +25,9 @@ from verifier.evidence.settings import Event
 
 @dataclass(frozen=True)
 class RateInput(InputFile):
-    """The document of the run, and the context of the case where it was read."""
+    """The document of the run, the context of the case where it was read, and matrices where items were counted."""
 
-    role: Literal["result", "context"]
+    role: Literal["result", "context", "confusion"]
 
 
 @dataclass(frozen=True)
@@ -181,11 +181,12 @@ def _bounds(bounds: Bounds) -> RateBounds:
 
 def _term(term: Term) -> RateTerm:
     worst = term.worst
-    exposure = _exposure(term.exposure, term.ends)
+    exposure = exposure_told(term.exposure, term.ends)
     return RateTerm(term.environment, worst.scenario, term.scenarios, float(worst.probability), exposure)
 
 
-def _exposure(exposure: Exposure, ends: tuple[Fraction, Fraction]) -> RateExposure:
+def exposure_told(exposure: Exposure, ends: tuple[Fraction, Fraction]) -> RateExposure:
+    """An exposure with the ends of its interval."""
     return RateExposure(
         kind="count" if exposure.is_count else "number" if exposure.lower == exposure.upper else "interval",
         encounters=exposure.encounters,

@@ -213,7 +213,7 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
     requirement = requirement_of(run, asked.requirement, asked.planner)
     event = unwanted(requirement, asked.event)
     found = chances(requirement, event)
-    grouped = _grouped(found, asked.environments, exposures)
+    grouped = by_exposure(found, asked.environments, exposures)
     result: RunResult = run.result
     settings = result.settings
     level = None if settings.confidence is None else Fraction(repr(settings.confidence.level))
@@ -222,7 +222,7 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
     chosen: VerdictSource = settings.verdict_from if settings.verdict_from in sources else "point"
     used = [exposures[name] for name in grouped]
     errors: dict[RateSource, _Errors] = {
-        each: _errors(_chances_to_miss(everything, each, settings), used, each, level, asked.confidence)
+        each: _errors(chances_to_miss(everything, each, settings), used, each, level, asked.confidence)
         for each in sources
     }
     _check_reachable(chosen, errors[chosen])
@@ -264,7 +264,7 @@ def _environments(found: Sequence[Chance]) -> list[str]:
     return list(dict.fromkeys(each.environment for each in found))
 
 
-def _grouped(
+def by_exposure(
     found: Sequence[Chance], environments: Sequence[str], exposures: Mapping[str, Exposure]
 ) -> dict[str, list[Chance]]:
     """The scenarios that each exposure is about."""
@@ -304,7 +304,7 @@ class _Errors:
         return replace(self, probability=probability, reachable=reachable)
 
 
-def _chances_to_miss(everything: Sequence[Chance], source: VerdictSource, settings: SettingsRecord) -> int:
+def chances_to_miss(everything: Sequence[Chance], source: VerdictSource, settings: SettingsRecord) -> int:
     """How many times the level of single intervals can fail: confidence bounds fail together, unless they are from
     resampled drives."""
     if source == "point":

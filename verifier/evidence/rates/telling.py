@@ -73,7 +73,7 @@ def rate_blocks(study: RateResult) -> Iterator[Block]:
             Cell(f"{term.probability:.6g}", term.probability),
             name_text(term.worst_scenario) + (f" (of {term.scenarios})" if term.scenarios > 1 else ""),
             Cell(rate_interval_text(term.exposure.lower, term.exposure.upper), term.exposure.lower),
-            _exposure_text(term.exposure),
+            exposure_text(term.exposure),
         )
         for term in study.terms
     )
@@ -118,7 +118,8 @@ def _bounds_text(bounds: RateBounds) -> str:
     return f"{ends} at {level_text(bounds.level)} (error budget: {parts}){assumes}"
 
 
-def _exposure_text(exposure: RateExposure) -> str:
+def exposure_text(exposure: RateExposure) -> str:
+    """Where an exposure is from."""
     source = f" ({name_text(exposure.source)})" if exposure.source else ""
     if exposure.encounters is not None and exposure.hours is not None:
         hours = number(Fraction(exposure.hours))

@@ -32,6 +32,8 @@ from verifier.evidence.report.subjects import (
 )
 from verifier.evidence.report.summary import summary_section
 from verifier.evidence.report.system import About
+from verifier.evidence.risk.telling import risk_section, risk_sentences
+from verifier.evidence.triggers.telling import triggers_section, triggers_sentence
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RunResult
@@ -41,7 +43,15 @@ from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_of
 from verifier.telling.collision import collision_blocks, collision_sentence
 from verifier.telling.compare import compare_section, compare_sentences
 from verifier.telling.gates import gate_sentences, gates_section
-from verifier.telling.grounds import LONGEST_NAME, difference_text, long_names, name_text, reason_text, vacuity_text
+from verifier.telling.grounds import (
+    LONGEST_NAME,
+    difference_text,
+    long_names,
+    name_text,
+    reason_text,
+    told_verdict,
+    vacuity_text,
+)
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
 from verifier.telling.mutate import mutate_blocks
@@ -101,6 +111,10 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
     elif document.kind == "rate":
         told = {name: content[name] for name in ("requirement", "planner", "verdict", "basis", "condition")}
         yield told | {"reason": reason_text(document.result.reason)}
+    elif document.kind == "risk":
+        for hazard, found in zip(content["hazards"], content["risks"], strict=True):
+            told = {"requirement": hazard["requirement"], "planner": hazard["planner"]}
+            yield told | {"verdict": found["verdict"], "condition": found["condition"]}
 
 
 def _about(found: Content) -> dict[str, Any]:
@@ -152,6 +166,7 @@ SENTENCES: Mapping[str, Callable[[Document], Iterable[tuple[str, str]]]] = Mappi
         "assess": lambda document: assess_sentences(document.result),
         "trade_offs": lambda document: ((text, "") for text in trade_off_sentences(document.result)),
         "collision": lambda document: [(collision_sentence(document.result), "")],
+        "triggers": lambda document: [(triggers_sentence(document.result), told_verdict(document.result))],
         "mutate": lambda document: [(f"{counted(document.result.counts.written, 'mutated image')} written.", "")],
     }
 )
@@ -193,6 +208,8 @@ def report_page(documents: Sequence[Document], title: str | None = None, about: 
     for each in others:
         if each.kind == "rate":
             sentences += rate_sentences(each.result, alone(each, documents))
+        elif each.kind == "risk":
+            sentences += risk_sentences(each.result, alone(each, documents))
         elif each.kind in SENTENCES:
             sentences += SENTENCES[each.kind](each)
     sections = [summary_section(documents, subjects, sentences, about)]
@@ -214,6 +231,10 @@ def _other_section(document: Document, anchor: str, note: str) -> Section:
             return compare_section(result, document.name, anchor)
         case "rate":
             return rate_section(result, document.name, anchor, note)
+        case "risk":
+            return risk_section(result, document.name, anchor, note)
+        case "triggers":
+            return triggers_section(result, document.name, anchor)
         case "assess":
             return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
         case "collision":

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, nearest_name, unknown_name
-from verifier.base.toml import Element, read_toml
+from verifier.base.toml import read_toml
 from verifier.perception.confusion.bins import Variable
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
 from verifier.perception.confusion.matrices import LARGEST_COUNT, ConfusionMatrices, exact_rates
@@ -118,7 +118,7 @@ def read_mix(path: str | Path, variables: Sequence[Variable]) -> Mix:
             nearest = nearest_name(key, bins)
             hint = f"did you mean '{nearest}'?" if nearest else f"its bins are: {', '.join(bins)}"
             raise entry.fail(f"'{variable.name}' has no bin '{key}'", hint)
-        found[key] = _bounds(entry)
+        found[key] = entry.share()
     for each in bins:
         if each not in found:
             raise weights.fail(
@@ -129,16 +129,6 @@ def read_mix(path: str | Path, variables: Sequence[Variable]) -> Mix:
         total = f"{float(sum(least)):g}" if least == most else f"{float(sum(least)):g} to {float(sum(most)):g}"
         raise weights.fail(f"the weights must add up to 1, and they add up to {total}")
     return Mix(variable.name, bins, tuple(least), tuple(most), str(path), top.sha256)
-
-
-def _bounds(entry: Element) -> tuple[Fraction, Fraction]:
-    if not isinstance(entry.value, list):
-        weight = entry.number(least=0, most=1)
-        return weight, weight
-    ends = [each.number(least=0, most=1) for each in entry.items()]
-    if len(ends) != 2 or ends[0] > ends[1]:
-        raise entry.fail("expected a weight, or two in order that it lies between")
-    return ends[0], ends[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,16 +225,21 @@ def mixed_ends(lower: NDArray[Any], upper: NDArray[Any], mix: Mix) -> tuple[NDAr
 
 def _extreme(ends: NDArray[Any], mix: Mix, sign: int) -> NDArray[np.object_]:
     """The least (sign 1) or greatest (-1) weighted sum over the polytope of weights, as fractions."""
+    found: NDArray[np.object_] = np.asarray((extreme_weights(ends, mix, sign) * ends).sum(axis=0), dtype=object)
+    return found
+
+
+def extreme_weights(ends: NDArray[Any], mix: Mix, sign: int) -> NDArray[np.object_]:
+    """(strata, ...) weights with which the sum of weighted ends is least (sign 1) or greatest (-1), as fractions."""
     order = np.argsort(sign * ends, axis=0, kind="stable")
-    ranked = np.take_along_axis(ends, order, axis=0)
     low, high = np.array(mix.least, dtype=object), np.array(mix.most, dtype=object)
-    total = np.full(ends.shape[1:], Fraction(0), dtype=object)
+    weights = np.empty(ends.shape, dtype=object)
     rest = np.full(ends.shape[1:], 1 - sum(mix.least, Fraction(0)), dtype=object)
-    for place, values in zip(order, ranked, strict=True):
+    for place in order:
         more = np.minimum(rest, high[place] - low[place])
-        total = total + (low[place] + more) * values
+        np.put_along_axis(weights, place[None], np.asarray(low[place] + more, dtype=object)[None], axis=0)
         rest = rest - more
-    return total
+    return weights
 
 
 def _rounded(values: NDArray[np.object_], rounding: Any) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ import numpy as np
 from verifier.base.errors import InputError, UsageError, unknown_name
 from verifier.perception.detections.coco import coco
 from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.fiftyone import fiftyone
 from verifier.perception.detections.kitti import kitti_object, kitti_tracking
 from verifier.perception.detections.mot import mot
 from verifier.perception.detections.nuscenes import nuscenes
@@ -60,6 +61,11 @@ _NAMED = {
     "nuscenes": Format("nuScenes: the folder of the official tables, and official results", nuscenes),
     "nuscenes_compact": Format("nuScenes: one scene with its poses in one file", nuscenes_compact),
     "coco": Format("COCO: annotations and results", coco, ("distance_field", "detection_distance_field")),
+    "fiftyone": Format(
+        "FiftyOne: JSON of samples with ground_truth and predictions",
+        fiftyone,
+        ("distance_field", "detection_distance_field"),
+    ),
     "mot": Format("MOTChallenge: folders or zip archives of sequences", mot, ("detected_class",)),
     "yolo": Format(
         "Ultralytics YOLO: labels with data.yaml, and labels or predictions.json",

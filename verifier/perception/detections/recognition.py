@@ -47,9 +47,13 @@ def recognised(annotations: str | Path) -> tuple[str, str]:
 def _of_json(raw: bytes, place: Place) -> tuple[str, str]:
     if raw.lstrip()[:1] == b"{" and all(key in raw for key in (b'"images"', b'"annotations"', b'"categories"')):
         return "coco", "a JSON object with images, annotations and categories"
+    if raw.lstrip()[:1] == b"{" and all(key in raw for key in (b'"samples"', b'"filepath"', b'"bounding_box"')):
+        return "fiftyone", "a JSON object with samples that have a filepath"
     if raw.lstrip()[:1] == b"[" and all(key in raw for key in (b'"sample_token"', b'"cam_front"', b'"boxes"')):
         return "nuscenes_compact", "a JSON list of frames with sample_token, cam_front and boxes"
-    raise InputError("the format is not recognised: JSON, but neither COCO nor a scene of nuScenes", place, NAMED)
+    raise InputError(
+        "the format is not recognised: JSON, but neither COCO, FiftyOne nor a scene of nuScenes", place, NAMED
+    )
 
 
 def _of_xml(members: Sequence[Member]) -> tuple[str, str]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from verifier.analysis.best_planner import means, worst_cases
+from verifier.analysis.hidden_game import HiddenGame, hidden_game
 from verifier.analysis.planner_game import Game, game_of
-from verifier.base.errors import InputError
+from verifier.base.errors import InputError, UsageError
 from verifier.language.specs import Requirement
 from verifier.questions.compare.tables import Reach
 from verifier.study.case import Study
 from verifier.study.profile import profile_weights
 from verifier.systems.model import System
-from verifier.systems.open_system import OpenSystem, open_system
+from verifier.systems.open_system import OpenSystem, is_seen, open_system
+
+Opened: TypeAlias = Sequence[OpenSystem]
+"""One system with all environments, where planners see all of the state and it moves alike; else one for each."""
 
 
 @contextlib.contextmanager
@@ -52,12 +57,10 @@ def _reached(detector: str, study: Study, most_steps: int) -> list[Reach]:
     systems: dict[tuple[tuple[str, str], ...], dict[str, System]] = {}
     for block in study.grid.blocks:
         systems.setdefault(tuple(block.constants.items()), {})[block.environment] = block.system
-    opened = [
-        (dict(constants), open_system(each, study.matrices, study.skeleton_options))
-        for constants, each in systems.items()
-    ]
+    opened = [(dict(constants), _opened(each, study)) for constants, each in systems.items()]
     found = []
     for number, requirement in enumerate(study.requirements):
+        _refuse_friends(requirement)
         in_mean = requirement.over_profile
         each = [
             reach
@@ -74,11 +77,12 @@ def _reached(detector: str, study: Study, most_steps: int) -> list[Reach]:
 
 
 def _in_scenarios(
-    detector: str, study: Study, number: int, constants: Mapping[str, str], system: OpenSystem, most_steps: int
+    detector: str, study: Study, number: int, constants: Mapping[str, str], opened: Opened, most_steps: int
 ) -> Iterator[Reach]:
     """One requirement from each initial state of a system."""
     negated = _wants_less(study.requirements[number])
-    game = _game(study, number, system, negated=negated)
+    game, system = _game(study, number, opened, negated=negated), opened[0]
+    names = [name for each in opened for name in each.environments]
     for start, bracket in zip(system.starts.tolist(), worst_cases(game, most_steps), strict=True):
         lower, upper = bracket.lower, bracket.upper
         yield Reach(
@@ -87,21 +91,22 @@ def _in_scenarios(
             upper=1 - lower if negated else upper,
             constants=constants,
             initial={name: int(value[start]) for name, value in system.valuations.items()},
-            weights=dict(zip(system.environments, bracket.weights, strict=True)),
+            weights=dict(zip(names, bracket.weights, strict=True)),
             steps=bracket.steps,
             all_end=bracket.all_end,
         )
 
 
 def _over_profile(
-    detector: str, study: Study, number: int, constants: Mapping[str, str], system: OpenSystem, most_steps: int
+    detector: str, study: Study, number: int, constants: Mapping[str, str], opened: Opened, most_steps: int
 ) -> Iterator[Reach]:
     """The mean of a requirement over environments and initial states by their weights.
 
     The planner knows in which initial state it is; the environments there are as likely as they weigh.
     """
-    game, weights = _game(study, number, system, negated=False), profile_weights(study, constants)
-    share = np.array([[float(each) for each in weights[name]] for name in system.environments]).T
+    game, weights = _game(study, number, opened, negated=False), profile_weights(study, constants)
+    names = [name for each in opened for name in each.environments]
+    share = np.array([[float(each) for each in weights[name]] for name in names]).T
     total = share.sum(axis=1)
     known = np.divide(share, total[:, None], out=np.full_like(share, 1 / share.shape[1]), where=total[:, None] > 0)
     brackets = means(game, known, most_steps)
@@ -111,22 +116,33 @@ def _over_profile(
         upper=min(float(total @ [each.upper for each in brackets]), 1.0),
         constants=constants,
         initial={},
-        weights=dict(zip(system.environments, share.sum(axis=0).tolist(), strict=True)),
+        weights=dict(zip(names, share.sum(axis=0).tolist(), strict=True)),
         steps=max(each.steps for each in brackets),
         all_end=all(each.all_end for each in brackets),
     )
 
 
-def _game(study: Study, number: int, system: OpenSystem, *, negated: bool) -> Game:
-    formula = study.formulas[number]
-    return game_of(
-        system,
-        formula.formula,
-        formula.propositions,
-        study.measured.rates,
-        negated=negated,
-        most=study.options.engines.product_states,
-    )
+def _opened(systems: Mapping[str, System], study: Study) -> Opened:
+    groups = [systems] if is_seen(systems) else [{name: each} for name, each in systems.items()]
+    return [open_system(each, study.matrices, study.skeleton_options) for each in groups]
+
+
+def _game(study: Study, number: int, opened: Opened, *, negated: bool) -> Game | HiddenGame:
+    formula, most = study.formulas[number], study.options.engines.product_states
+    asked = formula.formula, formula.propositions, study.measured.rates
+    if len(opened) == 1 and is_seen({"": opened[0].system}):
+        return game_of(opened[0], *asked, negated=negated, most=most)
+    return hidden_game(opened, *asked, negated=negated, most=most)
+
+
+def _refuse_friends(requirement: Requirement) -> None:
+    """Refuse what a world that decides does for the planner; UsageError."""
+    end = requirement.asked.end
+    if end and (end == "min") == _wants_less(requirement):
+        raise UsageError(
+            f"the best possible planner is known against a world that decides, and '{requirement.name}' asks what "
+            "this world may do for it: name others with --requirement"
+        )
 
 
 def _wants_less(requirement: Requirement) -> bool:

@@ -375,19 +375,15 @@ class ExplainResult(JudgedResult):
 
     def rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement and cause: the reports that it is lost by, together, and how probable that is."""
-        for explained in self.explanations:
-            kinds = explained.violation.detection_errors
-            for cause in explained.violation.causes:
-                reports = [
-                    f"{kind.true} in {self.bins[kind.bin]} reported as {kind.reported}"
-                    for kind in (kinds[number] for number in cause.detection_errors)
-                ]
+        for each in self.explanations:
+            at = {"requirement": each.name, "planner": each.planner, "scenario": each.point.scenario}
+            for cause in each.violation.causes:
+                kinds = [each.violation.detection_errors[number] for number in cause.detection_errors]
+                reports = [f"{kind.true} in {self.bins[kind.bin]} reported as {kind.reported}" for kind in kinds]
+                reports += ["other reports"] if cause.others else []
                 yield {
-                    "requirement": explained.name,
-                    "planner": explained.planner,
-                    "scenario": explained.point.scenario,
-                    "cause": "; ".join([*reports, *(["other reports"] if cause.others else [])])
-                    or "no detection error",
+                    **at,
+                    "cause": "; ".join(reports) or "no detection error",
                     "probability": cause.probability,
                     "corrected": cause.corrected,
                 }

@@ -1,0 +1,318 @@
+"""The best planner that does not see all of the state: by hand in fractions, and against all histories."""
+
+import itertools
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from verifier.analysis.best_planner import means, worst_cases
+from verifier.analysis.hidden_game import HiddenGame, hidden_game
+from verifier.analysis.hidden_search import CLOSE
+from verifier.base.errors import UsageError
+from verifier.language.expressions import parse_expression
+from verifier.language.ltl import parse_formula
+from verifier.perception.confusion import rates, read_confusion
+from verifier.systems.open_system import is_seen, open_system
+from verifier.systems.reader import read_model
+
+LEAVING = """
+initial = "n = 0 & done = 0 & gone = 0 & was = 0"
+terminal = "done > 0"
+[variables]
+n = { range = [0, 3], next = "min(n + 1, 3)" }
+done = { range = [0, 2], next = "choice" }
+gone = { range = [0, 1], next = "max(gone, leaves)" }
+was = { range = [0, 1], next = "gone" }
+[world]
+leaves = { range = [0, 1], probability = { 1 = 0.25, 0 = "rest" } }
+[inputs]
+choice = { range = [0, 2] }
+[environments]
+ped = [{ class = "ped", when = "gone = 0", distance_m = 3 }]
+[planners.last]
+rules = [{ when = "sees(ped)", set = { choice = 1 } }, { set = { choice = 2 } }]
+"""
+"""Somebody is there and leaves at some time; the planner says 1, still there, or 2, gone; and not at once."""
+RIGHT = "done = 1 & was = 0 | done = 2 & was = 1"
+
+
+def opened(folder, models, **environments):
+    """One open system for each environment, and the rates."""
+    bins = [{"distance_m": [0, 10], "counts": [[3, 0], [1, 1]]}]
+    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
+    (folder / "cm.json").write_text(
+        json.dumps(document | {"labels": ["ped", "empty"], "false_positives": "counted", "bins": bins})
+    )
+    (folder / "m.toml").write_text(models)
+    matrices, model = read_confusion(folder / "cm.json").matrices, read_model(folder / "m.toml")
+    systems = {name: model.inside(name).instantiate() for name in environments or ("ped",)}
+    assert not is_seen(systems)
+    return [open_system({name: each}, matrices) for name, each in systems.items()], rates(matrices.counts)
+
+
+def game_of(folder, model, condition, *environments):
+    systems, measured = opened(folder, model, **dict.fromkeys(environments))
+    propositions = {"right": parse_expression(condition)}
+    return hidden_game(systems, parse_formula("F right"), propositions, measured, negated=False, most=10**5)
+
+
+LATER = 'admissible = "choice = 0 | n >= 1"\n'
+
+
+@pytest.mark.parametrize(("steps", "value"), [(1, 0), (2, Fraction(13, 16)), (3, Fraction(247, 256))])
+def test_whether_somebody_left_solved_by_hand(tmp_path, steps, value):
+    # At n = 1 gone with 1/4. Seen, 3/4 3/4 = 9/16: there, for certain. Not seen: there 3/16, gone 4/16. In two steps
+    # "gone" is said then: 9/16 + 4/16. In three it looks again: there 9/64, gone 19/64; seen 27/256 of these, else
+    # gone, 76/256: 144/256 + 103/256.
+    (bracket,) = worst_cases(game_of(tmp_path, LATER + LEAVING, RIGHT), steps)
+    assert bracket.lower - 1e-12 <= value <= bracket.upper + 1e-12
+    assert bracket.upper - bracket.lower <= 2 * CLOSE
+    assert (bracket.all_end, bracket.steps, bracket.exact) == (False, steps, False)
+
+
+def test_environments_that_move_differently_by_hand(tmp_path):
+    # One never leaves. With 1/2 each, seen: 3/8 who stays and 9/32 who may leave, so it says "there". Not seen: there
+    # 1/8 + 3/32, gone 1/8: again "there", and 7/8 together. In the worst case it says "gone" with chance q where
+    # nobody is seen: right in 1 - q/4 where one stays, in 3/4 + q/16 where not, equal for q = 4/5, and then 4/5.
+    other = LEAVING.replace(
+        "[planners.last]",
+        '[environments.stays]\nobjects = [{ class = "ped", when = "gone = 0", distance_m = 3 }]\n'
+        'next = { gone = "0" }\n[planners.last]',
+    )
+    game = game_of(tmp_path, LATER + other, RIGHT, "ped", "stays")
+    (mean,), (worst,) = means(game, [0.5, 0.5], 2), worst_cases(game, 2)
+    assert mean.lower - 1e-12 <= Fraction(7, 8) <= mean.upper + 1e-12
+    assert worst.lower - 1e-12 <= Fraction(4, 5) <= worst.upper + 1e-12
+    assert max(mean.upper - mean.lower, worst.upper - worst.lower) <= 1e-3
+    assert worst.weights[0] == pytest.approx(0.8, abs=0.01)  # where q changes nothing: p/16 = (1 - p)/4
+
+
+def test_what_is_admissible_must_be_seen(tmp_path):
+    game = game_of(tmp_path, 'admissible = "choice = 0 | gone = 1"\n' + LEAVING, RIGHT)
+    with pytest.raises(UsageError, match="what is admissible depends on what planners do not see"):
+        worst_cases(game, 3)
+
+
+def test_environments_that_begin_differently_are_refused(tmp_path):
+    view = "[field_of_view]\ndistance_m = [0, 10]\n[environments]\n"
+    late = '[environments.late]\nobjects = []\ninitial = "n = 1"\n[planners.last]'
+    model = LEAVING.replace("n = 0 &", "n <= 1 &").replace("[environments]\n", view).replace("[planners.last]", late)
+    with pytest.raises(UsageError, match="runs begin in different states there"):
+        game_of(tmp_path, model, RIGHT, "ped", "late")
+
+
+# ------------------------------------------------------------------------- against all histories
+
+
+def random_hidden_game(rng, depth=3, environments=2, width=5, views=2, reports=2, choices=2, outcomes=2, moves=1):
+    """Nodes in layers for each environment, seen as one of some views of their layer; the last layer is decided."""
+    size = 1 + width * depth
+    after = np.full((environments * size, choices, outcomes), -1)
+    view, payoff = np.zeros(environments * size, dtype=np.int64), np.full(environments * size, -1)
+    for e in range(environments):
+        layers = [
+            [e * size],
+            *(list(range(e * size + 1 + width * k, e * size + 1 + width * (k + 1))) for k in range(depth)),
+        ]
+        for number, (layer, onward) in enumerate(itertools.pairwise(layers)):
+            for node in layer:
+                after[node] = rng.choice(onward, (choices, outcomes))
+                view[node] = 0 if number == 0 else 1 + views * (number - 1) + rng.integers(views)
+        payoff[layers[-1]] = rng.random(width) < 0.5
+        view[layers[-1]] = -1
+        early = [node for layer in layers[1:-1] for node in layer if rng.random() < 0.1]
+        payoff[early], view[early] = rng.integers(0, 2, len(early)), -1
+    _, numbered = np.unique(view[view >= 0], return_inverse=True)
+    view[view >= 0] = numbered
+    told = rng.dirichlet(np.full(reports, 0.7), len(view))
+    chances = rng.dirichlet(np.full(outcomes, 0.7), (len(view), moves))
+    return HiddenGame(after, chances, payoff, told, view, np.array([[e * size for e in range(environments)]]))
+
+
+def onward(game, weights, choice, move=0):
+    """What is won, and the weights of the views behind a choice; weights are node -> number or vector."""
+    won, behind = 0, {}
+    for node, weight in weights.items():
+        for to, chance in zip(game.after[node, choice].tolist(), game.chances[node, move].tolist(), strict=True):
+            if game.payoff[to] >= 0:
+                won = won + weight * chance * game.payoff[to]
+            else:
+                there = behind.setdefault(int(game.view[to]), {})
+                there[to] = there.get(to, 0) + weight * chance
+    return won, behind
+
+
+def told_of(game, weights, report):
+    return {node: weight * game.told[node, report] for node, weight in weights.items()}
+
+
+def histories_value(game, weights):
+    total = 0.0
+    for report in range(game.told.shape[1]):
+        values = []
+        for choice in range(game.after.shape[1]):
+            won, behind = onward(game, told_of(game, weights, report), choice)
+            values.append(won + sum(histories_value(game, each) for each in behind.values()))
+        total += max(values)
+    return total
+
+
+def lots_value(game, weights):
+    """max over plans with lots of the least environment; weights are node -> vector over environments."""
+    rows, ends, count = [], [], 0
+
+    def follow(weights, parent):
+        nonlocal count
+        for report in range(game.told.shape[1]):
+            mine = []
+            for choice in range(game.after.shape[1]):
+                mine.append(count)
+                count += 1
+                won, behind = onward(game, told_of(game, weights, report), choice)
+                ends.append((mine[-1], won + np.zeros(game.environments)))
+                for each in behind.values():
+                    follow(each, mine[-1])
+            rows.append((parent, mine))
+
+    follow(weights, None)
+    equal, right = np.zeros((len(rows), count + 1)), np.zeros(len(rows))
+    worth = np.zeros((game.environments, count + 1))
+    for k, (parent, mine) in enumerate(rows):
+        equal[k, mine] = 1
+        if parent is None:
+            right[k] = 1
+        else:
+            equal[k, parent] -= 1
+    for at, gain in ends:
+        worth[:, at] -= gain
+    worth[:, -1] = 1
+    found = linprog(
+        np.append(np.zeros(count), -1), A_ub=worth, b_ub=np.zeros(len(worth)), A_eq=equal, b_eq=right,
+        bounds=[(0, None)] * count + [(None, None)], method="highs",
+    )  # fmt: skip
+    return -found.fun
+
+
+def deciding_value(game, prior=None):
+    """The value where the world moves against the planner, in sequence form: the planner's chances of what it does
+    after what it was told, and for each node that may then come what is reached from there; in the worst environment
+    without a prior."""
+    told, columns, rows, equal = range(game.told.shape[1]), itertools.count(), [], []
+    chance, worth = {}, {}
+
+    def chosen(sequence):
+        if sequence not in chance:
+            chance[sequence] = next(columns)
+        return chance[sequence]
+
+    def reached(sequence, node):
+        """Number of the variable for the weight of what is reached from a node, times the chance of the sequence."""
+        if (sequence, node) in worth:
+            return worth[sequence, node]
+        mine = worth[sequence, node] = next(columns)
+        for move in range(game.chances.shape[1]):
+            row = {mine: 1.0}
+            for report in told:
+                for choice in range(game.after.shape[1]):
+                    here = (*sequence, int(game.view[node]), report, choice)
+                    weight = {node: game.told[node, report]}
+                    won, behind = onward(game, weight, choice, move)
+                    at = chosen(here)
+                    row[at] = row.get(at, 0) - won
+                    for each in behind.values():
+                        for to, share in each.items():
+                            further = reached(here, to)
+                            row[further] = row.get(further, 0) - share
+            rows.append(row)
+        return mine
+
+    first = [reached((), node) for node in game.starts[0].tolist()]
+    groups = {}
+    for sequence in list(chance):
+        groups.setdefault(sequence[:-1], []).append(chance[sequence])
+    for (*before, _, _), own in groups.items():
+        equal.append(
+            ({**dict.fromkeys(own, 1.0), **({chance[tuple(before)]: -1.0} if before else {})}, float(not before))
+        )
+    least = next(columns)
+    count = least + 1
+    for at in first if prior is None else ():
+        rows.append({least: 1.0, at: -1.0})
+    gain = np.zeros(count)
+    if prior is None:
+        gain[least] = -1
+    else:
+        gain[first] = -np.asarray(prior)
+
+    def matrix(each):
+        found = np.zeros((len(each), count))
+        for k, row in enumerate(each):
+            for at, number in row.items():
+                found[k, at] += number
+        return found
+
+    bounds = [(None, None)] * count
+    for at in chance.values():
+        bounds[at] = (0, None)
+    bounds[least] = (0, 1)
+    found = linprog(gain, A_ub=matrix(rows), b_ub=np.zeros(len(rows)), A_eq=matrix([row for row, _ in equal]),
+                    b_eq=[right for _, right in equal], bounds=bounds, method="highs")  # fmt: skip
+    return -found.fun
+
+
+def test_random_games_of_a_world_that_decides_against_their_sequence_form(thorough):
+    opened_up = 0
+    for seed in range(40 if thorough else 4):
+        rng = np.random.default_rng([seed, 2])
+        game = random_hidden_game(rng, depth=3, environments=1 + seed % 2, width=4, moves=2)
+        prior = rng.dirichlet(np.ones(game.environments))
+        (mean,), (worst,) = means(game, prior.tolist(), 10), worst_cases(game, 10)
+        for bracket, expected in ((mean, deciding_value(game, prior)), (worst, deciding_value(game))):
+            assert bracket.lower - 1e-7 <= expected <= bracket.upper + 1e-7, seed
+            assert bracket.upper - bracket.lower <= 1e-3, seed
+            opened_up += 1e-3 < expected < 1 - 1e-3
+    assert opened_up >= (40 if thorough else 4)
+
+
+def test_where_the_world_does_not_decide_the_sequence_form_is_that_of_histories():
+    rng = np.random.default_rng(5)
+    game = random_hidden_game(rng, environments=2)
+    units = dict(zip(game.starts[0].tolist(), np.eye(2), strict=True))
+    assert deciding_value(game) == pytest.approx(lots_value(game, units), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "value"),
+    [
+        # Gone with chance p: seen 3/4 (1 - p), else there (1 - p)/4 or gone p, equal for p = 1/5: 4/5.
+        ("{ range = [0, 1] }", Fraction(4, 5)),
+        # With p at most 3/20 it is best to say "there" always, and worst the largest p.
+        ('{ range = [0, 1], probability = { 1 = [0.1, 0.15], 0 = "rest" } }', Fraction(17, 20)),
+        ('{ range = [0, 1], admissible = "leaves = 0 | n > 0" }', Fraction(1)),
+    ],
+)
+def test_a_world_that_decides_when_somebody_leaves_by_hand(tmp_path, leaves, value):
+    model = LEAVING.replace('{ range = [0, 1], probability = { 1 = 0.25, 0 = "rest" } }', leaves)
+    (bracket,) = worst_cases(game_of(tmp_path, LATER + model, RIGHT), 2)
+    assert bracket.lower - 1e-9 <= value <= bracket.upper + 1e-9
+    assert bracket.upper - bracket.lower <= 1e-3
+
+
+def test_random_hidden_games_against_all_histories(thorough):
+    opened_up = 0
+    for seed in range(60 if thorough else 8):
+        rng = np.random.default_rng(seed)
+        game = random_hidden_game(rng, environments=1 + seed % 3)
+        prior = rng.dirichlet(np.ones(game.environments))
+        first = dict(zip(game.starts[0].tolist(), prior.tolist(), strict=True))
+        units = dict(zip(game.starts[0].tolist(), np.eye(game.environments), strict=True))
+        (mean,), (worst,) = means(game, prior.tolist(), 10), worst_cases(game, 10)
+        for bracket, expected in ((mean, histories_value(game, first)), (worst, lots_value(game, units))):
+            assert bracket.lower - 1e-9 <= expected <= bracket.upper + 1e-9, seed
+            assert bracket.upper - bracket.lower <= 1e-3, seed
+            assert (bracket.all_end, bracket.steps) == (True, 3)
+            opened_up += 1e-3 < expected < 1 - 1e-3
+    assert opened_up >= (70 if thorough else 10)

@@ -1,0 +1,167 @@
+"""The scripts that reproduce papers: every figure and table is made or says why not, and known numbers come out."""
+
+import csv
+import importlib
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from small_logs import made_logs, straight
+
+from verifier.closedloop.logfiles import write_logs
+
+FOLDER = Path(__file__).resolve().parent.parent / "examples/reproduce"
+PAPERS = ("badithela_2022", "pezzementi_2018", "pezzementi_2021", "wozniak_2024", "xu_2021")
+
+
+def roman(number):
+    return ["I", "II", "III", "IV"][number - 1]
+
+
+EVERY = {
+    "badithela_2022": {f"figure {k}" for k in range(1, 9)},
+    "pezzementi_2018": {f"figure {k}" for k in range(1, 9)} | {f"table {roman(k)}" for k in range(1, 5)},
+    "pezzementi_2021": {f"figure {k}" for k in range(1, 12)} | {f"table {k}" for k in range(1, 11)} | {"equation 7"},
+    "wozniak_2024": {
+        *(f"figure {k}" for k in range(1, 7)),
+        *(f"table {k}" for k in range(1, 9)),
+        *(f"box {k}" for k in range(1, 8)),
+    },
+    "xu_2021": {f"figure {k}" for k in range(1, 6)} | {"slopes"},
+}
+
+
+def run(name, output, *words):
+    """What a script says of each part."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FOLDER)
+        try:
+            return importlib.import_module(name).main([str(output), *map(str, words)])
+        finally:
+            for module in ("parts", *PAPERS):
+                sys.modules.pop(module, None)
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    """What each script says and where it wrote, without data of the user: each is run once."""
+
+    @cache
+    def found(name):
+        output = tmp_path_factory.mktemp(name)
+        return run(name, output, *(["--speeds", "1"] if name == "badithela_2022" else [])), output
+
+    return found
+
+
+def rows(path):
+    with path.open() as stream:
+        return list(csv.reader(stream))
+
+
+def made(told):
+    return {name for name, text in told.items() if not text.startswith("not made: ")}
+
+
+def test_there_is_a_script_for_each_paper_and_none_names_where_its_data_lie():
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*PAPERS, "parts"}
+    for path in FOLDER.iterdir():
+        assert not path.is_file() or "shared/" not in path.read_text()
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_figure_and_table_is_made_or_says_why_not(name, reproduced):
+    told, output = reproduced(name)
+    assert told.keys() == EVERY[name]
+    assert all(text.removeprefix("not made: ") for text in told.values())
+    written = {file for part in made(told) for file in re.findall(r"\w+\.(?:csv|png)", told[part])}
+    assert written == {path.name for path in output.iterdir()}
+
+
+def test_what_became_of_each_part_is_printed(tmp_path, capsys):
+    told = run("pezzementi_2021", tmp_path)
+    printed = capsys.readouterr().out
+    assert all(f"  {part:<10} {text}\n" in printed for part, text in told.items())
+
+
+def test_badithela_2022(reproduced):
+    told, output = reproduced("badithela_2022")
+    assert made(told) == {"figure 6", "figure 7", "figure 8"}
+    # The paper: the car stops with 0.20 and 0.26, twice as often as with one matrix for all distances.
+    assert re.findall(r"0\.\d+", told["figure 8"]) == ["0.0825", "0.1962", "0.1294", "0.2588"]
+    table = rows(output / "figure_6.csv")
+    column = [int(row[1]) for row in table[1:]]
+    assert table[0][1] == "true ped"
+    assert (column[0], sum(column)) == (31, 158)
+
+
+def test_pezzementi_2018(tmp_path):
+    for folder in ("images", "depth"):
+        (tmp_path / folder).mkdir()
+    Image.fromarray(np.full((8, 8, 3), 120, dtype=np.uint8)).save(tmp_path / "images/a.png")
+    np.save(tmp_path / "depth/a.npy", np.full((8, 8), 20.0))
+    given = ["--images", tmp_path / "images", "--depth", tmp_path / "depth"]
+    output = tmp_path / "out"
+    told = run("pezzementi_2018", output, *given)
+    assert made(told) == {"table II", "table III"} | {f"figure {k}" for k in (1, 2, 3, 7, 8)}
+    assert "kappa = 3.600 m px" in told["table III"]
+    assert [float(row[1]) for row in rows(output / "table_2.csv")[1:]] == pytest.approx([97.8, 326, 978], rel=1e-3)
+    assert "defocus R^2 = 0.991" in told["figure 7"]  # the paper: above 0.98 for all detectors
+    assert [len(list((output / f"figure_{k}").rglob("*.png"))) for k in (1, 2, 3)] == [7, 3, 8]
+    # Haze of 97.8 m visibility at 20 m: T = exp(-0.8), of grey 120 and haze 205.
+    (hazy,) = (output / "figure_2").glob("*97.8*/a.png")
+    assert np.asarray(Image.open(hazy))[4, 4, 0] == round(120 * np.exp(-0.8) + 205 * (1 - np.exp(-0.8)))
+
+
+def test_pezzementi_2021(reproduced):
+    told, output = reproduced("pezzementi_2021")
+    assert made(told) == {"table 1", "equation 7"}
+    assert "full speed from 0.984 m on" in told["equation 7"]
+    speeds = {float(d): float(v) for d, v in rows(output / "equation_7.csv")[1:]}
+    assert (speeds[0.0], speeds[2.0]) == (0, 3)
+    assert speeds[0.5] == pytest.approx(2 * np.sqrt(4.572 * 0.25), rel=1e-12)
+
+
+def test_wozniak_2024(reproduced):
+    told, output = reproduced("wozniak_2024")
+    assert made(told) == {f"box {k}" for k in range(1, 8)}
+    assert told["box 2"].endswith(": 10")
+    assert told["box 7"].endswith("; violated")
+    change = {row[0]: round(abs(float(row[2]) - float(row[1])), 3) for row in rows(output / "box_5.csv")[1:]}
+    assert [change[name] for name in ("AP", "precision", "recall")] == [0.094, 0.066, 0.126]
+    assert len(rows(output / "boxes_1_and_3.csv")) == 9
+
+
+@pytest.mark.slow
+def test_xu_2021_on_kitti(shared, tmp_path):
+    (tmp_path / "data").mkdir()
+    for name, file in {"LABELS": "label_2.zip", "M3D-RPN": "det_m3d_rpn.zip"}.items():
+        (tmp_path / f"data/{name}.zip").symlink_to(shared / "data/kitti_object_val" / file)
+    output = tmp_path / "out"
+    told = run("xu_2021", output, "--data", tmp_path / "data", "--quick")
+    assert made(told) == {"figure 3", "figure 4"}
+    assert told["figure 3"] == "figure_3.png, of M3D-RPN; no detections of D4LCN, Kinematic3D"
+    assert told["figure 5"] == "not made: needs detections of D4LCN and Kinematic3D"
+    assert all((output / f"figure_{k}.png").stat().st_size > 10_000 for k in (3, 4))
+
+
+def test_pezzementi_2021_on_logs_of_ones_own(tmp_path):
+    # Two logs towards a person at 33 m and two free ones of 40 m, an image per metre: 0-29, 30-59, 60-100, 101-141.
+    drives = {f"person {k}": (True, straight(30)) for k in (1, 2)} | {
+        f"free {k}": (False, straight(41)) for k in (1, 2)
+    }
+    people, seen = [(image, 33, 0) for image in range(60)], [(image, 0.9, 33, 0) for image in range(60)]
+    reports = {"good": seen, "jumpy": [*seen, (70, 0.5, 11.5, 0)]}
+    write_logs(made_logs(drives, people, reports), tmp_path / "logs")
+    output = tmp_path / "out"
+    told = run("pezzementi_2021", output, "--logs", tmp_path / "logs")
+    assert {f"figure {k}" for k in range(8, 12)} <= made(told)
+    assert told["table 9"] == "table_9.csv"
+    header, *table = rows(output / "table_10.csv")
+    table = [dict(zip(header, row, strict=True)) for row in table]
+    area = {row["detector"]: float(row["area"]) for row in table if row["row"] == "baseline"}
+    assert area == {"good": 1, "jumpy": 1}  # both find the person long before the alarm counts

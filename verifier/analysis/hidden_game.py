@@ -1,0 +1,210 @@
+"""A system without its planner where planners do not see all of the state, environments differ, or the world decides.
+
+A *node* is an environment with a state and with what remains of the formula there. What the planner sees of it is its
+*view*: the values of the variables that are not hidden, and not whether the episode has ended. Weights of nodes with
+one view are unnormalised: how likely it is to have come there and to have been told what was told.
+
+What the world does is no report: it chooses a *move* for each node, knowing all but the reports of the step. Nodes
+with moves are numbered node by node, all moves of one side by side.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from verifier.analysis.planner_game import Game, episode_steps, progress_in, too_many
+from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.errors import UsageError
+from verifier.language.expressions.syntax import Node
+from verifier.systems.declarations import hidden_names
+from verifier.systems.open_system import NOT_TOLD, OpenSystem
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What one choice leads to from the nodes of a view with the moves of the world.
+
+    Attributes:
+        won: (nodes with moves,) how likely the formula is known to hold after the step.
+        onward: view -> (nodes there, nodes with moves) how likely each is next.
+    """
+
+    won: Floats
+    onward: Mapping[int, csr_array]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The nodes that look the same to a planner.
+
+    Attributes:
+        nodes: (k,) int64.
+        moves: how many the world has.
+        told: (observations, k * moves) how likely each report is.
+        choices: those that are admissible.
+    """
+
+    nodes: Ints
+    moves: int
+    told: Floats
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenGame:
+    """See the module; nodes where the formula is decided have no view.
+
+    Attributes:
+        after: (nodes, choices, outcomes) int64, -1 where a choice is not admissible.
+        chances: (nodes, moves, outcomes) how likely each outcome is with each move of the world.
+        payoff: (nodes,) 1 where it is decided for the planner, 0 where against it, -1 where it is open.
+        told: (nodes, observations) how likely each report is.
+        view: (nodes,) int64 number, -1 where the formula is decided.
+        starts: (m, environments) int64 the node of each initial state in each environment.
+    """
+
+    after: Ints
+    chances: Floats
+    payoff: Ints
+    told: Floats
+    view: Ints
+    starts: Ints
+
+    @property
+    def environments(self) -> int:
+        """How many there are."""
+        return int(self.starts.shape[1])
+
+    @cached_property
+    def place(self) -> Ints:
+        """(nodes,) position among the nodes of its view."""
+        found = np.full(len(self.view), -1, dtype=np.int64)
+        for nodes in self.members:
+            found[nodes] = np.arange(len(nodes))
+        return found
+
+    @cached_property
+    def members(self) -> list[Ints]:
+        """The nodes of each view."""
+        order = np.argsort(self.view, kind="stable")
+        ends = np.searchsorted(self.view[order], np.arange(int(self.view.max(initial=-1)) + 2))
+        return [order[low:high] for low, high in itertools.pairwise(ends.tolist())]
+
+    def looked_at(self, view: int) -> View:
+        """The nodes of a view, with what is told and may be done there."""
+        nodes = self.members[view]
+        may: Mask = np.asarray((self.after[nodes] >= 0).all(axis=2))
+        if not np.array_equal(may.all(axis=0), may.any(axis=0)):
+            raise UsageError("what is admissible depends on what planners do not see, so they cannot keep to it")
+        choices = tuple(self._choice(nodes, int(number)) for number in np.flatnonzero(may[0]))
+        moves = self.chances.shape[1]
+        return View(nodes, moves, np.repeat(self.told[nodes].T, moves, axis=1), choices)
+
+    def _choice(self, nodes: Ints, number: int) -> Choice:
+        chances, size = self.chances[nodes], len(nodes) * self.chances.shape[1]
+        drawn = chances.ravel() > 0
+        source = np.repeat(np.arange(size), chances.shape[2])[drawn]
+        led = np.broadcast_to(self.after[nodes, number][:, None], chances.shape)
+        after, chance = led.ravel()[drawn], chances.ravel()[drawn]
+        won = np.bincount(source, chance * (self.payoff[after] == 1), size).astype(np.float64)
+        onward = {}
+        for view in np.unique(self.view[after]).tolist():
+            here = self.view[after] == view
+            if view >= 0:
+                shape = len(self.members[view]), size
+                onward[view] = csr_array((chance[here], (self.place[after[here]], source[here])), shape=shape)
+        return Choice(won, onward)
+
+    def ends_within(self) -> int | None:
+        """As `planner_game.longest_episode`."""
+        over = self.payoff >= 0
+        return episode_steps(
+            np.where(over[:, None], -1, self.after.reshape(len(over), -1)), over, self.starts.ravel()
+        )
+
+
+def told_apart(game: Game) -> HiddenGame:
+    """The same game with its nodes once for each environment."""
+    count, size = game.environments, len(game.over)
+    shift = size * np.arange(count)
+    after = np.where(game.following < 0, -1, game.following + shift[:, None, None, None])
+    _, view = np.unique(np.where(game.over, -1, np.arange(size)), return_inverse=True)
+    view = np.where(game.over, -1, view.ravel() - int(game.over.any()))
+    return HiddenGame(
+        after.reshape(count * size, *game.following.shape[1:]),
+        np.tile(game.chances, (count, 1))[:, None],
+        np.where(game.over, game.payoff.T, -1).astype(np.int64).ravel(),
+        game.told.reshape(count * size, -1),
+        np.tile(view, count),
+        game.starts[:, None] + shift,
+    )
+
+
+def hidden_game(
+    systems: Sequence[OpenSystem],
+    formula: Node,
+    propositions: Mapping[str, Node],
+    rates: Floats,
+    *,
+    negated: bool,
+    most: int,
+) -> HiddenGame:
+    """The nodes of one open system for each environment, as `planner_game.game_of`.
+
+    Raises:
+        NoAnswerError: more nodes.
+        UsageError: runs begin in different states, or what is admissible depends on what is hidden.
+    """
+    first = systems[0]
+    begun = [{name: value[each.starts] for name, value in each.valuations.items()} for each in systems]
+    if any(
+        len(one[name]) != len(begun[0][name]) or np.any(one[name] != begun[0][name]) for one in begun for name in one
+    ):
+        raise UsageError(f"{NOT_TOLD}, and runs begin in different states there")
+    if any(each.system.inputs != first.system.inputs for each in systems):
+        raise UsageError(f"{NOT_TOLD}, and 'inputs' differs there: name one of them (--env NAME)")
+    hidden = hidden_names(first.system.model)
+    told = sorted({each for system in systems for each in system.observations}, key=sorted)
+    parts: list[tuple[Ints, ...]] = []
+    reports, chances, seen, starts, count = [], [], [], [], 0
+    for system in systems:
+        (name,) = system.environments
+        way = progress_in(system, formula, propositions, name, most)
+        count += len(way.value)
+        if count > most:
+            raise too_many(most)
+        state = np.maximum(way.state, 0)
+        outcomes = system.chances.shape[2]
+        after = way.after.reshape(len(state), -1, outcomes)
+        parts.append((np.where(after >= 0, after + count - len(state), -1), way.value))
+        own = np.zeros((len(state), len(told)))
+        own[:, [told.index(each) for each in system.observations]] = system.reported(rates)[0][state]
+        reports.append(own)
+        chances.append(system.chances[state])
+        seen.append(
+            np.stack([v[state] for name, v in system.valuations.items() if name not in hidden] or [state * 0])
+        )
+        starts.append(way.start + count - len(state))
+    value = np.concatenate([value for _, value in parts])
+    _, view = np.unique(np.concatenate(seen, axis=1)[:, value < 0], axis=1, return_inverse=True)
+    views = np.full(count, -1, dtype=np.int64)
+    views[value < 0] = view.ravel()
+    moves, width = np.max([each.shape[1:] for each in chances], axis=0).tolist()
+    drawn = [np.pad(each, ((0, 0), (0, 0), (0, width - each.shape[2]))) for each in chances]
+    padded = [np.pad(each, ((0, 0), (0, moves - each.shape[1]), (0, 0)), mode="edge") for each in drawn]
+    padded_after = [np.pad(each, ((0, 0), (0, 0), (0, width - each.shape[2])), mode="edge") for each, _ in parts]
+    wins = 0 if negated else 1
+    return HiddenGame(
+        np.concatenate(padded_after),
+        np.concatenate(padded),
+        np.where(value < 0, -1, value == wins).astype(np.int64),
+        np.concatenate(reports),
+        views,
+        np.stack(starts, axis=1),
+    )

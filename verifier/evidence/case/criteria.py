@@ -1,0 +1,267 @@
+"""Goals that what happens per hour is acceptable: the rate of an event, and the harm of a hazard, or of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from verifier.base.numbers import level_text, short_text
+from verifier.base.words import name_text, percent, rate_interval_text, some_of
+from verifier.evidence.case.drafting import Draft
+from verifier.evidence.case.elements import Element, Kind
+from verifier.evidence.case.grounds import grounds_at
+from verifier.evidence.case.requirements import STATUS_OF, noted, on_condition, rate_text
+from verifier.evidence.defeaters.values import Claim, Defeater
+from verifier.evidence.documents import Document
+from verifier.evidence.rates.document import RateExposure, RateResult
+from verifier.evidence.rates.hazard import EVERY
+from verifier.evidence.risk.document import RiskResult
+from verifier.evidence.risk.records import UNLISTED, RiskHazard
+from verifier.evidence.risk.sums import RiskFound
+from verifier.evidence.risk.telling import ends_text, source_text
+from verifier.evidence.status import Grade, Ground, Status, worst_status
+from verifier.evidence.triggers.document import TriggersResult
+from verifier.evidence.triggers.telling import triggers_sentence
+from verifier.telling.grounds import reason_text, told_verdict
+
+_EVENTS: Mapping[str, str] = {"violated": "violation rate", "satisfied": "rate of satisfaction"}
+_ABOUT_THE_TARGET = ("straddles_target", "thin_columns", "policy_sensitive", "no_bounds")
+"""Kinds of doubt that say nothing against a rate, which is compared with another criterion. Thin columns do, where
+the rate is not made from confidence bounds, which alone allow for them."""
+
+
+@dataclass(frozen=True)
+class _Rests:
+    """The requirement of a run that a number is from: its source, and the environments that are not in it."""
+
+    run: Document
+    requirement: str
+    planner: str
+    source: str
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def claim(self) -> Claim:
+        return Claim(self.run.sha256, self.requirement, self.planner)
+
+
+def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
+    """The goal that the rate of an unwanted event is acceptable: for a rate with an acceptance criterion.
+
+    Args:
+        draft: of the case; the goals of the run's requirements are in it.
+        rate: the document of the rate.
+        run: the document it was made from.
+    """
+    content: RateResult = rate.result
+    bounds, accepted = content.decisive, content.acceptance
+    if accepted is None:
+        raise ValueError("a rate that is not compared with a criterion has no goal")
+    status = STATUS_OF[content.verdict.value]
+    if status is Status.SUPPORTED and (bounds.level is None or content.left_out):
+        status = Status.UNDEVELOPED  # the point alone shows nothing, and a part of the rate not the whole
+    reason, names = reason_text(content.reason), [name_text(each) for each in content.left_out]
+    left_out = f"; without what happens in {some_of(names, 8)}, which was left out" if names else ""
+    source = f" ({name_text(accepted.source)})" if accepted.source else ""
+    return _goal(
+        draft,
+        rate,
+        f"The {_EVENTS[content.event]} of {name_text(content.requirement)} with planner "
+        f"{name_text(content.planner)} is at most {short_text(accepted.per_hour)} per hour "
+        f"(worst scenario in every encounter){on_condition(content)}",
+        f"{rate_text(content)}: {told_verdict(content)}{f' ({reason})' if reason else ''}{left_out}",
+        status,
+        f"in the worst scenarios the rate is at least {bounds.lower:.4g} per hour",
+        [_Rests(run, content.requirement, content.planner, content.bounds.source)],
+        {
+            "exposure": _exposures_text((term.environment, term.exposure) for term in content.terms),
+            "acceptance": f"{short_text(accepted.per_hour)} per hour is acceptable{source}",
+        },
+    )
+
+
+def risk_goals(draft: Draft, risk: Document, runs: Sequence[Document]) -> Iterator[str]:
+    """The goals that the harm of each hazard, and of all together, is acceptable, where a criterion is stated.
+
+    Args:
+        draft: of the case; the goals of the runs' requirements are in it.
+        risk: the document of the risk.
+        runs: the documents it was made from.
+    """
+    content: RiskResult = risk.result
+    by_number = {k: one for k, run in enumerate(content.runs) for one in runs if one.sha256 == run.sha256}
+    rests = {
+        hazard.name: [
+            _Rests(run, hazard.requirement, hazard.planner, content.runs[k].source, hazard.left_out)
+            for k, run in by_number.items()
+            if any(cell.run == k for cell in hazard.cells)
+        ]
+        for hazard in content.hazards
+    }
+    for hazard, found in zip(content.hazards, content.risks, strict=True):
+        if hazard.accepted is not None:
+            what, mine = f"hazard {name_text(hazard.name)}", rests[hazard.name]
+            yield _risk_goal(draft, risk, what, found, hazard.accepted, hazard.source, [hazard], mine)
+    if content.accepted is not None:
+        every = [one for each in rests.values() for one in each]
+        what, hazards = "all hazards together", content.hazards
+        yield _risk_goal(draft, risk, what, content.total, content.accepted, content.source, hazards, every)
+
+
+def _risk_goal(
+    draft: Draft,
+    risk: Document,
+    what: str,
+    found: RiskFound,
+    accepted: str,
+    source: str,
+    hazards: Sequence[RiskHazard],
+    rests: Sequence[_Rests],
+) -> str:
+    ends, most = (
+        rate_interval_text(*found.harm),
+        next((e for e in found.contributions if e.kind == "condition"), None),
+    )
+    note = f"{ends} per hour (level {level_text(risk.result.level)}): {told_verdict(found)}"
+    note += f"; {percent(most.share)} of the upper end by condition {name_text(most.name)}" if most else ""
+    return _goal(
+        draft,
+        risk,
+        f"The harm of {what} is at most {short_text(accepted)} per hour{on_condition(found)}",
+        note,
+        STATUS_OF[found.verdict.value],
+        f"the harm is within {ends} per hour",
+        rests,
+        _stated_of(risk.result, hazards)
+        | {"acceptance": f"{short_text(accepted)} harm per hour is acceptable for {what}{source_text(source)}"},
+    )
+
+
+def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) -> str:
+    """The goal that the known triggering conditions are acceptable: without data for one nothing shows it.
+
+    Args:
+        draft, runs: as for `risk_goals`.
+        document: of the triggering conditions.
+    """
+    found: TriggersResult = document.result
+    by_hash = {run.sha256: run for run in runs}
+    rests = [
+        _Rests(by_hash[each.run], one.requirement, one.planner, "")
+        for each in found.triggers
+        for one in each.judged
+        if each.run in by_hash and not each.excluded_by
+    ]
+    sorts = {each.sort for each in found.triggers}
+    status = STATUS_OF[found.verdict.value]
+    if status is Status.INCONCLUSIVE and "undecided" not in sorts:
+        status = Status.UNDEVELOPED
+    hazardous = [name_text(each.name) for each in found.triggers if each.sort == "hazardous"]
+    excluded = [
+        f"{name_text(each.name)} by {name_text(each.excluded_by)}" for each in found.triggers if each.excluded_by
+    ]
+    stated = {"triggers": "The list of triggering conditions is complete"}
+    stated |= {"odd": f"Conditions are kept out as stated: {some_of(excluded, 8)}"} if excluded else {}
+    text = f"Every known triggering condition is acceptable, or excluded by a monitor{on_condition(found)}"
+    why = f"hazardous: {some_of(hazardous, 8)}"
+    return _goal(draft, document, text, triggers_sentence(found), status, why, rests, stated)
+
+
+def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str]:
+    """Claim -> what people state that the risk of some hazards rests on."""
+    used = {name for each in hazards for name in each.environments}
+    places = [where for where in risk.environments if where.name in used]
+    shares = [
+        f"{name_text(share.name)} {ends_text(share)}{source_text(share.source)}" for share in places[0].shares
+    ] + [f"in {UNLISTED} at most {where.unlisted.upper:.6g}{source_text(where.unlisted.source)}" for where in places]
+    found = {
+        "exposure": _exposures_text((where.name, where.exposure) for where in places),
+        "conditions": f"Encounters are in the conditions as often as stated: {some_of(shares, 8)}",
+    }
+    chain = [
+        f"{share.part} {ends_text(share)}{source_text(share.source)}" for each in hazards for share in each.chain
+    ]
+    if chain:
+        found["harm"] = f"Hazardous behaviour leads to harm as seldom as stated: {some_of(chain, 8)}"
+    left = [f"{name_text(each.name)} not in {name_text(name)}" for each in hazards for name in each.left_out]
+    return found | ({"requirements": f"Hazards cannot happen elsewhere: {some_of(left, 8)}"} if left else {})
+
+
+def _goal(
+    draft: Draft,
+    document: Document,
+    text: str,
+    note: str,
+    status: Status,
+    why_false: str,
+    rests: Sequence[_Rests],
+    stated: Mapping[str, str],
+) -> str:
+    """The goal that a number per hour is acceptable.
+
+    Args:
+        document: that has the number.
+        status: by the number alone.
+        why_false: what speaks against it where it is violated.
+        rests: what the number is from.
+        stated: claim -> what people state that it rests on as well.
+    """
+    own, inherited = list[Defeater](), list[tuple[str, Defeater]]()
+    for one in rests:
+        doubts = [each for each in draft.touching(one.claim) if _speaks_against(each, one.source)]
+        goal = draft.goals.get(one.claim)
+        own += doubts if goal is None else []
+        inherited += [] if goal is None else [(goal, each) for each in doubts]
+    own = list(dict.fromkeys(own))
+    identifier, supported = draft.name(Kind.GOAL), status is Status.SUPPORTED
+    whole = worst_status(status, *([Status.DEFEATED] if own or inherited else []))
+    mine = [
+        draft.ground((claim, said), said, "Stated by people", Grade.DECLARED, claim=claim)
+        for claim, said in stated.items()
+    ]
+    grounds = [ground for one in rests for ground in _grounds(draft, one)] + [*draft.verification(document), *mine]
+    draft.put(
+        Element(
+            identifier,
+            Kind.GOAL,
+            text,
+            noted(note, inherited, own),
+            (draft.solution(document), *draft.documents(grounds)) if supported else (),
+            tuple(ground.id for ground in mine),
+            undeveloped=not supported,
+            defeated=status is Status.VIOLATED or bool(own),
+            **draft.standing(whole, grounds if supported else (), Grade.RECOMPUTED),
+        )
+    )
+    if status is Status.VIOLATED:
+        draft.refute(identifier, why_false, document)
+    draft.challenge(identifier, own)
+    return identifier
+
+
+def _grounds(draft: Draft, one: _Rests) -> Iterator[Ground]:
+    for each in one.run.result.requirements:
+        if (each.name, each.planner) == (one.requirement, one.planner):
+            for k, point in enumerate(each.points):
+                if point.environment not in one.left_out:
+                    yield from grounds_at(draft, one.run, each, k)
+
+
+def _speaks_against(defeater: Defeater, source: str) -> bool:
+    """Whether a doubt about a requirement is one about its rate, too; without a source all are."""
+    if not source:
+        return True
+    if defeater.kind == "thin_columns":
+        return source != "bounds"
+    return defeater.kind not in _ABOUT_THE_TARGET
+
+
+def _exposures_text(exposures: Iterable[tuple[str, RateExposure]]) -> str:
+    parts = []
+    for name, exposure in exposures:
+        where = "all" if name == EVERY else name_text(name)
+        how = name_text(exposure.source) if exposure.source else "source not stated"
+        if exposure.encounters is not None and exposure.hours is not None:
+            how = f"{exposure.encounters} counted in {short_text(exposure.hours)} h, {how}"
+        parts.append(f"{where} {rate_interval_text(exposure.lower, exposure.upper)} per hour ({how})")
+    return f"Encounters come as often as stated: {some_of(parts, 8)}"

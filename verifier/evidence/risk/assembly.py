@@ -1,0 +1,373 @@
+"""The residual risk of a case: its conditions and hazards, with the probabilities of runs that were made in each.
+
+The run of a condition is that of the matrices with the condition's SHA-256. Nothing is known in a condition without
+matrices, without such a run, or whose run decides nothing by its own rule: there the event is taken to happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from verifier.analysis.channel_test import contradicted_text
+from verifier.base.documents import fraction_of, fraction_text
+from verifier.base.errors import UsageError, shown, unknown_name
+from verifier.base.statistics import clopper_pearson
+from verifier.base.version import __version__
+from verifier.checking.verdicts import Contradicted, Refused
+from verifier.evidence.documents import Document
+from verifier.evidence.rates.document import RateInput, exposure_told
+from verifier.evidence.rates.exposure import (
+    FREE,
+    SLACK,
+    Chance,
+    Exposure,
+    Grounds,
+    RateSource,
+    chances,
+    float_above,
+    float_below,
+    requirement_of,
+    unwanted,
+)
+from verifier.evidence.rates.hazard import EVERY, USUAL_ERROR, by_exposure, chances_to_miss
+from verifier.evidence.risk.declared import DeclaredRisk
+from verifier.evidence.risk.document import RiskResult, errors_of
+from verifier.evidence.risk.records import (
+    RiskCell,
+    RiskEnvironment,
+    RiskHazard,
+    RiskRun,
+    RiskShare,
+    RiskUnlisted,
+    Source,
+)
+from verifier.evidence.risk.sums import Ends, Place, middle
+from verifier.study.results import RequirementResult, RunResult
+
+NO_MATRICES = "it has no matrices"
+NO_RUN = "no run of its matrices is here"
+VACUOUS = "its run says nothing about the system"
+POINT = "its run leaves the data's uncertainty out"
+ONE = Fraction(1)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What people state of a case: conditions and hazards, environment or `EVERY` -> encounters per hour, and name
+    and SHA-256 of the file it was read from."""
+
+    risk: DeclaredRisk
+    exposures: Mapping[str, Exposure]
+    file: tuple[str, str] | None = None
+
+
+def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
+    """Hazardous behaviour and harm per hour of every hazard of a context.
+
+    Args:
+        context: of the case.
+        documents: of runs; those of the matrices of no condition are not used.
+
+    Raises:
+        UsageError: no hazard, an unknown name, runs of different systems or two of one condition, an environment
+            without exposure, or a confidence that cannot be reached.
+    """
+    declared = context.risk
+    if not declared.hazards:
+        raise UsageError("the context states no hazard\n  hint: [hazard.H1] with event = REQUIREMENT")
+    unique = {each.sha256: each for each in documents}.values()
+    runs = {each.name: _run_with(each.sha256, unique) for each in declared.conditions}
+    there = list({run.sha256: run for run in runs.values() if run is not None}.values())
+    _refuse_different(there)
+    events = [_Events.of(hazard, context, runs) for hazard in declared.hazards]
+    used = [run for each in there for run in _used(each, events)]
+    hazards = tuple(each.told(context, [run.sha256 for run in used]) for each in events)
+    names = list(dict.fromkeys(name for each in hazards for name in each.environments))
+    try:
+        return RiskResult(
+            inputs=(
+                *(() if context.file is None else (RateInput("context", *context.file),)),
+                *(RateInput("result", run.name, run.sha256) for run in used),
+            ),
+            versions={"verifier": __version__},
+            conditions=declared.conditions,
+            environments=_environments(names, context, used, hazards),
+            runs=tuple(used),
+            hazards=hazards,
+            confidence=declared.confidence,
+            accepted=None if declared.accepted is None else fraction_text(declared.accepted),
+            source=declared.source,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _run_with(matrices: str | None, documents: Iterable[Document]) -> Document | None:
+    found = [each for each in documents if each.kind == "run" and matrices in _inputs(each, "confusion")]
+    found = [each for each in found if not each.result.settings.where] or found
+    if len(found) > 1:
+        names = " and ".join(each.name for each in found[:2])
+        raise UsageError(f"two runs of the same matrices: {names}; give one for each condition")
+    return found[0] if found else None
+
+
+def _inputs(run: Document, *roles: str) -> list[str]:
+    return sorted(each.sha256 for each in run.result.inputs if each.role in roles)
+
+
+def _refuse_different(runs: Sequence[Document]) -> None:
+    """Refuse runs that are not of one spec and one system."""
+    for other in runs[1:]:
+        first, mine = (_inputs(each, "spec", "model", "planner") for each in (runs[0], other))
+        if first != mine or runs[0].result.settings.set_ != other.result.settings.set_:
+            raise UsageError(f"{runs[0].name} and {other.name} are runs of different specs, models or settings")
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the run of a condition says by its own rule: the chances of the event by environment, what they assume
+    there, why it decides nothing there, and where bounds however reports depend on each other take its place."""
+
+    run: Document
+    source: Source
+    chances: Mapping[str, Sequence[Chance]]
+    assumes: Mapping[str, str]
+    refused: Mapping[str, str]
+    free: Set[str]
+
+
+@dataclass(frozen=True)
+class _Events:
+    """A hazard without its cells, and what is known in each condition, or why nothing is."""
+
+    hazard: RiskHazard
+    conditions: Mapping[str, _Known | str]
+
+    @classmethod
+    def of(cls, hazard: RiskHazard, context: Stated, runs: Mapping[str, Document | None]) -> _Events:
+        """Raises UsageError."""
+        first = next((run for run in runs.values() if run is not None), None)
+        if first is None:
+            raise UsageError(
+                "no run is of the matrices of a condition\n  hint: verify run SPEC --cm MATRICES -o RUN, for each"
+            )
+        asked = requirement_of(first, hazard.requirement, hazard.planner or None)
+        event = unwanted(asked, None if asked.target is not None else "violated")
+        all_of = dict.fromkeys(point.environment for point in asked.points)
+        exposures = {name: each for name, each in context.exposures.items() if name == EVERY or name in all_of}
+        if EVERY in exposures and hazard.environments:
+            raise UsageError(f"hazard {hazard.name} names environments, and [exposure.{EVERY}] is of all of them")
+        if hazard.environments:
+            exposures = {name: each for name, each in exposures.items() if name in hazard.environments}
+        groups, found = dict[str, list[Chance]](), dict[str, _Known | str]()
+        for each in context.risk.conditions:
+            run = runs[each.name]
+            if run is None:
+                found[each.name] = NO_RUN if each.matrices else NO_MATRICES
+                continue
+            one = requirement_of(run, hazard.requirement, asked.planner)
+            if [point.place for point in one.points] != [point.place for point in asked.points]:
+                raise UsageError(f"{first.name} and {run.name} are runs of different scenarios")
+            groups = by_exposure(chances(one, event), hazard.environments, exposures)
+            found[each.name] = _known(run, one, groups)
+        met = {chance.environment for group in groups.values() for chance in group}
+        left_out = tuple(name for name in all_of if name not in met)
+        told = {"planner": asked.planner, "event": event, "environments": tuple(groups), "left_out": left_out}
+        return cls(RiskHazard(**{**vars(hazard), **told}), found)
+
+    def told(self, context: Stated, used: Sequence[str]) -> RiskHazard:
+        """With its cells; `used` are the SHA-256 of the runs."""
+        places = [(name, *each) for name in self.hazard.environments for each in self.conditions.items()]
+        assumed = [known.assumes.get(name) for name, _, known in places if isinstance(known, _Known)]
+        return replace(
+            self.hazard,
+            assumes=tuple(dict.fromkeys(text for text in assumed if text is not None)),
+            cells=tuple(_cell(*place, context, used) for place in places),
+        )
+
+
+def _known(run: Document, one: RequirementResult, groups: Mapping[str, Sequence[Chance]]) -> _Known | str:
+    result: RunResult = run.result
+    everything = [chance for group in groups.values() for chance in group]
+    source = result.settings.verdict_from
+    if source == "point" or not all(source in chance.bounds for chance in everything):
+        return POINT
+    if all(chance.vacuous for chance in everything):
+        return VACUOUS
+    if any(point.uncertainty is not None and point.uncertainty.confidence_bounds is None for point in one.points):
+        source = "interval"  # which stands in for bounds that a point has not, and misses on its own
+    assumes, refused, free = dict[str, str](), dict[str, str](), set[str]()
+    for name, group in groups.items():
+        grounds = Grounds(result, group)
+        # What would be said of an event that never happens, were it not for what the numbers rest on.
+        said = grounds.decision(source, (Fraction(0),) * 2, (Fraction(0), Fraction(2)), None, ONE)
+        if said.condition is not None:
+            assumes[name] = said.condition.removeprefix("if ")
+        without = all(FREE in chance.bounds for chance in group) and not grounds.free_of_data
+        if without and isinstance(said.reason, Contradicted):
+            free.add(name)
+            (assumes[name],) = grounds.assumes(FREE)
+        elif isinstance(said.reason, Contradicted):
+            refused[name] = contradicted_text(said.reason.label, said.reason.p_value, said.reason.contexts)
+        elif isinstance(said.reason, Refused):
+            refused[name] = f"its run is strict, and its numbers hold {said.reason.condition}"
+    return _Known(run, source, groups, assumes, refused, free)
+
+
+def _cell(environment: str, condition: str, known: _Known | str, context: Stated, used: Sequence[str]) -> RiskCell:
+    why = known if isinstance(known, str) else known.refused.get(environment, "")
+    if why or isinstance(known, str):
+        return RiskCell(environment=environment, condition=condition, unknown=why)
+    group = known.chances[environment]
+    worst, stated = max(group, key=lambda each: each.probability), context.risk.initial.get(environment)
+    shares: tuple[Ends, ...] = ((Fraction(0), ONE),) * len(group)
+    estimate = worst.probability
+    if stated is not None:
+        shares = _mixed(stated, group, environment)
+        estimate = sum((w * each.probability for w, each in zip(middle(shares), group, strict=True)), Fraction(0))
+    source: RateSource = FREE if environment in known.free else known.source
+    place = Place((ONE, ONE), Fraction(0), shares, tuple(each.bounds[source] for each in group))
+    return RiskCell(
+        environment=environment,
+        condition=condition,
+        lower=max(float_below(place.total(0)), 0.0),
+        upper=min(float_above(place.total(1)), 1.0),
+        estimate=float(estimate),
+        scenario=worst.scenario,
+        run=used.index(known.run.sha256),
+    )
+
+
+def _mixed(stated: Mapping[str, RiskShare], group: Sequence[Chance], environment: str) -> tuple[Ends, ...]:
+    """The shares of the scenarios of an environment."""
+    known = [each.scenario for each in group]
+    for name in stated:
+        if name not in known:
+            message, hint = unknown_name("scenario", name, known)
+            raise UsageError(f"[initial.{environment}]: {message}\n  hint: {hint}")
+    for name in known:
+        if name not in stated:
+            raise UsageError(f"[initial.{environment}]: no share of {shown(name)}\n  hint: 0 if it never comes")
+    return tuple(stated[name].ends for name in known)
+
+
+def _used(run: Document, events: Sequence[_Events]) -> Iterable[RiskRun]:
+    """The run, with how many times its intervals can miss; nothing where no probability is from it."""
+    groups, free = dict[tuple[str, str, str], Sequence[Chance]](), False
+    for each in events:
+        for known in each.conditions.values():
+            if isinstance(known, _Known) and known.run is run:
+                source, free = known.source, free or bool(known.free)
+                for name in known.chances.keys() - known.refused.keys():
+                    groups[each.hazard.requirement, each.hazard.planner, name] = known.chances[name]
+    settings = run.result.settings
+    if groups:
+        times = chances_to_miss([chance for group in groups.values() for chance in group], source, settings) + free
+        level = settings.confidence.level
+        yield RiskRun(name=run.name, sha256=run.sha256, source=source, level=level, times=times)
+
+
+def _environments(
+    names: Sequence[str], context: Stated, runs: Sequence[RiskRun], hazards: Sequence[RiskHazard]
+) -> tuple[RiskEnvironment, ...]:
+    """With intervals of counts that leave the confidence that is asked for; UsageError where none would."""
+    found = tuple(environment_of(name, context, USUAL_ERROR) for name in names)
+    counts = {each.part for each in found if each.exposure.kind == "count"}
+    counts |= {each.unlisted.part for each in found if each.unlisted.classified is not None}
+    errors = errors_of(runs, found, hazards)
+    rest = sum((error for part, error in errors.items() if part not in counts), Fraction(0))
+    least = context.risk.confidence
+    left = 1 - (least or 0) - rest
+    share = USUAL_ERROR if least is None else left / max(len(counts), 1)
+    if (
+        left < 0
+        or (counts and share <= 0)
+        or share * len(counts) > left
+        or (least is None and sum(errors.values()) >= 1)
+    ):
+        asked = "" if least is None else f" at a confidence of {float(least):g}"
+        raise UsageError(
+            f"runs, shares and factors miss with up to {float(rest):.3g}, which leaves too little for "
+            f"{len(counts)} counted intervals{asked}\n"
+            "  hint: a lower confidence in [risk], or higher ones in verify run and of what is stated"
+        )
+    return found if least is None else tuple(environment_of(name, context, share) for name in names)
+
+
+def environment_of(name: str, context: Stated, share: Fraction) -> RiskEnvironment:
+    """What is stated of an environment; `share` is how often the interval of each count may miss. UsageError."""
+    exposure, stated = context.exposures[name], context.risk.unlisted
+    unlisted = RiskUnlisted() if not stated else _stated_of(name, stated, "[unknown]")
+    if unlisted.classified is not None and unlisted.left_over is not None:
+        upper = unlisted_share(unlisted.classified, unlisted.left_over, share)
+        unlisted = replace(unlisted, upper=upper, error=share)
+    shares = context.risk.shares.items()
+    return RiskEnvironment(
+        name=name,
+        exposure=exposure_told(exposure, exposure.interval(share)),
+        part=f"encounters of {name}",
+        error=exposure.error(share),
+        unlisted=unlisted,
+        shares=tuple(_stated_of(name, each, f"[condition.{condition}] share") for condition, each in shares),
+        initial=tuple(context.risk.initial.get(name, {}).values()),
+    )
+
+
+def stated_in(risk: RiskResult) -> Stated:
+    """What people stated, as a document has it: `residual_risk` of it and of its runs is that document."""
+    exposures = {}
+    for where in risk.environments:
+        told = where.exposure
+        level = None if told.level is None else Fraction(repr(told.level))
+        ends = Fraction(told.lower), Fraction(told.upper)
+        exposures[where.name] = Exposure.stated_interval(*ends, level, told.source)
+        if told.encounters is not None and told.hours is not None:
+            exposures[where.name] = Exposure.counted(told.encounters, fraction_of(told.hours), told.source)
+        elif told.kind == "number":
+            exposures[where.name] = Exposure.stated(ends[0], told.source)
+    shares: dict[str, dict[str, RiskShare]] = {each.name: {} for each in risk.conditions}
+    for where in risk.environments:
+        for share in where.shares:
+            shares.setdefault(share.name, {})[where.name] = share
+    declared = DeclaredRisk(
+        tuple(
+            replace(each, environments=() if EVERY in each.environments else each.environments, cells=(), assumes=())
+            for each in risk.hazards
+        ),
+        risk.conditions,
+        shares,
+        {
+            each.name: each.unlisted if each.unlisted.classified else replace(each.unlisted, error=Fraction(0))
+            for each in risk.environments
+        },
+        {where.name: {one.name: one for one in where.initial} for where in risk.environments if where.initial},
+        risk.confidence,
+        None if risk.accepted is None else fraction_of(risk.accepted),
+        risk.source,
+    )
+    return Stated(declared, exposures)
+
+
+def _stated_of(name: str, stated: Mapping[str, T], what: str) -> T:
+    """What is stated of an environment, or of all."""
+    if name not in stated and EVERY not in stated:
+        raise UsageError(f"{what}: nothing is stated of environment {shown(name)}")
+    return stated[name if name in stated else EVERY]
+
+
+def unlisted_share(classified: int, left_over: int, error: Fraction) -> float:
+    """The upper end of the share in no condition: the exact one of Clopper and Pearson, one-sided.
+
+    Without any left over it is 1 - error^(1 / classified).
+
+    >>> round(unlisted_share(300, 0, Fraction(1, 20)), 11)
+    0.00993608194
+    """
+    _, upper = clopper_pearson(np.array([left_over]), np.array([classified]), float(error))
+    return min(float_above(Fraction(float(upper[0])) * (1 + SLACK)), 1.0)

@@ -1,0 +1,128 @@
+"""Triggering conditions from a context, runs and matrices: what is known of each, and which of them came together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+from verifier.base.errors import UsageError
+from verifier.base.version import __version__
+from verifier.evidence.documents import Document
+from verifier.evidence.rates.document import RateInput
+from verifier.evidence.triggers.document import Trigger, TriggerPair, TriggersResult, TriggerVerdict
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.document_reader import DocumentReader
+from verifier.perception.confusion.matrices import EMPTY, label_text
+from verifier.study.results import RunResult
+from verifier.telling.grounds import needed_text
+
+NOT_COUNTED = "they are not bins of one file of matrices that is at hand"
+EXCLUSIVE = "bins of one variable exclude each other"
+SEQUENCE = 0
+"""Column of the index of a tally."""
+STATED = ("name", "text", "part", "source", "effect", "excluded_by", "severity", "matrices", "sha256", "where")
+
+
+def known_triggers(
+    triggers: Sequence[Trigger], documents: Sequence[Document], context: tuple[str, str] | None = None
+) -> TriggersResult:
+    """What is known of triggering conditions.
+
+    Args:
+        triggers: as stated.
+        documents: runs, and matrices whose items are counted.
+        context: name and SHA-256 of the file where they are stated.
+
+    Raises:
+        UsageError: no condition, two runs of one, or a bin that the matrices do not have.
+    """
+    if not triggers:
+        raise UsageError("the context states no triggering condition\n  hint: [trigger.NAME] with text = TEXT")
+    unique = list({each.sha256: each for each in documents}.values())
+    runs = {each.name: _run_of(each, unique) for each in triggers}
+    tables = {
+        each.sha256: DocumentReader(each.name).counts(dict(each.content))
+        for each in unique
+        if each.kind == "confusion"
+    }
+    found = tuple(_known(each, runs[each.name], tables) for each in triggers)
+    used = {run.sha256: run for run in runs.values() if run is not None}.values()
+    named = {each.sha256 for each in triggers}
+    return TriggersResult(
+        inputs=(
+            *(() if context is None else (RateInput("context", *context),)),
+            *(RateInput("result", run.name, run.sha256) for run in used),
+            *(RateInput("confusion", each.name, each.sha256) for each in unique if each.sha256 in named),
+        ),
+        versions={"verifier": __version__},
+        triggers=found,
+        pairs=tuple(_pair(*pair, tables) for pair in itertools.combinations(found, 2)),
+    )
+
+
+def _run_of(trigger: Trigger, documents: Sequence[Document]) -> Document | None:
+    """The run of the data of a condition: of its matrices, in its bins."""
+    found = [
+        each
+        for each in documents
+        if each.kind == "run"
+        and any(file.role == "confusion" and file.sha256 == trigger.sha256 for file in each.result.inputs)
+        and dict(each.result.settings.where) == dict(trigger.where)
+    ]
+    if len(found) > 1:
+        raise UsageError(f"two runs of the data of {trigger.name}: {found[0].name} and {found[1].name}")
+    return found[0] if found else None
+
+
+def _known(trigger: Trigger, run: Document | None, tables: Mapping[str, ConfusionCounts]) -> Trigger:
+    result: RunResult | None = None if run is None else run.result
+    items, drives = None, None
+    table = _table(trigger, tables)
+    if table is not None:
+        counts, sequences = table.matrices(trigger.where).counts, table.by_sequence(trigger.where)
+        points = [] if result is None else [point for each in result.requirements for point in each.points]
+        drawn = {name for point in points for name in point.draws}
+        columns = {label_text(label): counts[:, :, column] for column, label in enumerate(table.labels)}
+        items = {name: int(column.sum()) for name, column in columns.items() if result is None or name in drawn}
+        drives = None if sequences is None else len(set(sequences.tally.index[:, SEQUENCE].tolist()))
+    told = {name: getattr(trigger, name) for name in STATED}
+    judged = () if result is None else tuple(_judged(result))
+    return Trigger(**told, run=None if run is None else run.sha256, items=items, drives=drives, judged=judged)
+
+
+def _table(trigger: Trigger, tables: Mapping[str, ConfusionCounts]) -> ConfusionCounts | None:
+    """The counts of the data of a condition; None where they are not at hand, or are a family over thresholds."""
+    found = tables.get(trigger.sha256 or "")
+    return found if found is not None and found.thresholds is None else None
+
+
+def _judged(run: RunResult) -> Iterator[TriggerVerdict]:
+    for each in run.requirements:
+        if each.target is not None:
+            point, plan = each.worst_point, each.additional_data
+            lower, upper = point.bounds(run.settings.verdict_from)
+            yield TriggerVerdict(
+                requirement=each.name,
+                planner=each.planner,
+                asked=each.asked_text,
+                scenario=point.scenario,
+                probability=point.probability,
+                lower=lower,
+                upper=upper,
+                verdict=each.verdict,
+                condition=each.condition,
+                needed="" if plan is None else needed_text(plan),
+            )
+
+
+def _pair(first: Trigger, second: Trigger, tables: Mapping[str, ConfusionCounts]) -> TriggerPair:
+    """How many objects are in both: known where they are bins of different variables of one file."""
+    table = _table(first, tables) if first.sha256 == second.sha256 else None
+    names = {"first": first.name, "second": second.name}
+    if table is None or not (first.where and second.where):
+        return TriggerPair(**names, items=None, reason=NOT_COUNTED)
+    if any(second.where.get(name, value) != value for name, value in first.where.items()):
+        return TriggerPair(**names, items=None, reason=EXCLUSIVE)
+    counts = table.matrices({**first.where, **second.where}).counts
+    objects = [column for column, label in enumerate(table.labels) if label != EMPTY]
+    return TriggerPair(**names, items=int(counts[:, :, objects].sum()))

@@ -1,0 +1,120 @@
+"""FiftyOne: the JSON of samples that `dataset.export(..., dataset_type=fiftyone.types.FiftyOneDataset)` or
+`dataset.write_json` writes (docs.voxel51.com, "Exporting datasets" and "Detections").
+
+A sample holds its detections under the name of a field; a bounding box is left, top, width, height in parts of the
+image, whose size stands in the sample's `metadata`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from verifier.base.errors import InputError, Place
+from verifier.perception.detections.assembly import Frames, Material, Rows, assemble
+from verifier.perception.detections.coco import distances_of
+from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.detections.sources import Elements, Reading, codes, digest_record, elements, load_json
+
+TRUTH, FOUND, DISTANCE = "ground_truth", "predictions", "distance_m"
+
+
+def fiftyone(
+    annotations: str | Path,
+    detections: str | Path,
+    reading: Reading | None = None,
+    *,
+    distance_field: str | None = None,
+    detection_distance_field: str | None = None,
+) -> DetectionSet:
+    """Samples with the fields `ground_truth` and `predictions`, of one file or of two with the same samples.
+
+    Frames are the samples of the annotations, named by `filepath`; their sequences are its folders where there are
+    several. Distances in metres are under `distance_field` of a detection, else under `distance_m` where one has it.
+    Boxes with `iscrowd` are regions where detections are not judged.
+
+    Raises:
+        InputError: a file cannot be read, with its JSON pointer; see also `sources.IGNORABLE`.
+    """
+    document, raw = load_json(annotations)
+    samples = elements(document, str(annotations), "samples", "samples")
+    names = samples.texts("filepath")
+    frames = _frames(names)
+    truth, items = _rows(samples, names, TRUTH, 0)
+    if distance_field is None and any(DISTANCE in item for item in items.items):
+        distance_field = DISTANCE
+    region = items.whole("iscrowd", 0) != 0
+    truth = distances_of(replace(truth, region=region if region.any() else None), items, distance_field)
+    other, found_raw = load_json(detections)
+    reported = elements(other, str(detections), "samples", "samples")
+    found, items = _rows(reported, names, FOUND, 1)
+    found = distances_of(found, items, detection_distance_field)
+    records = [digest_record("annotations", annotations, raw), digest_record("detections", detections, found_raw)]
+    notes = {"distance_field": distance_field, "detection_distance_field": detection_distance_field}
+    files = (str(annotations), str(detections))
+    return assemble(Material("fiftyone", frames, truth, found, files, records, notes=notes), reading or Reading())
+
+
+def _frames(names: list[str]) -> Frames:
+    folders = [str(PurePosixPath(name).parent) for name in names]
+    several = len(set(folders)) > 1
+    sequence, sequences = codes(folders if several else [NO_SEQUENCE] * len(names))
+    return Frames(tuple(names), sequence.astype(np.int32), sequences)
+
+
+def _rows(samples: Elements, names: list[str], field: str, file: int) -> tuple[Rows, Elements]:
+    """The detections under a field, in pixels."""
+    index = {name: number for number, name in enumerate(names)}
+    if file == 0 and len(index) != len(names):
+        twice = next(row for row, name in enumerate(names) if index[name] != row)
+        raise samples.fail(twice, "filepath", "this sample occurs twice")
+    flat: list[Any] = []
+    places: list[tuple[int, int]] = []
+    if not any(field in sample for sample in samples.items):
+        raise InputError(f"no sample has the field '{field}'", Place(samples.file))
+    for row, sample in enumerate(samples.items):
+        holder = sample.get(field) or {"detections": []}
+        listed = holder.get("detections") if isinstance(holder, dict) else None
+        if not isinstance(listed, list):
+            raise samples.fail(row, field, "expected an object with a list of detections")
+        flat += listed
+        places += [(row, number) for number in range(len(listed))]
+    items = Elements(
+        flat, samples.file, "detections", lambda k: f"/samples/{places[k][0]}/{field}/detections/{places[k][1]}"
+    )
+    own = samples.texts("filepath")
+    at = np.array([row for row, _ in places], dtype=np.int64)
+    size = np.array([_size(samples, row) for row in dict.fromkeys(at.tolist())]).reshape(-1, 2)
+    size = size[np.unique(at, return_inverse=True)[1]]
+    left, top, width, height = (items.vectors("bounding_box", 4) * size[:, [0, 1, 0, 1]]).T
+    label, classes = codes(items.texts("label"))
+    return (
+        Rows(
+            np.array([index.get(own[row], -1) for row in at.tolist()], dtype=np.int64),
+            label,
+            classes,
+            np.arange(1, len(items) + 1),
+            np.full(len(items), file, np.int32),
+            lambda k: f"sample {own[places[k][0]]}",
+            items.numbers("confidence") if file else None,
+            box_2d=np.column_stack([left, top, left + width, top + height]),
+            pointer=items.pointer,
+        ),
+        items,
+    )
+
+
+def _size(samples: Elements, row: int) -> list[int]:
+    metadata = samples.items[row].get("metadata")
+    told = [metadata.get(name) for name in ("width", "height")] if isinstance(metadata, dict) else []
+    size = [each for each in told if type(each) is int and each > 0]
+    if len(size) != 2:
+        raise InputError(
+            "a sample with detections needs 'metadata' with width and height",
+            Place(samples.file, path=samples.pointer(row)),
+            "dataset.compute_metadata() before the export",
+        )
+    return size
