@@ -195,7 +195,7 @@ def test_the_table_of_verdicts_is_read_without_scrolling(browser, told, width):
     page = Visit(browser, told, viewport={"width": width, "height": 800}).page
     place = page.locator("#verdicts .scroll").first
     assert place.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
-    narrow = width < 640
+    narrow = width < 928
     assert page.locator("#verdicts thead").first.is_visible() == (not narrow)
     label = place.locator("tbody td").first.evaluate("e => getComputedStyle(e, '::before').content")
     assert label == ('"verdict"' if narrow else "none")
