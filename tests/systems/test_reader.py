@@ -81,7 +81,7 @@ def test_a_model_is_what_its_file_says(lift, tmp_path):
         "ground": Number(-2),
     }
     assert lift.variables == (
-        Variable("floor_", Range(expression("ground"), expression("top")), expression("floor_ + up")),
+        Variable("floor_", Range(expression("ground"), expression("top")), expression("floor_ + up"), unit="storey"),
         Variable("door", Range(Number(0), Number(1)), Number(1)),
     )
     assert lift.inputs == (Variable("up", Range(Number(-1), Number(1))),)

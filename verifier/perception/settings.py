@@ -265,9 +265,6 @@ class ReplaySettings:
     seed: Annotated[int, Option("with --splits: random seed", metavar="S")] = 0
     into: Annotated[
         str | None,
-        Option(
-            "add what was seen to these matrices: verdicts on runs do not rest on contexts that it contradicts",
-            metavar="FILE",
-        ),
+        reads("add what was seen to these matrices: verdicts on runs do not rest on contexts that it contradicts"),
     ] = None
     json: Annotated[bool, Option("print the numbers as JSON", role="output")] = False
