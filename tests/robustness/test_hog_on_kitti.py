@@ -17,6 +17,7 @@ the intervals.
 
 import numpy as np
 import pytest
+from adr_studies import adr_study
 from kitti_scenes import EVERYTHING, PEOPLE, KittiScenes
 
 from verifier.perception.confusion import write_confusion
@@ -25,7 +26,7 @@ from verifier.perception.confusion.job import Filters, count_job
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.matching import MatchingPolicy
 from verifier.pipeline import verify_spec
-from verifier.robustness.adr import AdrSettings, adr_study
+from verifier.robustness.adr import AdrSettings
 from verifier.robustness.adr_intervals import adr_intervals
 from verifier.robustness.detection_metrics import coco_metrics, count_hits
 from verifier.robustness.detectors import HogPeople, HogSettings, Image, run_detector, with_detections

@@ -109,6 +109,18 @@ Degrade images: every image under every mutation, as PNG files in FOLDER/MUTATIO
 A mutation is NAME:PARAMETER=VALUE,...; steps are joined by +. --show lists all names and parameters. Files that
 cannot be used are listed, all others are made, and the exit code is 4.
 """
+ADR = """\
+Average detection rate (ADR) of detectors under mutations, at thresholds that are fixed on the images as they were
+taken (Pezzementi et al. 2018), with intervals.
+
+  verify adr --annotations truth.json --detections yolo=clear.json --detections yolo@haze=haze.json --plot rates.png
+"""
+PREDICT = """\
+Predict what mutations by depth do to a detector from what simple ones do, with R^2 and prediction intervals: each
+detector by a non-negative least-squares model of all others, and those that were not measured, too.
+
+  verify predict rates.json --pair defocus=gaussian_blur
+"""
 ASSESS = """\
 Is a detector robust in the circumstances of its use (Wozniak, Segura and Mazo 2024)? One TOML file says which
 circumstances there are, how often and how significant they are, what the detector achieves on source and target data,
@@ -291,6 +303,18 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.mutate:mutate_command",
         "degrade images: blur, haze and defocus by depth, noise, and more",
         MUTATE,
+    ),
+    "adr": Verb(
+        "verifier.robustness.settings:RatesSettings",
+        "verifier.cli.rates:adr_command",
+        "detection rate under mutations, at thresholds fixed beforehand",
+        ADR,
+    ),
+    "predict": Verb(
+        "verifier.robustness.settings:PredictSettings",
+        "verifier.cli.rates:predict_command",
+        "what mutations by depth do, predicted from simple ones",
+        PREDICT,
     ),
     "assess": Verb(
         "verifier.robustness.settings:AssessSettings",

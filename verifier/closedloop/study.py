@@ -81,7 +81,7 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
     Raises:
         UsageError, InputError: sources, logs and settings do not fit together; each says what to do.
     """
-    sources = sources_of(logs)
+    sources = sources_of(logs.detections)
     _check(sources, settings)
     nominal = logs if validation is None else validation
     tables = {
@@ -119,7 +119,7 @@ def study_trace(
     if log not in logs.names:
         message, hint = unknown_name("log", log, logs.names)
         raise UsageError(f"{message} ({hint})")
-    sources = {each.name: each for each in sources_of(logs)}
+    sources = {each.name: each for each in sources_of(logs.detections)}
     name = source if source is not None else next(iter(sources), None)
     if name is None or name not in sources:
         message, hint = unknown_name("source of detections", name or "", sources)
@@ -130,10 +130,10 @@ def study_trace(
     return trace(ahead[logs.names.index(log)], None if source is None else level, settings.loop.vehicle)
 
 
-def sources_of(logs: Logs) -> list[Source]:
-    """The sources of the logs, baselines first; UsageError where a detector has no baseline."""
+def sources_of(names: Iterable[str]) -> list[Source]:
+    """What names of sources stand for, baselines first; UsageError where a detector has no baseline."""
     found = []
-    for name in logs.detections:
+    for name in names:
         detector, at, condition = name.rpartition("@")
         found.append(Source(detector, condition, name) if at else Source(name, BASELINE, name))
     with_baseline = {each.detector for each in found if each.condition == BASELINE}

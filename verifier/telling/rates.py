@@ -1,0 +1,75 @@
+"""Detection rates under mutations and their predictions, told once (Table IV and section IV-B of Pezzementi 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from verifier.base.errors import one_line
+from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
+from verifier.robustness.rates import AdrResult, RateRow
+from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
+from verifier.telling.grounds import name_text
+from verifier.telling.terminal import blocks_lines
+
+
+def adr_table(result: AdrResult, *, colour: bool = False, columns: int | None = None) -> str:
+    """The tables of `verify adr`."""
+    return _told(result.title, adr_blocks(result), result.remarks, colour, columns)
+
+
+def predict_table(result: PredictResult, *, colour: bool = False, columns: int | None = None) -> str:
+    """The tables of `verify predict`."""
+    blocks = [block for model in result.models for block in _model_blocks(model)]
+    return _told(result.title, iter(blocks), result.remarks, colour, columns)
+
+
+def _told(title: str, blocks: Iterator[Block], remarks: tuple[str, ...], colour: bool, columns: int | None) -> str:
+    lines = blocks_lines([Paragraph(title), *blocks], colour=colour, columns=columns)
+    return "\n".join([*lines, *(f"note: {one_line(each)}" for each in remarks)]) + "\n"
+
+
+def adr_blocks(result: AdrResult) -> Iterator[Block]:
+    """ADR and its interval, with the share of the detector's own baseline in brackets; shaded by that."""
+    cells = {(each.condition, each.detector): each for each in result.rates}
+    rows: list[Row] = [
+        (name_text(condition), *(_rate(cells.get((condition, name))) for name in result.detectors))
+        for condition in result.conditions
+    ]
+    level = f"{100 * result.settings['confidence']:g} % interval" if result.settings["draws"] else "no intervals"
+    caption = f"ADR ({level}), and by the detector's own baseline"
+    yield Table(caption, ("condition", *map(name_text, result.detectors)), tuple(rows), sortable=True)
+
+
+def _rate(row: RateRow | None) -> Cell:
+    if row is None:
+        return Cell("not measured")
+    if row.adr is None:
+        return Cell("not defined")
+    ends = "" if row.adr_interval is None else f" [{row.adr_interval[0]:.3f}, {row.adr_interval[1]:.3f}]"
+    share = "" if row.normalised is None else f" ({row.normalised:.2f})"
+    heat = None if row.normalised is None else min(1.0, row.normalised)
+    return Cell(f"{row.adr:.3f}{ends}{share}", row.adr, heat=heat)
+
+
+def _model_blocks(model: PairModel) -> Iterator[Block]:
+    """What was predicted beside what was observed, and how good that is."""
+    rows: list[Row] = []
+    for each in model.predictions:
+        observed = "not measured" if each.observed is None else f"{each.observed:.3f}"
+        ends = "not defined" if each.interval is None else f"[{each.interval[0]:.3f}, {each.interval[1]:.3f}]"
+        mark = "" if each.unique else " (one of several)"
+        names = name_text(each.target), name_text(each.detector)
+        rows.append((*names, observed, Cell(f"{each.predicted:.3f}{mark}", each.predicted), ends))
+    header = ("mutation", "detector", "observed", "predicted", "prediction interval")
+    title = f"Normalised ADR under {name_text(model.target)}, predicted from {name_text(model.simple)}"
+    yield Table(title, header, tuple(rows), sortable=True)
+    quality = tuple(
+        (name_text(name), "not defined" if value is None else f"{value:.3f}")
+        for name, value in model.r_squared.items()
+    )
+    yield Table("R^2 of each detector left out", ("detector", "R^2"), (*quality, ("pooled", r_squared_text(model))))
+    weights = tuple(
+        (name_text(name), *(f"{each:.3f}" for each in own))
+        for name, own in zip(model.targets, model.weights, strict=True)
+    )
+    yield Table("Weights of the model of all detectors", ("mutation", *map(name_text, model.features)), weights)
