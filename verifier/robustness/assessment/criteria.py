@@ -29,15 +29,14 @@ from verifier.language.specs import read_spec
 from verifier.pipeline import verified
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.degradation import (
-    CollisionLimit,
     Criterion,
     Degradation,
     Level,
-    SystemModelRun,
     TradeOffLimit,
 )
-from verifier.robustness.assessment.follow_up import Progress, no_progress
-from verifier.robustness.assessment.level_draws import (
+from verifier.robustness.assessment.result import DegradationResult, degradation_result
+from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
+from verifier.robustness.campaign.draws import (
     CONFIDENCE,
     DRAWS,
     FEWEST_IMAGES,
@@ -45,7 +44,7 @@ from verifier.robustness.assessment.level_draws import (
     reaching,
     share_interval,
 )
-from verifier.robustness.assessment.result import DegradationResult, degradation_result
+from verifier.robustness.campaign.making import Progress, no_progress
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions, Selection

@@ -12,11 +12,12 @@ import numpy as np
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
 from verifier.perception.detections.depth import depth_file
-from verifier.robustness.assessment.definition import AnnotationFiles, Assessment, DetectorChoice
-from verifier.robustness.assessment.levels import needs_distances
+from verifier.robustness.assessment.definition import Assessment
+from verifier.robustness.assessment.levels import wanted_of
 from verifier.robustness.assessment.measures import IMAGE_MEASURES
 from verifier.robustness.assessment.plan import Plan
-from verifier.robustness.assessment.scenes import Scenes
+from verifier.robustness.campaign.definition import AnnotationFiles, DetectorChoice
+from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.detectors.images import image_size
 from verifier.robustness.detectors.run import check_classes
 from verifier.robustness.mutators import Composition, Mutation, needs_depth
@@ -48,7 +49,7 @@ def check_depth_files(assessment: Assessment, plan: Plan | None, scenes: Scenes)
     recipe = None if asked is None else asked.recipe
     if asked is not None and recipe is not None:
         mutations = [recipe.mutation(each.at, each.unchanged) for each in asked.levels]
-        if needs_distances(asked) or any(each is not None and needs_depth(each) for each in mutations):
+        if wanted_of(asked).distances or any(each is not None and needs_depth(each) for each in mutations):
             needed.update(scenes.files)
     folder = scenes.folder / given.folder
     if needed and not folder.is_dir():

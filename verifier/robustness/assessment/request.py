@@ -21,7 +21,6 @@ from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.detected import with_measured
-from verifier.robustness.assessment.follow_up import Progress, no_progress
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.measures import DatasetDistance
 from verifier.robustness.assessment.plan import Plan, follow_up_plan
@@ -35,7 +34,8 @@ from verifier.robustness.assessment.result import (
     least_scale,
     outcomes,
 )
-from verifier.robustness.assessment.scenes import Scenes
+from verifier.robustness.campaign.making import Progress, no_progress
+from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.settings import AssessSettings
 from verifier.study.provenance import installed_versions, program_versions
 
