@@ -43,9 +43,8 @@ from verifier.checking.strategies import optimal_probabilities
 from verifier.cli import main
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.study.case import Study
-from verifier.study.inputs import read_inputs
+from verifier.study.inputs import Selection, read_inputs
 from verifier.study.options import RunOptions
-from verifier.study.scenarios import Selection
 from verifier.systems import reachability
 
 TWO, THREE = ((), ("a",)), ((), ("a",), ("b",))

@@ -27,7 +27,7 @@ from verifier.checking.requirements import abstracted
 from verifier.language.ltl import to_storm
 from verifier.language.specs import read_spec
 from verifier.perception.confusion import ConfusionMatrices, rates, read_confusion
-from verifier.study.scenarios import Block, Grid, Selection, make_grid
+from verifier.study.inputs import Block, Grid, Selection, make_grid
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions, predicted_bytes
 from verifier.systems.skeleton import Skeleton, build_skeleton

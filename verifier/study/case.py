@@ -38,10 +38,9 @@ from verifier.language.ltl import in_frames
 from verifier.language.specs import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.study.deciding import of_deciding_world
-from verifier.study.inputs import Inputs
+from verifier.study.inputs import Block, Grid, Inputs, asked_requirements
 from verifier.study.options import RunOptions
 from verifier.study.points import Numbers
-from verifier.study.scenarios import Block, Grid, asked_requirements
 from verifier.systems.contexts import CONTEXT_OF
 from verifier.systems.decisions import build_decisions
 from verifier.systems.rewards import Gains, gains_of, gains_of_time

@@ -26,8 +26,8 @@ from verifier.base.errors import InputError, UsageError
 from verifier.base.files import json_of
 from verifier.study.case import Case, Study
 from verifier.study.collection import CheckedCase
+from verifier.study.inputs import refuse_others
 from verifier.study.points import block_text
-from verifier.study.scenarios import refuse_others
 
 Named: TypeAlias = Callable[[int, int, str, int], str]
 """Where the certificate of a block, a requirement, a side and an initial state lies, numbered from 0."""

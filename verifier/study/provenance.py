@@ -33,10 +33,10 @@ from verifier.perception.confusion.dependence import dependence_remark
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.case import Case, Study
+from verifier.study.inputs import Block, Grid
 from verifier.study.options import RunOptions
 from verifier.study.records import ConfidenceRecord, MatricesRecord, PlannerRecord, SettingsRecord
 from verifier.study.results import RunInput
-from verifier.study.scenarios import Block, Grid
 from verifier.systems.behaviour import questions_of
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import EMPTY_CLASS, files_of

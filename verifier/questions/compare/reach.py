@@ -14,7 +14,7 @@ from verifier.analysis.hidden_game import HiddenGame, hidden_game
 from verifier.analysis.planner_game import Game, game_of
 from verifier.base.errors import InputError, UsageError
 from verifier.language.specs import Requirement
-from verifier.questions.compare.tables import Reach
+from verifier.questions.compare.compare_result import Reach
 from verifier.study.case import Study
 from verifier.study.profile import profile_weights
 from verifier.systems.model import System

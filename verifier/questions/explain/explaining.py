@@ -36,11 +36,10 @@ from verifier.pipeline import Progress, checked_study, result_of
 from verifier.questions.explain.explain_result import DetectionErrors, ExplainChoices, ExplainResult, Frame
 from verifier.questions.explain.records import counted_record, explained_record
 from verifier.study.case import Case, Study
-from verifier.study.inputs import read_inputs
+from verifier.study.inputs import read_inputs, refuse_others
 from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, RunInput, RunResult
-from verifier.study.scenarios import refuse_others
 from verifier.study.world_decisions import confirmed_decisions, objective_left
 from verifier.systems.model import SystemModel
 
