@@ -7,7 +7,7 @@ import pytest
 from plain_car import REQUIREMENTS, cautious, chain, feedback, kept_probability
 from published_matrices import NAMES, PERFECT, write_matrix
 
-from verifier.chains.filled import markov_chain
+from verifier.chains.chain import markov_chain
 from verifier.checking.settings import EngineSettings
 from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec

@@ -20,7 +20,7 @@ from verifier.manual.settings import CompletionSettings, InitSettings, ManualSet
 def manual_command(arguments: ManualSettings, command: Command) -> int:
     """Run `verify manual`."""
     if arguments.html is not None:
-        from verifier.manual.website import write_website
+        from verifier.manual.pages import write_website
 
         print(f"wrote {len(TOPICS)} pages; begin with {write_website(arguments.html)}")
         return 0

@@ -20,7 +20,7 @@ from verifier.analysis.dependence_free import (
 )
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import Ends, ends_of
-from verifier.analysis.robust.bound import Side
+from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.region import groups_of
 from verifier.base.errors import InputError, UsageError
 from verifier.base.files import json_of

@@ -21,7 +21,7 @@ from verifier.analysis.intervals.drive_items import weighted_matrices
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, unknown_name
 from verifier.base.files import read_text
 from verifier.base.numbers import decimal_text
-from verifier.checking.requirements import AbstractFormula, abstracted
+from verifier.checking.two_engines import AbstractFormula, abstracted
 from verifier.language.expressions import Source, check_type
 from verifier.language.expressions.syntax import Node, Operation, Position, conjunction
 from verifier.language.ltl import in_frames

@@ -22,7 +22,7 @@ from verifier.base.errors import NoAnswerError
 from verifier.base.numbers import decimal_text
 from verifier.base.version import __version__
 from verifier.base.words import counted
-from verifier.chains.filled import FROM
+from verifier.chains.chain import FROM
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text

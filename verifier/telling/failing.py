@@ -28,7 +28,7 @@ from verifier.questions.explain.explain_result import (
     StepRecord,
 )
 from verifier.study.points import WorldDecisions
-from verifier.systems.remembered_frames import FRAME
+from verifier.systems.channel import FRAME
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
 from verifier.telling.grounds import name_text, sentence, state_text
 from verifier.telling.pictures import Line, chart, plot

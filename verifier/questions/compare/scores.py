@@ -26,8 +26,8 @@ from verifier.analysis.comparison import (
     ranking_changes,
 )
 from verifier.analysis.confidence import Data
+from verifier.analysis.intervals.drawing import matrix_draws, probability_draws
 from verifier.analysis.intervals.intervals import Kind, percentile_interval
-from verifier.analysis.intervals.posterior import matrix_draws, probability_draws
 from verifier.analysis.objective import Objective
 from verifier.analysis.phantom_draws import common_draws
 from verifier.analysis.settings import ConfidenceSettings, check_draws

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS, Explanation, explain
-from verifier.analysis.counterexamples.moves import DetectionError
+from verifier.analysis.counterexamples.patterns import DetectionError
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
-from verifier.analysis.sensitivity.priorities import column_shares
-from verifier.analysis.sensitivity.sensitivity import sensitivity
+from verifier.analysis.sensitivity.priorities import column_shares, sensitivity
 from verifier.analysis.sensitivity.state_map import map_variables
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.budget import memory_limit
