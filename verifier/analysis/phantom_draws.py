@@ -33,13 +33,13 @@ from verifier.analysis.intervals.drawing import (
     blocks,
     check_seed,
     counts_entropy,
+    probability_draws,
     shares,
     stream,
 )
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.intervals import Interval, PercentileStream
 from verifier.analysis.intervals.measured import Measured
-from verifier.analysis.intervals.posterior import probability_draws
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.analysis.settings import Prior, check_draws, prior_weight
@@ -154,7 +154,7 @@ def drive_draws(data: DriveData, count: int, seed: int = 0, at_once: int = BLOCK
 
 
 def common_draws(data: DriveData, prior: Prior, count: int, seed: int = 0) -> Iterator[Floats]:
-    """Matrices for comparisons, as `analysis.intervals.posterior.matrix_draws`: what phantom drives report is drawn.
+    """Matrices for comparisons, as `analysis.intervals.drawing.matrix_draws`: what phantom drives report is drawn.
 
     Args:
         data, count, seed: as for `drive_draws`.

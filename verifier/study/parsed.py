@@ -12,13 +12,13 @@ from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import TRUE, Node
 from verifier.language.specs import Requirement
 from verifier.study.collection import target_of
+from verifier.study.inputs import Grid
 from verifier.study.model_checks import CaseShare
 from verifier.study.results import RunInput, Target
-from verifier.study.scenarios import Grid
 from verifier.systems.declarations import hidden_names
-from verifier.systems.memory import remembered
 from verifier.systems.model import BoundedVariable, System, SystemModel, bounded
 from verifier.systems.model_parts import ONE, Decision, Draw, PlacedObject, Planner, PlannerKind, Rule, Run, Variant
+from verifier.systems.observation import remembered
 
 
 @dataclass(frozen=True)

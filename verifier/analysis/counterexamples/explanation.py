@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.causes import Attribution, Cause, Losses
-from verifier.analysis.counterexamples.moves import DetectionError
-from verifier.analysis.counterexamples.patterns import Pattern, Patterns
+from verifier.analysis.counterexamples.patterns import DetectionError, Pattern, Patterns
 from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.counterexamples.runs import (
     Run,
@@ -34,15 +33,18 @@ from verifier.analysis.sensitivity.priorities import (
     UNCHANGED,
     ColumnShares,
     Fixes,
+    Move,
+    Sensitivity,
     column_shares,
     corrected_probabilities,
     fixes,
+    moves,
+    sensitivity,
 )
-from verifier.analysis.sensitivity.sensitivity import Move, Sensitivity, moves, sensitivity
 from verifier.analysis.sensitivity.state_map import StateMap, state_map
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.arrays import Floats
-from verifier.checking.requirements import AbstractFormula
+from verifier.checking.two_engines import AbstractFormula
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.contexts import told_to_planner
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from verifier.analysis.counterexamples.explanation import Explanation, Kind, Step, ToldCause, ToldPattern, ToldRun
-from verifier.analysis.counterexamples.moves import DetectionError
+from verifier.analysis.counterexamples.patterns import DetectionError
 from verifier.analysis.counterexamples.replay import Replay
 from verifier.analysis.sensitivity.state_map import StateMap
 from verifier.base.documents import fraction_text
