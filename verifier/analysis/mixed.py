@@ -34,11 +34,7 @@ from verifier.systems.skeleton import Skeleton
 
 @dataclass(frozen=True, eq=False)
 class MixedIntervals(RateIntervals):
-    """The intervals of mixed rates, from those of the strata.
-
-    Attributes:
-        strata: the intervals of all strata.
-    """
+    """The intervals of mixed rates, from those of the strata. `strata`: the intervals of all strata."""
 
     strata: RateIntervals | None = None
     mix: Mix | None = None

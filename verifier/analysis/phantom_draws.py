@@ -128,11 +128,7 @@ class DrivePart:
 
 
 def drive_draws(data: DriveData, count: int, seed: int = 0, at_once: int = BLOCK) -> Iterator[DrivePart]:
-    """Draws of drives, some at a time, `count` in all.
-
-    Raises:
-        UsageError: no draw, or a negative seed.
-    """
+    """Draws of drives, some at a time, `count` in all. Raises UsageError: no draw, or a negative seed."""
     free, held = data.needed.free, data.held.reshape(len(data.held), math.prod(data.held.shape[1:]))
     size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)
     digests = [hashlib.sha256(name.encode()).digest() for name in data.drives.names]

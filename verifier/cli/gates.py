@@ -118,7 +118,7 @@ def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: Sto
             options = replace(options, memory=result.settings.memory or "none")
         inputs = read_inputs(arguments.spec, asked.baseline, options)
         baseline = _verified_baseline(inputs, options, storm)
-        if _matrices_of(result) == inputs.confusion.sha256:
+        if next(each.sha256 for each in result.inputs if each.role == "confusion") == inputs.confusion.sha256:
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), SAME
             gate = replace(gate, drop_from=rule_text(asked.least_chance))
         elif not _draws(options):
@@ -155,10 +155,6 @@ def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings, names: Ite
         raise ValueError("a comparison with a baseline has a gate")
     drops = tuple(replace(drop, detector="") for drop in found.drops)
     return replace(found, drops=drops)
-
-
-def _matrices_of(result: RunResult) -> str:
-    return next(each.sha256 for each in result.inputs if each.role == "confusion")
 
 
 CI_OUTPUTS = ("junit", "sarif", "in_toto")

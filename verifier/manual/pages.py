@@ -51,11 +51,7 @@ TOPICS: Mapping[str, str] = {
 
 
 def page(topic: str) -> str:
-    """The Markdown of a topic.
-
-    Raises:
-        UsageError: there is no such topic.
-    """
+    """The Markdown of a topic. Raises UsageError: there is no such topic."""
     if topic not in TOPICS:
         message, hint = unknown_name("topic", topic, TOPICS)
         raise UsageError(f"{message}\n  hint: {hint}")

@@ -85,11 +85,7 @@ class ParsedEnvironment:
 
 @dataclass(frozen=True)
 class ParsedRule:
-    """A rule, a run, or a command of a module.
-
-    Attributes:
-        stay: the state stays as it is.
-    """
+    """A rule, a run, or a command of a module. `stay`: the state stays as it is."""
 
     when: str
     sets: Mapping[str, str] = field(default_factory=dict)
@@ -100,11 +96,7 @@ class ParsedRule:
 
 @dataclass(frozen=True)
 class ParsedPlanner:
-    """A planner.
-
-    Attributes:
-        file: that it stands in; `asks` and `sets` are the columns of its table.
-    """
+    """A planner. `file`: that it stands in; `asks` and `sets` are the columns of its table."""
 
     name: str
     kind: PlannerKind

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from verifier.base.arrays import Mask
 from verifier.base.errors import UsageError
 from verifier.language.expressions import Source, replace_atoms
-from verifier.language.expressions.evaluation import Kind
+from verifier.language.expressions.kinds import Kind
 from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Number, Operation, labels_of, names_in
 
 EMPTY_CLASS = "empty"

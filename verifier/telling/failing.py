@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from verifier.analysis.counterexamples.explanation import RunRecord, StepRecord
 from verifier.base.numbers import number_text
 from verifier.base.words import counted, listed, percent
 from verifier.questions.explain.explain_result import (
@@ -24,8 +25,6 @@ from verifier.questions.explain.explain_result import (
     Frame,
     MapRecord,
     PatternRecord,
-    RunRecord,
-    StepRecord,
 )
 from verifier.study.points import WorldDecisions
 from verifier.systems.channel import FRAME

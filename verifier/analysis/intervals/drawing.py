@@ -141,11 +141,7 @@ def shares(logarithms: Floats) -> Floats:
 
 
 def counts_entropy(measured: Measured, seed: int) -> tuple[int, ...]:
-    """Numbers that name the streams of these counts.
-
-    Raises:
-        UsageError: the seed is negative or no whole number.
-    """
+    """Numbers that name the streams of these counts. Raises UsageError: the seed is negative or no whole number."""
     digest = hashlib.sha256(repr(measured.counts.shape).encode())
     digest.update(np.ascontiguousarray(measured.counts, dtype="<i8").tobytes())
     return check_seed(seed), int.from_bytes(digest.digest()[:16], "little")

@@ -34,11 +34,7 @@ from verifier.study.results import RunResult
 
 
 def check_contents(parts: Parts, found: Log) -> None:
-    """Hold every result against the inputs.
-
-    Raises:
-        VerifierError: the inputs do not make a system.
-    """
+    """Hold every result against the inputs. Raises VerifierError: the inputs do not make a system."""
     certificates = {path for path in parts.files if place_of_certificate(path) is not None}
     found.checked.append((len(certificates), "certificates proven in rational arithmetic about the rebuilt chains"))
     points = check_runs(parts, found)

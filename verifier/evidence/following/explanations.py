@@ -13,7 +13,8 @@ from verifier.evidence.resting import ROUNDING, SOLVING, is_probability
 from verifier.questions.explain.explain_result import DEVIATION_ASSUMES
 
 if TYPE_CHECKING:
-    from verifier.questions.explain.explain_result import Explained, ExplainResult, MapRecord, RunRecord, Violation
+    from verifier.analysis.counterexamples.explanation import RunRecord
+    from verifier.questions.explain.explain_result import Explained, ExplainResult, MapRecord, Violation
 
 
 LABELS = frozenset({"true", "reported", "from", "to", "p_range_of", "label"})

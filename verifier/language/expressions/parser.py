@@ -17,7 +17,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from verifier.base.errors import InputError, Place, nearest_name, shown
-from verifier.language.expressions.evaluation import ARITIES, misuse, operand_kinds, result_kind
+from verifier.language.expressions.kinds import ARITIES, misuse, operand_kinds, result_kind
 from verifier.language.expressions.source import Source, advance
 from verifier.language.expressions.syntax import (
     ATOMS,

@@ -17,7 +17,7 @@ from functools import cache
 from lark import Lark, Token, Transformer, v_args
 from lark.visitors import merge_transformers
 
-from verifier.language.expressions.evaluation import misuse, result_kind
+from verifier.language.expressions.kinds import misuse, result_kind
 from verifier.language.expressions.parser import ExpressionActions, position_of, problem, read, require_kinds
 from verifier.language.expressions.printing import rebuilt
 from verifier.language.expressions.source import Source

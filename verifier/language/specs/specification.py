@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from verifier.base.errors import unknown_name
 from verifier.base.numbers import decimal_text
 from verifier.language.expressions import Source, check_type, substitute, to_text
-from verifier.language.expressions.evaluation import Kind
+from verifier.language.expressions.kinds import Kind
 from verifier.language.expressions.syntax import TRUE, Node, Operation, Position, Seconds, Temporal, names_in
 from verifier.language.ltl import in_steps
 from verifier.language.ltl.parser import NEEDS_STEP
