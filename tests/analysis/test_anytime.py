@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shorthands import ends_in_billionths
 
 from verifier.analysis.intervals.anytime import anytime_ends
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 
 
 def capital(hits, items, rate):

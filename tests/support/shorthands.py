@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.intervals.betting import UNIT, repetitions
+from verifier.analysis.intervals.drive_items import UNIT, repetitions
 from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals, lower_end

@@ -12,8 +12,7 @@ from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, document_text, write_bytes, write_text
 from verifier.chains import EXPORT_FORMATS, write_model
 from verifier.checking.process import StormProcess
-from verifier.cli.ci import Stopwatch, ci_texts
-from verifier.cli.gates import asked_gates, gates_of
+from verifier.cli.gates import Stopwatch, asked_gates, ci_texts, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import columns, progress_bar, wants_colour
@@ -21,11 +20,10 @@ from verifier.pipeline import CheckedStudy, checked_and_told, verified
 from verifier.questions.settings import RunSettings
 from verifier.study.case import Study
 from verifier.study.exporting import exported_region, model_of, require_one_case, vertex_model_of
-from verifier.study.inputs import Inputs, read_inputs, read_spec_and_model
+from verifier.study.inputs import Inputs, make_grid, read_inputs, read_spec_and_model
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.results import RunResult
-from verifier.study.scenarios import make_grid
 from verifier.telling.run import run_table
 
 if TYPE_CHECKING:  # what most runs do not ask for is imported where it is made
@@ -152,7 +150,7 @@ def _figure(
 ) -> Callable[[], Figure]:
     """What draws the result, from what else must be computed for it."""
     from verifier.study.remembered import longest_shown
-    from verifier.telling.figures.memory import persistence_figure, swept_lengths
+    from verifier.telling.figures.confusion import persistence_figure, swept_lengths
     from verifier.telling.figures.run import run_figure
 
     if options.persist is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verifier.evidence.consistency import read_document
-from verifier.questions.compare.gate import Baseline, baseline_of_document
+from verifier.questions.compare.gating import Baseline, baseline_of_document
 
 
 def read_baseline(path: str) -> Baseline:

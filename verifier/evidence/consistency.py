@@ -18,14 +18,12 @@ from verifier.base.numbers import extreme_numbers
 from verifier.checking.verdicts import Verdict
 from verifier.evidence import measured
 from verifier.evidence.documents import Document, checked_document
-from verifier.evidence.following.answers import require_misfits
-from verifier.evidence.following.comparisons import compare_misfits
 from verifier.evidence.following.explanations import explain_misfits
+from verifier.evidence.following.questions import compare_misfits, require_misfits, scenarios_left_out
 from verifier.evidence.following.rates import against_its_run
-from verifier.evidence.following.runs import scenarios_left_out
 from verifier.evidence.measured import refuse_misfits
-from verifier.evidence.points import SOLVING, is_probability, numbers_apart
 from verifier.evidence.resting import (
+    SOLVING,
     check_channel,
     check_condition,
     check_decision,
@@ -37,6 +35,8 @@ from verifier.evidence.resting import (
     check_resting,
     check_worst,
     conclusions_apart,
+    is_probability,
+    numbers_apart,
     refuse,
 )
 from verifier.perception.confusion.document_types import Dependence
@@ -46,8 +46,7 @@ from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult, RunResult
 
 if TYPE_CHECKING:
-    from verifier.questions.compare.compare_result import CompareResult
-    from verifier.questions.compare.tables import Curve, Entry, RequirementComparison
+    from verifier.questions.compare.compare_result import CompareResult, Curve, Entry, RequirementComparison
     from verifier.questions.explain.explain_result import Explained, ExplainResult, Violation
     from verifier.questions.require.require_result import RequireResult
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaln, xlog1py, xlogy
 
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.base.arrays import Floats, Ints
 
 _HALVINGS = 60

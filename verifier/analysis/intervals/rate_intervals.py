@@ -32,8 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from verifier.analysis.intervals.anytime import anytime_ends
-from verifier.analysis.intervals.betting import UNIT, approximate_ends, lower_ends
-from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.intervals.drive_items import UNIT, DriveItems, approximate_ends, lower_ends
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.tiers import BY_ITEMS, Tier
 from verifier.base.arrays import Ints

@@ -36,7 +36,7 @@ from verifier.evidence.rates.exposure import (
 )
 from verifier.evidence.rates.hazard import EVERY, USUAL_ERROR, by_exposure, chances_to_miss
 from verifier.evidence.residual_risk.declared import DeclaredRisk, Stated
-from verifier.evidence.residual_risk.document import RiskResult, errors_of
+from verifier.evidence.residual_risk.document import Ends, Place, RiskResult, errors_of, middle
 from verifier.evidence.residual_risk.records import (
     RiskCell,
     RiskEnvironment,
@@ -46,7 +46,6 @@ from verifier.evidence.residual_risk.records import (
     RiskUnlisted,
     Source,
 )
-from verifier.evidence.residual_risk.sums import Ends, Place, middle
 from verifier.study.results import RequirementResult, RunResult
 
 NO_MATRICES = "it has no matrices"

@@ -19,7 +19,7 @@ from lark.visitors import merge_transformers
 
 from verifier.language.expressions.kinds import misuse, result_kind
 from verifier.language.expressions.parser import ExpressionActions, position_of, problem, read, require_kinds
-from verifier.language.expressions.rewriting import rebuilt
+from verifier.language.expressions.printing import rebuilt
 from verifier.language.expressions.source import Source
 from verifier.language.expressions.syntax import Interval, Node, Position, Seconds, Temporal, fold
 from verifier.language.grammars import FORMULAS, parser_of

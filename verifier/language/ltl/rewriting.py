@@ -6,8 +6,7 @@ import re
 from dataclasses import replace
 
 from verifier.base.errors import LimitError
-from verifier.language.expressions.printing import to_text
-from verifier.language.expressions.rewriting import rebuilt
+from verifier.language.expressions.printing import rebuilt, to_text
 from verifier.language.expressions.syntax import (
     TRUE,
     Boolean,

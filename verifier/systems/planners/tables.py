@@ -19,8 +19,8 @@ from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, LimitError, Place
 from verifier.language.expressions import Source
 from verifier.language.expressions.syntax import Call, Node, Number, Operation
-from verifier.systems.distinct import distinct_rows
 from verifier.systems.model_parts import Type
+from verifier.systems.reachability import distinct_rows
 
 LARGEST_SETS = 2**30
 """Bytes of all sets of rows together."""
