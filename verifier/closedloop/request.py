@@ -26,6 +26,7 @@ from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import LogLimits, Logs
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
+from verifier.closedloop.readers.from_sets import Placing
 from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings, RobrocSettings, checked_severities
 from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.closedloop.study import Progress, study, study_trace
@@ -34,6 +35,7 @@ from verifier.closedloop.traces import Trace
 from verifier.closedloop.trade_offs import CurveSet, TradeOffs
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import read_counts
+from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.study.provenance import own_versions
 
 if TYPE_CHECKING:
@@ -166,7 +168,7 @@ def input_files(settings: ClosedLoopSettings) -> list[ListedFile]:
             files += _below("detections", path)
         for path in named_files("--cm", settings.cm).values():
             files += _below("confusion", path)
-        for role in ("frames", "positions", "matrix"):
+        for role in ("frames", "positions", "matrix", "calibration"):
             if getattr(settings, role):
                 files += _below(role, getattr(settings, role))
     if settings.validation not in (SELF, DRAWN):
@@ -191,7 +193,7 @@ def logs_and_validation(settings: ClosedLoopSettings) -> tuple[Logs, Logs | None
         drive = _drawn(drive, counts, settings, 0)
     if settings.window is not None:
         drive = windows(drive, settings.window)
-    return positive_by_path(drive, settings.control_radius), apart
+    return positive_by_path(drive, settings.control_radius) if settings.asks_for_radii else drive, apart
 
 
 def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:
@@ -199,7 +201,7 @@ def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:
     validation = settings.validation if settings.validation in (SELF, DRAWN) else "other"
     record: dict[str, Any] = {"format": settings.format, "validation": validation}
     for name, value in settings.of_formats.items():
-        if name not in ("frames", "positions", "matrix"):
+        if name not in ("frames", "positions", "matrix", "calibration"):
             own = f"{name}_{UNITS[name]}" if name in UNITS else name
             record[own] = list(named_files("", value)) if name in ("detections", "cm") else value
     if settings.format == "fieldsafe":
@@ -214,8 +216,11 @@ def _read(settings: ClosedLoopSettings) -> Logs:
     if settings.format == "nuscenes":
         logs = nuscenes_logs(settings.logs, sources, ignore=settings.ignore, limits=_limits(settings), **people)
     elif settings.format == "kitti_tracking":
-        chosen = settings.logs, sources, settings.speed or 0.0, settings.frames, settings.sequence or None
-        logs = kitti_tracking_logs(*chosen, ignore=settings.ignore, **people)
+        speed = settings.speed if settings.asks_for_positions else None
+        chosen = settings.logs, sources, speed, settings.frames, settings.sequence or None
+        placed = Placing(settings.calibration, settings.depth_folder, settings.depth_scale or UNITS_PER_M)
+        where = placed if settings.calibration else None
+        logs = kitti_tracking_logs(*chosen, ignore=settings.ignore, placing=where, **people)
     else:
         files = settings.logs, settings.positions, settings.matrix
         logs = fieldsafe_logs(*files, every=settings.every or EVERY, limits=_limits(settings))
