@@ -8,6 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from verifier.base.documents import read_document
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
 from verifier.closedloop.logfiles import read_logs, write_logs
@@ -15,6 +16,7 @@ from verifier.closedloop.logs import LogLimits
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.readers.fieldsafe import _utm
 from verifier.closedloop.readers.from_sets import Placing
+from verifier.closedloop.trade_offs import TradeOffsResult
 
 DETECTORS = {
     "centerpoint": "det_centerpoint",
@@ -448,7 +450,10 @@ def test_rocs_ask_for_no_positions_and_give_what_they_give_with_them(tmp_path, c
         "1",
     ]
     assert main([*files, *placed, "--metric", "roc_a"]) == 0
-    (beside,) = json.loads(capsys.readouterr().out)["metrics"]
+    document = json.loads(capsys.readouterr().out)
+    assert read_document(TradeOffsResult, document, "loop.json").inputs[-1].role == "calibration"
+    assert str(folder) not in json.dumps({**document, "command": []})
+    (beside,) = document["metrics"]
     assert alone["rows"] == beside["rows"]
     # Two people are found without a false positive, which comes at 1/3 per image, where efficiency is 0.
     assert alone["rows"][0]["cells"][0]["area"] == 1

@@ -171,6 +171,8 @@ def input_files(settings: ClosedLoopSettings) -> list[ListedFile]:
         for role in ("frames", "positions", "matrix", "calibration"):
             if getattr(settings, role):
                 files += _below(role, getattr(settings, role))
+        if settings.depth_folder:
+            files += _below("depth", settings.depth_folder, (".npy", ".png"))
     if settings.validation not in (SELF, DRAWN):
         files += _of_folder("validation", settings.validation)
     return list(dict.fromkeys(files))
@@ -201,7 +203,7 @@ def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:
     validation = settings.validation if settings.validation in (SELF, DRAWN) else "other"
     record: dict[str, Any] = {"format": settings.format, "validation": validation}
     for name, value in settings.of_formats.items():
-        if name not in ("frames", "positions", "matrix", "calibration"):
+        if name not in ("frames", "positions", "matrix", "calibration", "depth_folder"):
             own = f"{name}_{UNITS[name]}" if name in UNITS else name
             record[own] = list(named_files("", value)) if name in ("detections", "cm") else value
     if settings.format == "fieldsafe":
@@ -275,14 +277,14 @@ def _of_folder(role: str, folder: str) -> Iterator[ListedFile]:
                 yield ListedFile(role, path.relative_to(root).as_posix(), path)
 
 
-def _below(role: str, path: str) -> Iterator[ListedFile]:
-    """A file, or the text files in a folder."""
+def _below(role: str, path: str, endings: tuple[str, ...] = (".txt",)) -> Iterator[ListedFile]:
+    """A file, or those with such an ending in a folder."""
     target = Path(path)
     if target.is_file():
         yield ListedFile(role, target.name, target)
     elif target.is_dir():
-        for file in sorted(target.rglob("*.txt")):
-            if file.is_file():
+        for file in sorted(target.rglob("*")):
+            if file.is_file() and file.suffix in endings:
                 yield ListedFile(role, f"{target.resolve().name}/{file.relative_to(target).as_posix()}", file)
 
 
