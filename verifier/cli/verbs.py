@@ -109,6 +109,17 @@ Degrade images: every image under every mutation, as PNG files in FOLDER/MUTATIO
 A mutation is NAME:PARAMETER=VALUE,...; steps are joined by +. --show lists all names and parameters. Files that
 cannot be used are listed, all others are made, and the exit code is 4.
 """
+CAMPAIGN = """\
+What mutations do to detectors, from images to a report: mutate, detect, localise, count, and tell for each mutation
+AP, recall, ADR, trade-off areas with their worst case, probability of collision, and P of every requirement.
+
+  verify campaign init --onnx yolo.onnx --images images --annotations truth.json --depth depth
+  verify campaign campaign.toml --jobs 4
+"""
+CAMPAIGN_INIT = """\
+Write a campaign file for a network and images. Classes, input and layout of the network are read from its metadata
+and shapes and from one run; what is guessed is listed and marked in the file, to be confirmed.
+"""
 ADR = """\
 Average detection rate (ADR) of detectors under mutations, at thresholds that are fixed on the images as they were
 taken (Pezzementi et al. 2018), with intervals.
@@ -304,6 +315,18 @@ VERBS: Mapping[str, Verb] = {
         "degrade images: blur, haze and defocus by depth, noise, and more",
         MUTATE,
     ),
+    "campaign": Verb(
+        "verifier.robustness.settings:CampaignSettings",
+        "verifier.cli.campaign:campaign_command",
+        "from images and detectors to what mutations do to them",
+        CAMPAIGN,
+    ),
+    "campaign init": Verb(
+        "verifier.robustness.settings:CampaignInitSettings",
+        "verifier.cli.campaign:campaign_init_command",
+        "write a campaign file for a network and images",
+        CAMPAIGN_INIT,
+    ),
     "adr": Verb(
         "verifier.robustness.settings:RatesSettings",
         "verifier.cli.rates:adr_command",
@@ -381,6 +404,7 @@ VERBS: Mapping[str, Verb] = {
 
 
 FAMILIES: Mapping[str, Mapping[str, Any]] = {
+    "campaign": {"title": "commands on campaign files", "metavar": "COMMAND"},
     "confusion": {"title": "commands on matrix files and records", "metavar": "COMMAND"},
     "evidence": {"title": "commands", "metavar": "COMMAND", "required": True},
 }

@@ -39,6 +39,7 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
 """Schema -> module and name of the type of its documents; imported where one is read or its schema asked for."""
 OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "verifier.campaign": ("verifier.robustness.campaign.result", "CampaignDocument"),
         "verifier.adr": ("verifier.robustness.rates", "AdrResult"),
         "verifier.predict": ("verifier.robustness.predicting", "PredictResult"),
         "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),

@@ -1,4 +1,5 @@
-"""The words for what can be chosen of mutations, and every choice of `verify mutate`, `adr`, `predict` and `assess`.
+"""The words for what can be chosen of mutations, and every choice of `verify mutate`, `campaign`,
+`adr`, `predict` and `assess`.
 
 Only light modules are imported.
 """
@@ -204,3 +205,36 @@ class PredictSettings:
     csv: Annotated[str | None, writes("write one row per prediction")] = None
     plot: Annotated[str | None, writes("draw predicted against observed (.png, .svg, .pdf)")] = None
     plot_weights: Annotated[str | None, writes("draw the weight of each simple mutation")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignSettings:
+    """Every choice of `verify campaign` beside those that the campaign file makes."""
+
+    file: Annotated[str, reads("campaign file (.toml)", metavar="CAMPAIGN", positional=True)]
+    output: Annotated[
+        str,
+        writes(
+            "folder for all that is made; one of an earlier run is gone on with",
+            also=("-o",),
+            metavar="FOLDER",
+            group="output",
+        ),
+    ] = "campaign"
+    jobs: Annotated[int, writes("conditions at the same time", metavar="N", parse=whole(1, 256))] = 1
+    json: PrintedTables = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignInitSettings:
+    """Every choice of `verify campaign init`."""
+
+    onnx: Annotated[str, reads("the detector (.onnx)")]
+    images: Annotated[str, reads("folder of images", metavar="DIR")]
+    annotations: Annotated[str, reads("ground truth: COCO .json, KITTI labels, or a table", metavar="PATH")]
+    depth: Annotated[str | None, reads("depth maps NAME.npy (metres) or NAME.png (16 bit)", metavar="DIR")] = None
+    spec: Annotated[str | None, reads("requirements in LTL (.ltl)", metavar="SPEC")] = None
+    mutations: Annotated[
+        PublishedList, Option("{choices}; without --depth those of the list that need none", metavar="LIST")
+    ] = "published-2021"
+    output: Annotated[str, writes("campaign file to write", also=("-o",))] = "campaign.toml"

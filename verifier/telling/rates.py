@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verifier.base.errors import one_line
+from verifier.base.numbers import interval_text, number_text
+from verifier.robustness.campaign.result import CampaignResult
 from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
 from verifier.robustness.rates import AdrResult, RateRow
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
@@ -21,6 +23,56 @@ def predict_table(result: PredictResult, *, colour: bool = False, columns: int |
     """The tables of `verify predict`."""
     blocks = [block for model in result.models for block in _model_blocks(model)]
     return _told(result.title, iter(blocks), result.remarks, colour, columns)
+
+
+def campaign_table(result: CampaignResult, *, colour: bool = False, columns: int | None = None) -> str:
+    """The tables of `verify campaign`."""
+    return _told(result.study.title, campaign_blocks(result), result.remarks, colour, columns)
+
+
+def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
+    """A table for each detector: every condition, then the worst case over groups of them."""
+    rows = result.study.campaign
+    metrics = list(dict.fromkeys(name for row in rows for name in row.area))
+    asked = list(dict.fromkeys((one.name, one.planner) for row in rows for one in row.requirements))
+    with_lambda = any(row.collision is not None for row in rows)
+    planners = {planner for _, planner in asked}
+    for detector in result.study.detectors:
+        lines: list[Row] = []
+        for row in (each for each in rows if each.detector == detector):
+            known = {(one.name, one.planner): one for one in row.requirements}
+            shares = (row.average_precision, row.recall)
+            cells: list[Cell | str] = [name_text(row.condition), row.severity]
+            cells += [Cell("-") if value is None else Cell(f"{value:.3f}", value) for value in shares]
+            cells.append(_ended(row.adr, row.adr_interval))
+            for name in metrics:
+                area, share = row.area.get(name), row.robustness.get(name)
+                told = "" if share is None else f" ({share:.2f})"
+                cells.append("-" if area is None else Cell(f"{area:.3f}{told}", area, heat=share))
+            cells += [_ended(row.collision, row.collision_interval)] if with_lambda else []
+            for key in asked:
+                one = known.get(key)
+                cells.append("-" if one is None else _ended(one.probability, one.bounds, one.verdict))
+            lines.append(tuple(cells))
+        header = ["condition", "severity", "AP", "recall", "ADR", *map(name_text, metrics)]
+        header += ["lambda"] if with_lambda else []
+        header += [
+            f"P({name_text(name)}" + (f", {planner})" if len(planners) > 1 else ")") for name, planner in asked
+        ]
+        yield Table(f"{name_text(detector)} under each mutation", tuple(header), tuple(lines), sortable=True)
+    yield Paragraph(
+        "Areas are those of the worst case of baseline and condition, in brackets by the baseline's own; intervals "
+        "of ADR and lambda are percentile intervals over images, those of P confidence bounds.",
+        "note",
+    )
+
+
+def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str = "") -> Cell:
+    """A number with its interval, and a verdict."""
+    if value is None:
+        return Cell("-")
+    told = "" if ends is None else f" {interval_text(*ends)}"
+    return Cell(f"{number_text(value)}{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
 
 
 def _told(title: str, blocks: Iterator[Block], remarks: tuple[str, ...], colour: bool, columns: int | None) -> str:

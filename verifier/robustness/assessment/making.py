@@ -33,8 +33,6 @@ from verifier.robustness.assessment.levels import check_levels, made_levels
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.assessment.preflight import (
     check_depth_files,
-    check_detector,
-    check_places,
     check_sizes,
     check_target,
 )
@@ -43,6 +41,7 @@ from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 from verifier.robustness.campaign.draws import ADR
 from verifier.robustness.campaign.made_files import new_folder, write_coco
 from verifier.robustness.campaign.making import Progress, UnderTest, detected, no_progress
+from verifier.robustness.campaign.preflight import check_detector, check_places
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
 from verifier.robustness.mutators import MUTATORS

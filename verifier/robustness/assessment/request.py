@@ -34,13 +34,11 @@ from verifier.robustness.assessment.result import (
     least_scale,
     outcomes,
 )
+from verifier.robustness.campaign.detecting import PACKAGES
 from verifier.robustness.campaign.making import Progress, no_progress
 from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.settings import AssessSettings
 from verifier.study.provenance import installed_versions, program_versions
-
-PACKAGES = ("onnxruntime", "opencv-python-headless", "opencv-python", "pillow", "pycocotools")
-"""What images are read, changed, searched and judged with, under the names it is installed by."""
 
 
 def assessed(settings: AssessSettings, progress: Progress = no_progress) -> AssessmentResult:
@@ -100,7 +98,7 @@ def _prepared(assessment: Assessment, folder: Path, settings: AssessSettings) ->
         return _Prepared(assessment, plan, None)
     scenes = check_made(assessment, plan, folder, Path(settings.make) / assessment.key)
     if assessment.degradation is not None and assessment.degradation.run is not None:
-        from verifier.robustness.assessment.criteria import check_run
+        from verifier.robustness.campaign.judging import check_run
 
         check_run(assessment.degradation.run, folder)
     return _Prepared(assessment, plan, scenes)

@@ -187,7 +187,7 @@ def _settings_given(found: Element, kind: type[Any]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name, hint in get_type_hints(kind).items():
         if found.has(name):
-            given[name] = _plain(found.at(name))
+            given[name] = plain_value(found.at(name))
             if not _is_of(given[name], hint):
                 raise found.at(name).fail(f"expected {_told(hint)}, got {shown(found.at(name).value)}")
     return given
@@ -218,10 +218,10 @@ def _told(hint: Any) -> str:
     return words.get(hint, "a text in quotes")
 
 
-def _plain(found: Element) -> Any:
+def plain_value(found: Element) -> Any:
     """A value of settings: numbers as Python has them, lists as tuples."""
     if isinstance(found.value, bool | int | str):
         return found.value
     if isinstance(found.value, list):
-        return tuple(_plain(each) for each in found.items())
+        return tuple(plain_value(each) for each in found.items())
     return float(found.number())

@@ -39,7 +39,7 @@ from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.job import Filters, count_job, default_measure
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import ClassMap
-from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.distances import distance
 from verifier.perception.matching import MatchingPolicy, match
 from verifier.robustness.adr import LEVELS, AdrSettings, detection_rates, pick_thresholds
@@ -204,7 +204,8 @@ class Maker:
             found = replace(found, curves=curves, drawn_curve=drawn)
         counted = Filters(lowest_score=self.under_test.lowest_score)(data)
         if wanted.distances:
-            counted = self._localized(counted, mutation)
+            away = localized(self.scenes, counted.detections, mutation)
+            counted = counted.change(detections=replace(counted.detections, distance_m=away))
         if wanted.matrices and wanted.counting is not None:
             path = folder / f"confusion{suffix}.json"
             write_confusion(matrices_of(counted, wanted.counting, self.under_test.choice.policy, title), path)
@@ -234,16 +235,6 @@ class Maker:
         choice, least = self.under_test.choice, self.under_test.lowest_score
         how = choice.policy, least, self.wanted.adr_levels, self.wanted.weights
         return drawn_metrics(data, self.under_test.source, self.wanted.metrics, *how)
-
-    def _localized(self, data: DetectionSet, mutation: AnyMutation | None) -> DetectionSet:
-        """The detections with their distances, by the depth of the image before it was degraded."""
-        box = data.detections.box_2d
-        assert box is not None  # a detector reports rectangles
-        away = np.full(len(box), np.nan)
-        for name, rows in zip(self.scenes.files, by_frame(data.detections, data.frame_count), strict=True):
-            if len(rows):
-                away[rows] = localize(self.scenes.moved_depth_m(name, mutation), box[rows], PLAIN_CAMERA)[:, 2]
-        return data.change(detections=replace(data.detections, distance_m=away))
 
     def _pairs(self, data: DetectionSet, measure: str, path: Path) -> tuple[str, bool]:
         """The file of pairs, and whether it holds none."""
@@ -284,6 +275,16 @@ class Maker:
         drawn = None if weights is None else drawn_curve(one, sensitivities, most, weights)
         write_text(path, curves_json([NamedCurve(ROC, self.wanted.curve or "", condition, curve)]))
         return str(path.absolute()), drawn
+
+
+def localized(scenes: Scenes, boxes: Boxes, mutation: AnyMutation | None) -> Floats:
+    """(n,) depth in metres of rectangles, by that of the image before it was degraded; NaN where it is not known."""
+    box, away = boxes.box_2d, np.full(len(boxes), np.nan)
+    assert box is not None  # a detector reports rectangles
+    for name, rows in zip(scenes.files, by_frame(boxes, len(scenes.files)), strict=True):
+        if len(rows):
+            away[rows] = localize(scenes.moved_depth_m(name, mutation), box[rows], PLAIN_CAMERA)[:, 2]
+    return away
 
 
 def metric_values(
