@@ -7,15 +7,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from verifier.base.errors import InputError, Place, one_line
 from verifier.base.files import csv_text, write_text
 from verifier.cli.invocation import Command, with_provenance
+from verifier.cli.targets import check_targets
 from verifier.cli.terminal import columns, wants_colour, watched
 from verifier.closedloop.comparison import BASELINE
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.report.pages import report_page
+from verifier.robustness.campaign.guessing import proposal
 from verifier.robustness.campaign.result import CampaignResult
 from verifier.robustness.campaign.running import campaign_result
-from verifier.robustness.settings import CampaignSettings
+from verifier.robustness.settings import CampaignInitSettings, CampaignSettings
 from verifier.telling.blocks import Page, Section
 from verifier.telling.html import html_text
 from verifier.telling.rates import adr_blocks, campaign_blocks, campaign_table
@@ -52,3 +55,23 @@ def _report(result: CampaignResult, texts: dict[str, str]) -> str:
 
 def _document(name: str, text: str) -> Document:
     return checked_document(json.loads(text), text.encode(), name.replace("/", "_"))
+
+
+def campaign_init_command(arguments: CampaignInitSettings, command: Command) -> int:
+    """Run `verify campaign init` and give its exit code."""
+    check_targets(arguments)
+    found, folder = proposal(arguments), Path(arguments.output).parent
+    for name in found.others:
+        if (folder / name).exists():
+            raise InputError("there is a file already, which would be replaced", Place(str(folder / name)))
+    for name, text in found.others.items():
+        write_text(folder / name, text)
+    write_text(arguments.output, found.text)
+    print(f"wrote {one_line(', '.join([arguments.output, *(str(folder / name) for name in found.others)]))}")
+    together = "images can go through together" if found.batches else "one image at a time"
+    print(f"the network takes {found.milliseconds:.0f} ms for an image; {together}")
+    print("guessed, to be confirmed:")
+    for key, told in found.guesses.items():
+        print(one_line(f"  {key} = {told}"))
+    print(f"next: verify campaign {one_line(arguments.output)}")
+    return 0

@@ -189,7 +189,7 @@ def adr_of(
     rows = sorted((row for part in parts for row in part[0]), key=lambda row: conditions.index(row.condition))
     remarks = [each for part in parts for each in part[2]]
     if settings.unit == "frame" and settings.draws:
-        remarks.append("intervals draw single images; of images of one drive they are too narrow (--unit sequence)")
+        remarks.append("intervals draw single images; of images of one drive they are too narrow")
     record = {"levels": list(levels), "matching": policy.record()}
     record |= {name: getattr(settings, name) for name in ("draws", "seed", "confidence", "unit")}
     return AdrResult(

@@ -7,12 +7,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from verifier.base.errors import InputError, UsageError, unknown_name
+from verifier.base.errors import UsageError, unknown_name
 from verifier.closedloop.comparison import BASELINE
-from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.assessment.degradation import Degradation
-from verifier.robustness.campaign.definition import Counting
 from verifier.robustness.campaign.draws import weights_of
 from verifier.robustness.campaign.made_files import new_folder
 from verifier.robustness.campaign.making import (
@@ -23,10 +21,10 @@ from verifier.robustness.campaign.making import (
     UnderTest,
     Wanted,
     detected,
-    matrices_of,
     measure_of,
     no_progress,
 )
+from verifier.robustness.campaign.preflight import check_counting
 from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.mutators import needs_depth
 
@@ -116,19 +114,3 @@ def check_levels(asked: Degradation, scenes: Scenes, policy: MatchingPolicy) -> 
     counting = None if asked.recipe is None else asked.recipe.counting
     if asked.run is not None and counting is not None and scenes.truth is not None:
         check_counting(scenes.truth, counting, policy)
-
-
-def check_counting(truth: DetectionSet, counting: Counting, policy: MatchingPolicy) -> None:
-    """Refuse, before an image is made, what counting the annotations alone refuses.
-
-    Raises:
-        InputError, UsageError: as `matrices_of`.
-    """
-    try:
-        matrices_of(truth, counting, policy, "")
-    except UsageError as error:
-        raise UsageError(str(error) if str(error).startswith("counting: ") else f"counting: {error}") from None
-    except InputError as error:
-        if error.hint is not None and "--outside" in error.hint:
-            raise InputError(error.message, error.place, 'give other edges_m, or outside = "drop"') from None
-        raise

@@ -163,8 +163,11 @@ def _mended(document: Any, error: InputError) -> bool:
         return False
     *way, at = keys
     table, last = document, str(at)
-    for key in way:
-        table = table[key]
+    try:
+        for key in way:
+            table = table[key]
+    except (KeyError, IndexError, TypeError):
+        return False
     if isinstance(table, list):
         stand_in = STAND_INS.get(str(way[-1]), [None])
         table[int(at)] = stand_in[0] if isinstance(stand_in, list) else None
@@ -176,7 +179,8 @@ def _mended(document: Any, error: InputError) -> bool:
 
 
 def _keys(path: str) -> list[str | int]:
-    return [int(index) if index else name for name, index in re.findall(r"([A-Za-z0-9_-]+)|\[(\d+)\]", path)]
+    found = re.findall(r"'([^']*)'|([A-Za-z0-9_-]+)|\[(\d+)\]", path)
+    return [int(index) if index else quoted or name for quoted, name, index in found]
 
 
 def _campaign(top: Element, root: Path) -> Campaign:

@@ -15,20 +15,34 @@ from verifier.collision.pairs_reader import read_pairs
 from verifier.collision.resampling import bootstrap_intervals
 from verifier.collision.stopping import BrakingPolicy
 from verifier.language.specs import read_spec
-from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
+from verifier.perception.confusion.document import named_file
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.matching import CONVENTIONS
+from verifier.robustness.campaign.definition import CollisionLimit, Counting, SystemModelRun
 from verifier.robustness.campaign.draws import CONFIDENCE, DRAWS, FEWEST_IMAGES, reaching
-from verifier.study.inputs import checked_names, make_grid, refuse_others
+from verifier.robustness.campaign.making import matrices_of
+from verifier.study.case import Study
+from verifier.study.inputs import checked_names, make_grid, read_inputs, refuse_others
 from verifier.study.options import RunOptions, Selection
 from verifier.study.results import RequirementResult
 from verifier.systems.reader import read_model
 
 
-def check_run(run: SystemModelRun, folder: Path) -> None:
-    """Read spec and system model, and look for planner, environments and constants; VerifierError as a run."""
+def check_run(
+    run: SystemModelRun, folder: Path, truth: DetectionSet | None = None, counting: Counting | None = None
+) -> None:
+    """Read spec and system model, and look for planner, environments, constants and, where it is known what will be
+    counted, classes and bins; VerifierError as a run."""
     spec = read_spec(folder / run.spec)
     model = read_model(spec.model)
     spec = checked_names(spec, model)
     refuse_others(make_grid(spec, model, run_options(run).selection).requirements, "verify assess", model)
+    if truth is not None and counting is not None:
+        counts = matrices_of(truth, counting, CONVENTIONS["coco"], "the objects, none of them found")
+        with named_file(counts) as file:
+            options = run_options(run)
+            for case in Study.of(read_inputs(folder / run.spec, file, options), options).cases:
+                _ = case.states  # what a planner asks about is looked up there
 
 
 def run_options(run: SystemModelRun) -> RunOptions:

@@ -54,7 +54,7 @@ def campaign_logs(campaign: Campaign, scenes: Scenes, found: Mapping[str, Mappin
         remark = "every image is a log of its own: a vehicle was not driven"
         return logs_of(sets, Drive(zero, still, zero), (remark,), placed=False)
     path = campaign.root / str(campaign.poses)
-    drive, order, log, names = _poses(path, first.frame_name)
+    drive, order, log, names = read_poses(path, first.frame_name)
     deep = scenes.depth is not None and scenes.depth.folder is not None
     sets = {}
     for name, each in named.items():
@@ -84,8 +84,12 @@ def _ordered(data: DetectionSet, order: Ints, log: Ints, names: tuple[str, ...])
     )
 
 
-def _poses(path: Path, frames: tuple[str, ...]) -> tuple[Drive, Ints, Ints, tuple[str, ...]]:
-    """The drive of the frames by log and time, their order, the log of each in that order, and the names of logs."""
+def read_poses(path: Path, frames: tuple[str, ...]) -> tuple[Drive, Ints, Ints, tuple[str, ...]]:
+    """The drive of the frames by log and time, their order, the log of each in that order, and the names of logs.
+
+    Raises:
+        InputError: unreadable, an image without a pose or with several, two images of a log at one time.
+    """
     table = read_table(path, POSES)
     listed, of_log = ([table.texts[key][code] for code in table.columns[key].tolist()] for key in ("frame", "log"))
     row_of: dict[str, int] = {}

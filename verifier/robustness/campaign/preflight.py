@@ -9,9 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from verifier.base.errors import InputError, Place, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
-from verifier.robustness.campaign.definition import AnnotationFiles, DetectorChoice
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.matching import MatchingPolicy
+from verifier.robustness.campaign.definition import AnnotationFiles, Counting, DetectorChoice
+from verifier.robustness.campaign.making import matrices_of
 from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.detectors.images import image_size
 from verifier.robustness.detectors.run import check_classes
@@ -83,3 +86,19 @@ def _said(given: AnnotationFiles, folder: Path, scenes: Scenes) -> dict[str, tup
 
 def _told(size: tuple[int, int]) -> str:
     return f"{size[1]} x {size[0]}"
+
+
+def check_counting(truth: DetectionSet, counting: Counting, policy: MatchingPolicy) -> None:
+    """Refuse, before an image is made, what counting the annotations alone refuses.
+
+    Raises:
+        InputError, UsageError: as `matrices_of`.
+    """
+    try:
+        matrices_of(truth, counting, policy, "")
+    except UsageError as error:
+        raise UsageError(str(error) if str(error).startswith("counting: ") else f"counting: {error}") from None
+    except InputError as error:
+        if error.hint is not None and "--outside" in error.hint:
+            raise InputError(error.message, error.place, 'give other edges_m, or outside = "drop"') from None
+        raise

@@ -28,6 +28,7 @@ from verifier.closedloop.study import study
 from verifier.closedloop.study_settings import study_settings
 from verifier.closedloop.trade_offs import TradeOffs
 from verifier.perception.detections import Reading
+from verifier.perception.detections.cameras import read_cameras
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
 from verifier.robustness.campaign.detecting import KEPT, PACKAGES, condition_names, detect_all, digest, read_condition
@@ -39,11 +40,12 @@ from verifier.robustness.campaign.judging import (
     worst_bounds,
     worst_probability,
 )
-from verifier.robustness.campaign.logs import campaign_logs
-from verifier.robustness.campaign.making import Made, Maker, UnderTest, Wanted, matrices_of
-from verifier.robustness.campaign.preflight import check_detector, check_places
+from verifier.robustness.campaign.logs import campaign_logs, read_poses
+from verifier.robustness.campaign.making import Made, Maker, UnderTest, Wanted
+from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places
 from verifier.robustness.campaign.result import CampaignDocument, CampaignResult, CampaignRow, RequirementRow
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
+from verifier.robustness.detectors.images import image_size
 from verifier.robustness.mutators import moves_boxes
 from verifier.robustness.rates import AdrResult, adr_of
 from verifier.study.provenance import installed_versions, own_versions
@@ -101,6 +103,7 @@ def _checked(campaign: Campaign) -> Scenes:
 
     root, given = campaign.root, campaign.data.annotations
     assert given is not None  # the reader asks for them
+    counted: DetectionSet | None = None
     scenes: Scenes | None = tried(partial(open_scenes, campaign.data, root, campaign.name))
     for name, choice in campaign.detectors.items():
         tried(partial(choice.opened, root))
@@ -110,13 +113,15 @@ def _checked(campaign: Campaign) -> Scenes:
         tried(partial(check_places, scenes, given, root))
         tried(partial(_check_depth, campaign, scenes))
         if campaign.counting is not None and scenes.truth is not None:
-            policy = next(iter(campaign.detectors.values())).policy
-            tried(partial(_named, "counting", partial(matrices_of, scenes.truth, campaign.counting, policy, "")))
+            policy, before = next(iter(campaign.detectors.values())).policy, len(problems)
+            tried(partial(check_counting, scenes.truth, campaign.counting, policy))
+            counted = scenes.truth if len(problems) == before else None
     if campaign.run is not None:
-        tried(partial(check_run, campaign.run, root))
-    for path in (campaign.poses, campaign.calibration):
-        if path is not None and not (root / path).exists():
-            problems.append(f"{root / path}: no such file")
+        tried(partial(check_run, campaign.run, root, counted, campaign.counting))
+    if scenes is not None and campaign.poses is not None:
+        tried(partial(read_poses, root / campaign.poses, tuple(scenes.files)))
+    if scenes is not None and campaign.calibration is not None and scenes.truth is not None:
+        tried(partial(read_cameras, root / campaign.calibration, scenes.truth))
     moving = [each.text for each in campaign.mutations.values() if moves_boxes(each)]
     if campaign.loop.asks_for_positions and moving:
         problems.append(f"closed_loop: {moving[0]} moves pixels, so that the calibration does not hold any more")
@@ -138,6 +143,8 @@ def _check_depth(campaign: Campaign, scenes: Scenes) -> None:
     if campaign.data.depth is not None and campaign.data.depth.folder is not None:
         for name in scenes.files:
             depth_file(campaign.root / campaign.data.depth.folder, name)
+        first, path = next(iter(scenes.files.items()))
+        scenes.depth_m(first, image_size(path) or (0, 0))
 
 
 def _check_target(target: Path, campaign: Campaign) -> None:
