@@ -93,10 +93,8 @@ def test_layouts_are_read_and_what_is_guessed_is_listed(streets, tmp_path, capsy
 
 def test_classes_are_mapped_and_an_open_size_is_a_guess(streets, tmp_path, capsys):
     outputs, _, _ = LAYOUTS["YOLOv10"]
-    network = fixed(
-        tmp_path / "net.onnx", {name: np.array(each) for name, each in outputs.items()}, ("N", 3, "H", "W")
-    )
-    with_metadata(network, {"names": "{0: 'person', 1: 'bicycle', 2: 'car'}", "imgsz": "[96, 160]"})
+    path = network(tmp_path, outputs, ("N", 3, "H", "W"))
+    with_metadata(path, {"names": "{0: 'person', 1: 'bicycle', 2: 'car'}", "imgsz": "[96, 160]"})
     assert init(streets, tmp_path) == 0
     assert (tmp_path / "classes.txt").read_text() == "person -> ped\n* -> ignore\n"
     assert read_toml(tmp_path / "campaign.toml").at("detectors").at("net").at("input").at("size").value == [96, 160]
@@ -145,10 +143,8 @@ def two_commands(folder, *jobs):
     dark_figures(folder / "net.onnx")
     more = ["--depth", folder / "depth", "--spec", folder / "car.ltl"]
     assert init(folder, folder, *more) == 0
-    text = (folder / "campaign.toml").read_text()
-    (folder / "campaign.toml").write_text(
-        text.replace('list = "published-2021"', 'sweep = ["haze:visibility_m=978,97.8"]')
-    )
+    path, fewer = folder / "campaign.toml", 'sweep = ["haze:visibility_m=978,97.8"]'
+    path.write_text(path.read_text().replace('list = "published-2021"', fewer))
     assert main(["campaign", str(path), "-o", str(folder / "made"), *jobs]) == 0
     return json.loads((folder / "made/campaign.json").read_text())
 
