@@ -203,7 +203,8 @@ def test_no_function_has_the_name_of_a_module():
     for name in modules - {"__main__"}:
         importlib.import_module(f"verifier.{name}")
     assert set(FUNCTIONS) == {
-        "adr", "assess", "build_evidence", "check_evidence", "collision_map", "compare", "count", "drive_logs",
+        "adr", "assess", "build_evidence", "campaign", "check_evidence", "collision_map", "compare", "count",
+        "drive_logs",
         "explain", "markov_chain", "metric", "mutate", "predict", "report", "require", "risk", "robroc", "run",
         "triggers", "with_planner", "write_artefacts",
     }  # fmt: skip

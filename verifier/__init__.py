@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from verifier.questions.explain.explain_result import ExplainResult
     from verifier.questions.require.require_result import RequireResult
     from verifier.robustness.assessment.result import AssessmentResult
+    from verifier.robustness.campaign.result import CampaignResult
     from verifier.robustness.mutators.batch_result import BatchResult
     from verifier.robustness.predicting import PredictResult
     from verifier.robustness.rates import AdrResult
@@ -294,6 +295,19 @@ def mutate(images: Files, output: File, **choices: Any) -> BatchResult:
 
     chosen = {"images": images, "output": output, **choices}
     return mutated(settings_from(MutateSettings, chosen, outputs=("output",)))
+
+
+def campaign(file: File, output: File, jobs: int = 1) -> CampaignResult:
+    """What mutations do to detectors, from images to every number and the files behind it (`verify campaign`).
+
+    Args:
+        file: campaign file (.toml).
+        output: folder for all that is made; one of an earlier run is gone on with.
+        jobs: conditions at the same time.
+    """
+    from verifier.robustness.campaign.running import campaign_result
+
+    return campaign_result(str(file), str(output), jobs)
 
 
 def adr(annotations: Files | Mapping[str, File], detections: Mapping[str, File], **choices: Any) -> AdrResult:

@@ -40,11 +40,11 @@ poses = "poses.csv"
 [detectors.hog]
 kind = "hog"
 class = "ped"
-enlargement = 2.0
+enlargement = 1.8
 lowest_score = -0.3
 min_score = 0.5
 [mutations]
-sweep = ["haze:visibility_m=978,97.8", "gaussian_blur:sigma_px=3"]
+sweep = ["haze:visibility_m=978,97.8"]
 [counting]
 edges_m = [0, 9, inf]
 [run]
