@@ -12,8 +12,7 @@ from verifier.base.errors import UsageError, unknown_name
 from verifier.base.libraries import library
 from verifier.cli.invocation import PROGRAM, Command
 from verifier.evidence.settings import SchemaSettings
-from verifier.manual.gallery import GALLERY, write_system
-from verifier.manual.pages import TOPICS, contents, page
+from verifier.manual.pages import GALLERY, TOPICS, contents, page, write_system
 from verifier.manual.settings import CompletionSettings, InitSettings, ManualSettings
 
 
