@@ -239,7 +239,7 @@ def asked_gates(arguments: RunSettings) -> Asked:
     if arguments.baseline is not None:
         document, _ = read_json(arguments.baseline)
         if not isinstance(document, dict) or document.get("schema") != "verifier.confusion":
-            from verifier.evidence.baseline import read_baseline
+            from verifier.evidence.consistency import read_baseline
 
             recorded = read_baseline(arguments.baseline)
     least = None if arguments.fail_under is None else share("--fail-under", arguments.fail_under)
@@ -301,10 +301,10 @@ def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: Sto
 
 def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess) -> Baseline:
     """The earlier matrices under today's spec, model and options."""
-    from verifier.questions.compare.gating import baseline_of_run
+    from verifier.questions.compare.gating import baseline_of
 
     file = BaselineFile(PurePath(inputs.confusion.name).name, inputs.confusion.sha256)
-    return baseline_of_run(verified(Study.of(inputs, options.point_alone()), storm), file)
+    return baseline_of(verified(Study.of(inputs, options.point_alone()), storm), file, file.name)
 
 
 def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings, names: Iterable[str]) -> DropGate:
