@@ -1,7 +1,4 @@
-"""The commands `verify manual`, `verify init` and `verify completion`: for those who begin, and who type.
-
-The command `verify schema`: the JSON Schemas of the documents that this program writes, and of model files.
-"""
+"""The commands `verify manual`, `verify init`, `verify completion` and `verify schema`."""
 
 from __future__ import annotations
 

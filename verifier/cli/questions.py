@@ -1,9 +1,4 @@
-"""The command `verify explain`: call the story, print and write what it found.
-
-The command `verify compare`: ask, print and write what was found.
-
-The command `verify require`: ask, print and write what was found.
-"""
+"""The commands `verify explain`, `verify compare` and `verify require`: ask, print and write what was found."""
 
 from __future__ import annotations
 

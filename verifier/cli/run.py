@@ -1,9 +1,4 @@
-"""The command `verify run`: call the pipeline, print and write what it found.
-
-The gates of `verify run`: a least probability for every requirement, and a largest drop against a baseline.
-
-The outputs of `verify run` for continuous integration: JUnit XML, SARIF and an in-toto statement.
-"""
+"""The command `verify run`: call the pipeline, print, write what it found; its gates and outputs for integration."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def _check_run(document: Document) -> None:
         for k, finished in enumerate(unanswered.finished):
             for element, message in numbers_apart(finished, rounded=rounded, asked=unanswered.asked):
                 refuse(document, f"/unanswered/{u}/finished/{k}{element}", message)
-    refuse_misfits(document, scenarios_left_out(document.content))
+    refuse_misfits(document, scenarios_left_out(run))
     try:
         findings = conclusions_apart(document.name, run, run.settings)
     except ValueError as error:  # a floor of 0, or one for bounds that are not there

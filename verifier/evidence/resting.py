@@ -1,7 +1,4 @@
-"""Whether verdicts of documents follow from what stands beside them: numbers, channel, parts.
-
-What is wrong with the numbers of one point, a requirement in a scenario: where they do not fit together.
-"""
+"""Whether verdicts of documents follow from numbers, channel and parts beside them, and whether numbers fit together."""
 
 from __future__ import annotations
 

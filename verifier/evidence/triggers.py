@@ -4,11 +4,9 @@ ISO 21448 sorts scenarios into known and unknown, hazardous and not. Here each c
 once: not hazardous where every requirement of its run is satisfied, hazardous where one is violated, undecided, or
 without data, which is no reason to call it harmless.
 
-Triggering conditions in the context of a case; every message has file, line and key.
+In the context of a case:
 
 [trigger.NAME]: text; part, source, effect, excluded_by, severity, matrices, where
-
-Triggering conditions from a context, runs and matrices: what is known of each, and which of them came together.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""The pages of the manual: Markdown files beside this module, one topic each.
-
-The pages of the manual as HTML files that link to each other and need no network.
-
-The gallery: systems with model, requirements and matrices, to look at and to start from.
+"""The pages of the manual, Markdown files beside this module, also as HTML that needs no network; and the gallery of
+systems to start from.
 """
 
 from __future__ import annotations

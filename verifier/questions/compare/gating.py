@@ -1,6 +1,4 @@
-"""Holding a comparison against a baseline.
-
-A gate for continuous integration: no requirement may have dropped by more than so much against an earlier result.
+"""A gate for continuous integration: no requirement may have dropped by more than so much against an earlier result.
 
 The earlier result (the *baseline*) is the document of a `verify run` or a `verify compare`. What counts for each
 requirement is its worst probability over the same scenarios; a baseline over other scenarios, requirements or
