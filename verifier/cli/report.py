@@ -1,4 +1,4 @@
-"""The commands `verify report` and `verify evidence rate`, `risk` and `triggers`: ask, print, write what was found."""
+"""The commands `verify report` and `verify evidence rate`, `risk` and `triggers`: ask, print, write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether verdicts of documents follow from numbers, channel and parts beside them, and whether numbers fit together."""
+"""Whether verdicts of documents follow from numbers, channel and parts beside them, and numbers fit together."""
 
 from __future__ import annotations
 
