@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,7 @@ from verifier.perception.confusion.matrices import Label, label_text
 from verifier.systems.contexts import told_to_planner
 
 DEFAULT_SETTINGS = ExplainSettings()
+Replayed: TypeAlias = Literal["whole", "steps"]
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class RunRecord:
     probability: Magnitude
     counted_steps: Count
     irrevocable_after: Count
-    replayed: Literal["whole", "steps"]
+    replayed: Replayed
     initial: Mapping[str, int]
     steps: tuple[StepRecord, ...]
 
@@ -366,7 +367,7 @@ class _Teller:
             )
             for k, entry in enumerate(skeleton.entry[run.transitions].tolist())
         ]
-        how: Literal["whole", "steps"] = "whole" if checked is Replay.WHOLE else "steps"
+        how: Replayed = "whole" if checked is Replay.WHOLE else "steps"
         return RunRecord(run.probability, run.counted, run.irrevocable, how, valuations[0], tuple(steps))
 
 
