@@ -26,12 +26,7 @@ from verifier.base.numbers import number_text
 from verifier.chains.chain import MarkovChain
 from verifier.chains.texts import Model
 from verifier.chains.umb import Gains
-from verifier.checking.asking import (
-    MOST_STORM_STEPS,
-    MOST_STORM_WORK,
-    STEPS_FOR_ITERATION,
-    seconds_for_storm,
-)
+from verifier.checking.asking import MOST_STORM_STEPS, MOST_STORM_WORK, STEPS_FOR_ITERATION, seconds_for_storm
 from verifier.checking.batch import BatchResult, expected_gains, satisfaction_probabilities
 from verifier.checking.enclosure import AGREEMENT, doubles_around, holds, outwards
 from verifier.checking.process import RefusedError, StormProcess

@@ -32,12 +32,7 @@ def reaching_acceptance(
     """Storm's probability of reaching acceptance in the product, at the initial states of the chain behind it."""
     product, place = product_chain(decided, chain)
     answer = storm.check(
-        product,
-        [f'F "{ACCEPT_LABEL}"'],
-        exact=exact,
-        direct=direct,
-        timeout_s=timeout_s,
-        memory_bytes=memory_bytes,
+        product, [f'F "{ACCEPT_LABEL}"'], exact=exact, direct=direct, timeout_s=timeout_s, memory_bytes=memory_bytes
     )[0]
     return CheckedValues(
         answer.value[place],

@@ -121,10 +121,5 @@ def _action(files: Mapping[str, CrateFile]) -> list[dict[str, Any]]:
         "object": [{"@id": _identifier(path)} for path in sorted(files) if files[path].is_input],
         "result": [{"@id": _identifier(path)} for path in sorted(files) if not files[path].is_input],
     }
-    program = {
-        "@id": "#verifier",
-        "@type": "SoftwareApplication",
-        "name": "verifier",
-        "softwareVersion": __version__,
-    }
+    program = {"@id": "#verifier", "@type": "SoftwareApplication", "name": "verifier", "softwareVersion": __version__}
     return [action, program]

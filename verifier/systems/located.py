@@ -35,10 +35,7 @@ class Located:
 
 
 def located_in(
-    matrices: ConfusionMatrices,
-    bins: NDArray[np.int64],
-    of_objects: NDArray[np.bool_],
-    of_bins: NDArray[np.int64],
+    matrices: ConfusionMatrices, bins: NDArray[np.int64], of_objects: NDArray[np.bool_], of_bins: NDArray[np.int64]
 ) -> Located:
     """Reports of objects in the bins that the localisation gives, all others in their own.
 

@@ -19,13 +19,7 @@ from numpy.typing import NDArray
 from verifier.analysis.counterexamples.causes import Attribution, Cause, Losses
 from verifier.analysis.counterexamples.patterns import DetectionError, Pattern, Patterns
 from verifier.analysis.counterexamples.replay import Replay, replay
-from verifier.analysis.counterexamples.runs import (
-    Run,
-    RunGraph,
-    prospects,
-    violation_probability,
-    with_exact,
-)
+from verifier.analysis.counterexamples.runs import Run, RunGraph, prospects, violation_probability, with_exact
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values
@@ -334,13 +328,7 @@ class _Teller:
         skeleton, values, exact = self.objective.skeleton, self.values, self.exact
         inner = self.formula
         checked = replay(
-            self.objective,
-            values,
-            run,
-            inner.formula,
-            inner.propositions,
-            satisfying=self.satisfying,
-            exact=exact,
+            self.objective, values, run, inner.formula, inner.propositions, satisfying=self.satisfying, exact=exact
         )
         names = tuple(skeleton.valuations)
         columns = [skeleton.valuations[name][run.states].tolist() for name in names]

@@ -207,14 +207,7 @@ def _chain_of(objective: Objective, counts: NDArray[np.int64]) -> _Chain:
     graph = decide(product, positive[skeleton.entry]).graph
     weights, whole = _in_whole_numbers(entries, skeleton.entry[graph.edge])
     return _Chain(
-        graph.sources,
-        graph.targets,
-        weights,
-        whole,
-        graph.accepting,
-        graph.rejecting,
-        graph.component,
-        graph.reached,
+        graph.sources, graph.targets, weights, whole, graph.accepting, graph.rejecting, graph.component, graph.reached
     )
 
 

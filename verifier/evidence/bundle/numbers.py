@@ -219,13 +219,7 @@ def is_proven(point: Point, low: Fraction | None, high: Fraction | None) -> bool
 
 
 def check_points(
-    path: str,
-    one: RequirementResult,
-    pointer: str,
-    first: int,
-    again: Again,
-    proven: Proven | None,
-    tally: Tally,
+    path: str, one: RequirementResult, pointer: str, first: int, again: Again, proven: Proven | None, tally: Tally
 ) -> None:
     """The numbers of one requirement at the initial states of one block.
 

@@ -91,11 +91,7 @@ def gsn_svg(case: Case) -> str:
     return "\n".join(lines) + "\n"
 
 
-_MARKERS = (
-    ("supported_by", "#333", "#333"),
-    ("in_context_of", "#fff", "#333"),
-    ("challenges", "#7a1a68", "#7a1a68"),
-)
+_MARKERS = (("supported_by", "#333", "#333"), ("in_context_of", "#fff", "#333"), ("challenges", "#7a1a68", "#7a1a68"))
 
 
 def _marker(name: str, fill: str, stroke: str) -> str:

@@ -19,14 +19,7 @@ from verifier.base.numbers import rounded
 from verifier.base.words import counted, name_text, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext
-from verifier.evidence.defeaters.values import (
-    Claim,
-    Doubt,
-    claims_on,
-    confirmed,
-    doubt,
-    requirements_with_targets,
-)
+from verifier.evidence.defeaters.values import Claim, Doubt, claims_on, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import encounters_needed
 from verifier.perception.confusion.context_matrices import divided_matrices

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
-from verifier.base.documents import (
-    Condition,
-    Count,
-    FractionText,
-    InputFile,
-    Limits,
-    Magnitude,
-    Share,
-)
+from verifier.base.documents import Condition, Count, FractionText, InputFile, Limits, Magnitude, Share
 from verifier.base.version import __version__
 from verifier.checking.verdicts import Basis, Reason, Verdict
 from verifier.evidence.rates.exposure import FREE, Exposure, RateSource, float_above, float_below

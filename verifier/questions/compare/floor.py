@@ -19,14 +19,7 @@ from typing import Any
 
 from verifier.analysis.channel_test import contradicted_text
 from verifier.base.numbers import decimal_text
-from verifier.checking.verdicts import (
-    Decision,
-    Refused,
-    Verdict,
-    WithinBounds,
-    condition_over,
-    verdict_over,
-)
+from verifier.checking.verdicts import Decision, Refused, Verdict, WithinBounds, condition_over, verdict_over
 from verifier.study.collection import Judging
 from verifier.study.gates import Floor, Held
 from verifier.study.options import VerdictSource

@@ -6,12 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from verifier.analysis.counterexamples.explanation import (
-    Explanation,
-    Kind,
-    ToldCause,
-    ToldPattern,
-)
+from verifier.analysis.counterexamples.explanation import Explanation, Kind, ToldCause, ToldPattern
 from verifier.analysis.counterexamples.patterns import DetectionError
 from verifier.analysis.sensitivity.state_map import StateMap
 from verifier.base.result import plain, recorded

@@ -14,12 +14,7 @@ from fractions import Fraction
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
-from verifier.analysis.channel_test import (
-    Channel,
-    channel_condition,
-    channel_test,
-    drawn_together,
-)
+from verifier.analysis.channel_test import Channel, channel_condition, channel_test, drawn_together
 from verifier.base.budget import memory_limit
 from verifier.base.documents import json_values
 from verifier.base.errors import UsageError
