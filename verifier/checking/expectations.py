@@ -11,8 +11,6 @@ Storm's gains are the ones reported, within the batch engine's bounds, which cou
 only Storm's fractions count. Where the goal may be missed the value is infinite, and Storm is not asked for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

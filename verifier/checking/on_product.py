@@ -4,8 +4,6 @@ Storm gives bounds for reachability but none for general LTL formulas. On the pr
 is decided, a formula is the reachability of acceptance.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

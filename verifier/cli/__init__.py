@@ -1,7 +1,5 @@
 """The command `verify`: reads arguments, calls the pipeline, prints. Nothing is computed here."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import errno

@@ -1,7 +1,5 @@
 """The commands `verify evidence build` and `verify evidence check`: call the stories and print what they found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path

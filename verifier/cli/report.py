@@ -1,7 +1,5 @@
 """The commands `verify report` and `verify evidence rate`, `risk` and `triggers`: ask, print, write."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

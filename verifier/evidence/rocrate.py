@@ -5,8 +5,6 @@ the root data entity, data entities and provenance. The hash of a file is schema
 1.1 lacks and this adds.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What a result must say about where it comes from, and what its reader must know."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import math

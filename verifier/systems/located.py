@@ -1,7 +1,5 @@
 """In which bins reports of objects are: their own, or those that the localisation of the matrices gives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any

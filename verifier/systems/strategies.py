@@ -13,8 +13,6 @@ In each state the world decides first, then draws; what it decides, and which ex
 that are only known up to intervals, is one choice of the state. Otherwise it is built as a skeleton.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """What stands below the table of `verify run`: what its numbers assume, what the data say of that, what is open."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 

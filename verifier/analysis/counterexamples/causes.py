@@ -24,8 +24,6 @@ In a losing bottom component in which correct reports need not lose, every repor
 again, almost surely: all kinds that count in it belong to the cause of a run that enters it.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

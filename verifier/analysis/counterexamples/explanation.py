@@ -3,8 +3,6 @@
 `explain` puts the analyses together; everything here is values, and `questions.explain` chooses what is explained.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence

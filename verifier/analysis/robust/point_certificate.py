@@ -6,8 +6,6 @@ but the last digits is missing; adding a small multiple of the expected number o
 certain, because t = 1 + P t. So the bounds of both sides meet up to some 10^-30.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

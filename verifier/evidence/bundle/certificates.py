@@ -6,8 +6,6 @@ here: everything that a certificate is about is rebuilt from spec, model and mat
 The chains behind an answer about required recall: those whose probabilities have certificates.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ enclosure. What only repeating the whole computation can show, such as the ends 
 `recompute`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

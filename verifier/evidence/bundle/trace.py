@@ -3,8 +3,6 @@
 Every requirement of the spec has at least one row, whether it was run or not. A row names the files that speak of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

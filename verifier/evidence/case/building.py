@@ -1,7 +1,5 @@
 """The assurance case: from requirements and results to goals, strategies, evidence, and what speaks against them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
 from types import MappingProxyType

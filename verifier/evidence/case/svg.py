@@ -15,8 +15,6 @@ What does not fit on a sheet with all that supports it names its supports and th
 7 points high at least; that decides how much fits.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 What a result was made from, and what the matrices among that say of themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The rate of an unwanted event as a document."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

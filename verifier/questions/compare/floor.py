@@ -12,8 +12,6 @@ one that rests on a condition. A vacuous scenario shows nothing either: a requir
 scenarios fails.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

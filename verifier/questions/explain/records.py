@@ -1,7 +1,5 @@
 """An explanation as a part of the document of `verify explain`: numbers of bins and labels become names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

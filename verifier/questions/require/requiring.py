@@ -6,8 +6,6 @@
 chain of the matrices in question, and on small chains it is an exact fraction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
