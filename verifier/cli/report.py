@@ -1,9 +1,4 @@
-"""The command `verify report`: read the results, write the report. Nothing is computed here.
-
-The command `verify evidence rate`: ask, print and write what was found.
-
-The commands `verify evidence risk` and `verify evidence triggers`: ask, print and write what was found.
-"""
+"""The commands `verify report` and `verify evidence rate`, `risk` and `triggers`: ask, print, write."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Whether the parts of results that were measured fit together: collision maps, curves, rates, images, matrices.
-
-Whether the parts of an assessment follow from each other.
-
-Whether tables and choices of a trade-off follow from its curves.
-"""
+"""Whether what was measured fits: collision maps, curves, trade-offs, rates, images, matrices, assessments."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any
 from verifier.analysis.channel_test import ClassTest, CountedTest, memory_remark
 from verifier.analysis.confidence import Data
 from verifier.analysis.intervals.intervals import alpha_of, fewest_draws
-from verifier.analysis.intervals.rate_differences import difference_remark
+from verifier.analysis.intervals.rate_intervals import difference_remark
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.documents import json_values

@@ -148,27 +148,6 @@ def ceiling(drives: int, tail: Fraction) -> float:
     return float(approximate_ends(full, full, np.ones(1, dtype=np.int64), tail)[0])
 
 
-def repetitions(seen: Floats, present: Floats, rate: Floats, tail: Fraction) -> float:
-    """The least k so that these drives k times over show that the rate is larger; infinite where no number does.
-
-    Args:
-        seen, present: (drives, 1) u_d and w_d.
-        rate: (1,) above 0.
-        tail: as for `lower_ends`.
-    """
-    goal = -(math.log(tail.numerator) - math.log(tail.denominator))
-    high = 1.0
-    while log_capital(seen, present, rate, high)[0] < goal:
-        high *= 2
-        if high > UNIT:
-            return math.inf
-    low = 0.0
-    for _ in range(2 * _HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if log_capital(seen, present, rate, middle)[0] >= goal else (middle, high)
-    return high
-
-
 SCALE: Mapping[str, int] = {"item": 1, "track": UNIT, "drive": UNIT}
 """How many units of a table make one item, track or drive."""
 
