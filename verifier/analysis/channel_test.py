@@ -17,8 +17,6 @@ False positives, column `empty`, belong to no track: they are never tested, and 
 held by convention.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -81,10 +79,7 @@ class CountedTest:
 @dataclass(frozen=True, kw_only=True)
 class ReplayCheck:
     """A tracker on real tracks beside what the contexts predict, see `perception.confusion.contexts.ReplayTest`.
-
-    Attributes:
-        p_value: times the number of replays that were made, at most 1, as the least of them is told.
-    """
+    `p_value`: times the number of replays that were made, at most 1, as the least of them is told."""
 
     confirm: str
     range: str

@@ -10,8 +10,6 @@ with rounding: two that differ by no more than the share `tie` of the larger one
 draws has a standard error of at most 1/(2 sqrt(M)).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -46,11 +44,7 @@ class RankingChange:
 
 def better_chances(scores: Floats, tie: float = TIE) -> Floats:
     """(k, k) chance that the configuration of the row is better than that of the column; 1/2 on the diagonal.
-
-    Args:
-        scores: (M, k) with at least one draw, larger is better.
-        tie: largest relative difference of a tie.
-    """
+    `scores`: (M, k) with at least one draw, larger is better; `tie`: largest relative difference of a tie."""
     draws, count = _checked(scores, 2)
     found = np.full((count, count), 0.5)
     for row, column in combinations(range(count), 2):
@@ -74,11 +68,7 @@ def best_chances(scores: Floats, tie: float = TIE) -> Floats:
 
 def non_dominated(points: Floats, tie: float = TIE) -> Mask:
     """(..., k) bool: no other point is at least as good in every criterion and better in one (Pareto optimal).
-
-    Args:
-        points: (..., k, criteria), larger is better.
-        tie: largest relative difference of a tie.
-    """
+    `points`: (..., k, criteria), larger is better; `tie`: largest relative difference of a tie."""
     first, second = points[..., :, None, :], points[..., None, :, :]
     no_worse = ~np.any(_exceeds(first, second, tie), axis=-1)
     better = np.any(_exceeds(second, first, tie), axis=-1)

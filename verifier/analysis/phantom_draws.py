@@ -15,8 +15,6 @@ The weights depend on the names of the drives, the seed and the number of the dr
 the same drives get the same weights, and are compared in pairs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator
@@ -180,11 +178,8 @@ def common_draws(data: DriveData, prior: Prior, count: int, seed: int = 0) -> It
 def drive_intervals(
     objectives: tuple[Objective, ...], data: DriveData, level: float, count: int, seed: int
 ) -> Iterator[Interval]:
-    """The interval of each objective of one skeleton: phantom drives once at their worst, once at their best.
-
-    Raises:
-        VerifierError: as drawing and solving.
-    """
+    """The interval of each objective of one skeleton: phantom drives once at their worst, once at their best. Raises
+    VerifierError: as drawing and solving."""
     tables = [_extreme_reports(each, data) for each in objectives]
     streams = []
     for each in objectives:

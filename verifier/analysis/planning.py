@@ -29,8 +29,6 @@ squares. Items that are there already are kept.
 Numbers are rounded up to two digits, and the rounded plan is the one that is checked.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -100,12 +98,8 @@ class EvidencePlan:
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be decided, and how the bounds are made.
-
-    Attributes:
-        start: number of the initial state.
-        comparison, target: the requirement, one of >= > <= <.
-    """
+    """What is to be decided, and how the bounds are made. `start`: number of the initial state; `comparison`,
+    `target`: the requirement, one of >= > <= <."""
 
     start: int
     comparison: str

@@ -3,8 +3,6 @@
 Only light modules are imported.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -94,11 +92,8 @@ def _prior(text: str) -> Prior:
 
 @dataclass(frozen=True)
 class ConfidenceSettings:
-    """How intervals and bounds are made.
-
-    Raises:
-        UsageError: a value that cannot be, or two that exclude each other.
-    """
+    """How intervals and bounds are made. Raises UsageError: a value that cannot be, or two that exclude each
+    other."""
 
     level: Annotated[
         float,

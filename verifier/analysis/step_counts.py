@@ -16,8 +16,6 @@ reach; with it the product has the age of the oldest p.
 over a region of matrices (`verifier.analysis.robust.step_counting`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -74,11 +72,8 @@ class Walk(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StepCount(Objective):
-    """A formula whose steps are counted; the product is that of what is asked in the first steps.
-
-    Attributes:
-        window: the formula, over the states of the skeleton.
-    """
+    """A formula whose steps are counted; the product is that of what is asked in the first steps. `window`: the
+    formula, over the states of the skeleton."""
 
     window: LongWindow
 
@@ -109,11 +104,7 @@ class StepCount(Objective):
 
     def numbers(self, walk: Walk, meets: bool) -> tuple[Floats, float]:
         """(m, ...) how probable it is that the window, without its negation, is met (or else fails), and how far the
-        number for failing may be too small.
-
-        Raises:
-            NoAnswerError: a product would be too large.
-        """
+        number for failing may be too small. Raises NoAnswerError: a product would be too large."""
         found, missing = self._response(walk, meets) if self.window.response is not None else self._until(walk, meets)
         if self.window.low == 0:
             return found, missing

@@ -8,8 +8,6 @@ texts that stand directly in it. They are listed below each key of the document,
 holds, keys by the alphabet.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -45,11 +43,8 @@ SCHEMA: Mapping[str, Any] = MappingProxyType(
 
 
 def with_checksums(text: str) -> str:
-    """The text of a document with its checksums, in place of those it has; as it is, if its kind has none.
-
-    Args:
-        text: an object over several lines, indented by two blanks.
-    """
+    """The text of a document with its checksums, in place of those it has; as it is, if its kind has none. `text`: an
+    object over several lines, indented by two blanks."""
     content = json.loads(text)
     if content.get("schema") not in SUMMED:
         return text

@@ -1,7 +1,5 @@
 """The libraries of the extras, imported when they are needed and not before."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 
@@ -32,11 +30,8 @@ PACKAGES = {
 
 
 def library(name: str) -> Any:
-    """The module `name` (`cv2`, `PIL.Image`, `pyarrow.parquet`), of a library in `EXTRAS`.
-
-    Raises:
-        UsageError: it is not installed.
-    """
+    """The module `name` (`cv2`, `PIL.Image`, `pyarrow.parquet`), of a library in `EXTRAS`. Raises UsageError: it is
+    not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -5,8 +5,6 @@ reads a file as one table; only when something is wrong are its lines looked at 
 one.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -235,11 +233,8 @@ def is_number(kind: Any) -> bool:
 
 
 def doubles_of(column: Any, name: str, file: str) -> tuple[Floats, Mask]:
-    """(n,) numbers of an Arrow column, NaN where there is none, and which cells are empty (n,).
-
-    Raises:
-        InputError: a whole number that is no double.
-    """
+    """(n,) numbers of an Arrow column, NaN where there is none, and which cells are empty (n,). Raises InputError: a
+    whole number that is no double."""
     arrow = library("pyarrow")
     try:
         column = column.cast(arrow.float64())

@@ -6,8 +6,6 @@ format has no state variables. Storm reads the doubles back without any error. T
 https://www.stormchecker.org/documentation/background/languages.html#explicit-state-models-drn
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -83,11 +81,8 @@ def renaming_comments(kind: str, names: dict[str, str]) -> list[str]:
 
 
 def probability_texts(chain: Model) -> list[str]:
-    """Each transition's probability: the fraction where there is one, else the shortest text of the double.
-
-    Raises:
-        LimitError: a fraction is too long to be written in decimal digits.
-    """
+    """Each transition's probability: the fraction where there is one, else the shortest text of the double. Raises
+    LimitError: a fraction is too long to be written in decimal digits."""
     if chain.fractions is None:
         return [repr(probability) for probability in chain.probabilities.tolist()]
     try:

@@ -6,8 +6,6 @@ the target with probability exactly 0 and exactly 1 (Baier and Katoen, Principle
 components, each after the components it leads to, and level by level, all components of a level together.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass, field
 from functools import partial
@@ -104,13 +102,8 @@ class _Graph:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """The product under one support, with every bottom component decided.
-
-    Attributes:
-        product: the product.
-        graph: its edges with positive probability between reachable states.
-        plans: the last few that were made.
-    """
+    """The product under one support, with every bottom component decided. `product`: the product; `graph`: its edges
+    with positive probability between reachable states; `plans`: the last few that were made."""
 
     product: Product
     graph: _Graph

@@ -158,11 +158,7 @@ def build_product(
     if open_obligations is not None and len(open_obligations) and _fits_at_once(len(open_obligations), len(indices)):
         arrays = _at_once(indptr, indices, letter_class, successor, (open_obligations, initial, first), max_states)
         return Product(
-            *arrays,
-            obligations=obligations,
-            chain_indptr=indptr,
-            chain_indices=indices,
-            propositions=propositions,
+            *arrays, obligations=obligations, chain_indptr=indptr, chain_indices=indices, propositions=propositions
         )
     start, new = numbering.number(initial, first)
     states, remaining = [np.array([-1, -1])], [np.array([REJECT, ACCEPT])]
@@ -274,11 +270,8 @@ def _too_large(states: int, limit: int) -> NoAnswerError:
 
 
 def truth_of(formula: Node, labels: Mapping[str, Mask], n: int) -> Mask:
-    """(n,) bool: where a Boolean combination of names holds.
-
-    Raises:
-        ValueError: a name has no label; TypeError: the formula is something else.
-    """
+    """(n,) bool: where a Boolean combination of names holds. Raises ValueError: a name has no label; TypeError: the
+    formula is something else."""
     if isinstance(formula, Boolean):
         return np.full(n, formula.value)
     if isinstance(formula, Name):

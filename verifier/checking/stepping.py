@@ -13,8 +13,6 @@ computed in fractions. No k is enough where the goal is reached with a probabili
 never for certain by any time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,13 +40,8 @@ _MOST_DIGITS = 10**8
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """One step of many chains of one graph; with several rows for each state where the world decides.
-
-    Attributes:
-        indptr, indices: the graph.
-        values: (k, M) probabilities.
-        entry: (nnz,) which of them each transition has.
-    """
+    """One step of many chains of one graph; with several rows for each state where the world decides. `indptr`,
+    `indices`: the graph; `values`: (k, M) probabilities; `entry`: (nnz,) which of them each transition has."""
 
     indptr: Ints
     indices: Ints

@@ -7,8 +7,6 @@ Theoretical Computer Science 735, 2018). They meet where every strategy ends up 
 episodes that end; where they do not, the range is not confirmed, and the result says so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,12 +33,8 @@ MEETING_WIDTH = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class StrategyRange:
-    """Least and greatest probability over all strategies, at the m initial states.
-
-    Attributes:
-        smallest, largest: (m,) Storm's values.
-        confirmed: whether the second engine found the same numbers.
-    """
+    """Least and greatest probability over all strategies, at the m initial states. `smallest`, `largest`: (m,)
+    Storm's values; `confirmed`: whether the second engine found the same numbers."""
 
     smallest: Floats
     largest: Floats

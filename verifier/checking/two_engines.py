@@ -13,8 +13,6 @@ long, too, and Storm has no other answer, the batch engine's enclosure is given,
 engine's. Where exact numbers are asked for, only Storm's count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -291,12 +289,8 @@ def check_formulas(
     targets: Sequence[Fraction | None] = (),
     exact_chain: Callable[[], MarkovChain] | None = None,
 ) -> list[TwoEngineValues]:
-    """As `answers_within_limits`, for callers who need every answer.
-
-    Raises:
-        EngineError: as `answers_within_limits`.
-        LimitError: a limit of time, memory or size was reached before an answer.
-    """
+    """As `answers_within_limits`, for callers who need every answer. Raises EngineError: as `answers_within_limits`;
+    LimitError: a limit of time, memory or size was reached before an answer."""
     answers = answers_within_limits(
         chain, formulas, storm, settings, value_error, targets=targets, exact_chain=exact_chain
     )

@@ -1,7 +1,5 @@
 """A worker process that answers JSON lines with JSON lines, and can be waited for, killed and outlived."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -79,12 +77,8 @@ class Worker:
         self._write_some()
 
     def receive(self, deadline: float | None) -> dict[str, Any]:
-        """The next answer, before `deadline` on the clock `time.monotonic` (None: whenever it comes).
-
-        Raises:
-            OverdueError: the deadline passed.
-            DiedError: the worker ended, or its answer is not JSON.
-        """
+        """The next answer, before `deadline` on the clock `time.monotonic` (None: whenever it comes). Raises
+        OverdueError: the deadline passed; DiedError: the worker ended, or its answer is not JSON."""
         self.wait_until_ready(deadline)
         return self._read_line(deadline)
 

@@ -1,7 +1,5 @@
 """The commands `verify report` and `verify evidence rate`, `risk` and `triggers`: ask, print, write."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,11 +83,8 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
 
 
 def exposures(arguments: RateSettings) -> dict[str, Exposure]:
-    """Environment -> exposure, as the arguments say; empty where they do not.
-
-    Raises:
-        UsageError: an exposure that cannot be read, or one that is given twice.
-    """
+    """Environment -> exposure, as the arguments say; empty where they do not. Raises UsageError: an exposure that
+    cannot be read, or one that is given twice."""
     level, found = arguments.exposure_level, dict[str, Exposure]()
     for text in arguments.exposure:
         name, equals, stated = text.rpartition("=")

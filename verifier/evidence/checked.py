@@ -1,7 +1,5 @@
 """The result of a run as a list: one entry per requirement, planner and scenario."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -95,13 +93,8 @@ def checked(run: RunResult) -> tuple[Checked, ...]:
 
 @dataclass(frozen=True)
 class Gated:
-    """What a gate for continuous integration says of one requirement under one planner.
-
-    Attributes:
-        gate: "fail_under" or "max_drop".
-        failed: whether the gate is closed by it.
-        message: on one line.
-    """
+    """What a gate for continuous integration says of one requirement under one planner. `gate`: "fail_under" or
+    "max_drop"; `failed`: whether the gate is closed by it; `message`: on one line."""
 
     requirement: str
     planner: str

@@ -36,8 +36,6 @@ Evidence and dispositions as in `verifier.evidence.declarations`, conditions and
 `verifier.evidence.residual_risk.records`, triggering conditions as in `verifier.evidence.triggers`.
 """
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 from collections.abc import Collection, Mapping

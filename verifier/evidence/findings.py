@@ -1,7 +1,5 @@
 """What a check found wrong, and what it looked at: values, one line each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -42,13 +40,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Grades:
-    """How the numbers with a decimal point in the results were checked.
-
-    Attributes:
-        proven: by certificates.
-        recomputed: from the inputs.
-        by_hash: only compared with what was written.
-    """
+    """How the numbers with a decimal point in the results were checked. `proven`: by certificates; `recomputed`: from
+    the inputs; `by_hash`: only compared with what was written."""
 
     proven: Count
     recomputed: Count

@@ -23,8 +23,6 @@ whatever that dependence (Rueschendorf, Random variables with maximum sums, Adva
 Vovk and Wang, Combining p-values via averaging, Biometrika 107, 2020).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -197,11 +195,8 @@ def validated(
 
 
 def _look(confirm: str, model: str, at: int, halves: Sequence[Half], level: float) -> Look | None:
-    """The look at number `at`, of which the last is the passage; None where no track has such a window.
-
-    Args:
-        halves: those of each halving after the other.
-    """
+    """The look at number `at`, of which the last is the passage; None where no track has such a window. `halves`:
+    those of each halving after the other."""
     pairs = list(zip(halves[::2], halves[1::2], strict=True))
     windows, seen = (sum(int(getattr(each, what)[at]) for each in pairs[0]) for what in ("windows", "seen"))
     if not windows:

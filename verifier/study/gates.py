@@ -1,7 +1,5 @@
 """Gates of a run for continuous integration: what was asked for beside the targets of the spec, and what failed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated
@@ -110,13 +108,8 @@ class Drop:
 
 @dataclass(frozen=True, kw_only=True)
 class DropGate(Derives):
-    """Every requirement compared with an earlier result.
-
-    Attributes:
-        max_drop: largest drop that is allowed.
-        drop_from: what a drop is judged by.
-        failed: whether some requirement dropped by more.
-    """
+    """Every requirement compared with an earlier result. `max_drop`: largest drop that is allowed; `drop_from`: what
+    a drop is judged by; `failed`: whether some requirement dropped by more."""
 
     baseline: BaselineFile
     max_drop: NumberText

@@ -8,8 +8,6 @@
 * A planner for which nothing depends on perception.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -29,13 +27,8 @@ MOST_CASES = 2**20
 
 @dataclass(frozen=True)
 class CaseShare:
-    """How much of a chain depends on perception.
-
-    Attributes:
-        case: planner, environment and swept constants.
-        states: that do not end the run.
-        same: those of them that every report leaves in the same way.
-    """
+    """How much of a chain depends on perception. `case`: planner, environment and swept constants; `states`: that do
+    not end the run; `same`: those of them that every report leaves in the same way."""
 
     case: str
     states: Count

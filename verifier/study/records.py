@@ -1,7 +1,5 @@
 """What a result records of the choices and the matrices it was made with, as its document has them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -53,11 +51,8 @@ class MatricesRecord:
 
 @dataclass(frozen=True)
 class PlannerRecord:
-    """How a planner was made, and which of several winning moves a synthesised one takes.
-
-    Attributes:
-        table: hash of what a planner from elsewhere does in every reached state under every observation.
-    """
+    """How a planner was made, and which of several winning moves a synthesised one takes. `table`: hash of what a
+    planner from elsewhere does in every reached state under every observation."""
 
     kind: PlannerKind
     pick: str
@@ -159,10 +154,7 @@ class SettingsRecord:
 
     def assumption(self, source: VerdictSource | None = None) -> str | None:
         """What the numbers that decide verdicts assume about the data, where that is a condition of the verdicts.
-
-        Args:
-            source: what decides; that of the run if left out.
-        """
+        `source`: what decides; that of the run if left out."""
         found, source = self.confidence, source or self.verdict_from
         if found is None or source == "point":
             return None

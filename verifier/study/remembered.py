@@ -4,8 +4,6 @@ Where nothing is asked for, contexts are chosen as by `auto` if the matrices cou
 otherwise the detector is memoryless, and a note says why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -117,10 +115,7 @@ def _persistent(
 
 def longest_shown(file: ConfusionFile, model: SystemModel) -> tuple[int, bool]:
     """The longest run of errors that counts by run show about what the model places; and whether it may be longer.
-
-    Raises:
-        ValueError: there are none.
-    """
+    Raises ValueError: there are none."""
     if file.by_context is None:
         raise ValueError("the matrices are not counted by context")
     found, labels = file.by_context, file.matrices.labels

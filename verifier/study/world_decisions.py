@@ -1,7 +1,5 @@
 """What a world that decides does to give a requirement its value in a scenario, and the chain that this leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -32,12 +30,8 @@ def with_decisions(results: Sequence[RequirementResult], study: Study) -> tuple[
 
 
 def confirmed_decisions(result: RequirementResult, point: Point, study: Study) -> WorldDecisions | None:
-    """What the world does in a scenario of a requirement; None where it decides nothing.
-
-    Raises:
-        EngineError: the chain that these decisions leave has another probability than the point.
-        LimitError: as `world_strategy`.
-    """
+    """What the world does in a scenario of a requirement; None where it decides nothing. Raises EngineError: the
+    chain that these decisions leave has another probability than the point; LimitError: as `world_strategy`."""
     found = decisions_at(result.name, result.planner, point, study)
     if found is not None and not abs(found.probability - point.probability) <= AGREEMENT:
         raise EngineError(

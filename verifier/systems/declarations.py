@@ -14,8 +14,6 @@
 Rules, runs, trackers and defaults read nothing that is hidden from planners, also not by way of a label.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
@@ -41,11 +39,8 @@ VIEW_AND_PLACE = "the field of view draws false positives in every bin already; 
 
 
 def check_declarations(model: SystemModel) -> None:
-    """Check names and types of a whole model.
-
-    Raises:
-        InputError: naming the file and the dotted key of the first offending element.
-    """
+    """Check names and types of a whole model. Raises InputError: naming the file and the dotted key of the first
+    offending element."""
     _Checker(model, _declared(model), hidden_names(model)).check()
 
 

@@ -9,8 +9,6 @@ States come out in the order of their valuations, however they were found.
 Why a planner has no valid step somewhere: the rule that holds there, and what is wrong with what it sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -199,11 +197,8 @@ def _all_at_once(scene: Scene) -> Reached | None:
 
 
 def reachable_part(scene: Scene, behaviour: Behaviour) -> Reached:
-    """The part of a behaviour on the whole space that an initial state reaches, renumbered.
-
-    Raises:
-        InputError: a reachable state in which the planner has no valid step.
-    """
+    """The part of a behaviour on the whole space that an initial state reaches, renumbered. Raises InputError: a
+    reachable state in which the planner has no valid step."""
     memories, size, width = behaviour.following.shape
     offset = (np.arange(memories) * size)[:, None, None]
     following = np.where(behaviour.following >= 0, behaviour.following + offset, -1).reshape(-1, width)

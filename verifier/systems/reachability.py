@@ -4,8 +4,6 @@ A graph of n nodes is given in compressed sparse rows: the successors of node s 
 Parallel edges and self-loops are allowed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -96,12 +94,7 @@ def distinct(codes: Ints, bound: int) -> tuple[Ints, Ints]:
 
 def distinct_rows(columns: Iterable[Ints], kinds: int, count: int) -> tuple[Ints, Ints]:
     """The number of each of `count` rows of some columns, equal rows alike, and the first row of each number.
-
-    Args:
-        columns: (count,) int64 each, in 0..kinds-1.
-        kinds: how many codes there could be.
-        count: number of rows.
-    """
+    `columns`: (count,) int64 each, in 0..kinds-1; `kinds`: how many codes there could be; `count`: number of rows."""
     row, rows = np.zeros(count, dtype=np.int64), 1
     for column in columns:  # numbered again for every column, so that no code outgrows an integer
         found, row = distinct(row * kinds + column, rows * kinds)

@@ -9,8 +9,6 @@ Draws are independent of each other and of what is reported. Their probabilities
 evaluated once for each combination of the values that they depend on.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -247,10 +245,7 @@ class World:
 
     def distributions(self, values: Mapping[str, Ints], count: int, choice: int = 0) -> Ints:
         """(count, most) the rows of `chances` among which it chooses in each of some valuations; -1 behind them.
-
-        Raises:
-            InputError: probabilities that are not from 0 to 1, or do not sum to 1.
-        """
+        Raises InputError: probabilities that are not from 0 to 1, or do not sum to 1."""
         columns = [values[name] for name in self._reads]
         found, place = np.zeros((min(count, 1), 0), dtype=np.int64), np.zeros(count, dtype=np.int64)
         if columns:

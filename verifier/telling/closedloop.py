@@ -1,7 +1,5 @@
 """Trade-off areas and decisions, told once: on the terminals of `verify closed-loop` and `robroc`, and in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from verifier.base.errors import one_line
@@ -49,12 +47,8 @@ def trade_off_sentences(study: TradeOffsResult) -> Iterator[str]:
 
 
 def trade_off_blocks(study: TradeOffsResult, *, pictures: bool = True) -> Iterator[Block]:
-    """The areas by each metric, what one would choose by them, and how far the engines are apart.
-
-    Args:
-        study: to be told.
-        pictures: whether the curves are drawn, and their numbers shown on request.
-    """
+    """The areas by each metric, what one would choose by them, and how far the engines are apart. `study`: to be
+    told; `pictures`: whether the curves are drawn, and their numbers shown on request."""
     yield from map(Paragraph, _head(study))
     for table in study.metrics:
         title = TITLES.get(table.metric, name_text(table.metric))

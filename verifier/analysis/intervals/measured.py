@@ -9,8 +9,6 @@ A statistical statement about a matrix column is about its items. Three kinds of
   convention of the counting, not a measurement: it is held fixed, and the result says so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,14 +38,8 @@ class Measured:
 
 
 def measured(matrices: ConfusionMatrices, empty_columns: str = "error") -> Measured:
-    """What of `matrices` is measured.
-
-    Args:
-        empty_columns: a policy of `EMPTY_COLUMN_POLICIES`, for `Measured.rates`.
-
-    Raises:
-        InputError: as `ConfusionMatrices.without_empty_columns`.
-    """
+    """What of `matrices` is measured. `empty_columns`: a policy of `EMPTY_COLUMN_POLICIES`, for `Measured.rates`.
+    Raises InputError: as `ConfusionMatrices.without_empty_columns`."""
     filled, _ = matrices.without_empty_columns(empty_columns)
     fixed = np.zeros((matrices.bin_count, len(matrices.labels)), dtype=bool)
     if matrices.metadata.get("false_positives") == "dropped":

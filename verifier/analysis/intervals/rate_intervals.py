@@ -42,8 +42,6 @@ They differ where the size of a drive tells something of it: where hard drives a
 of them is meant (`verifier.perception.confusion.weights`), and a reader is told.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -241,11 +239,8 @@ class RateDifference:
 
 
 def rate_differences(sequences: Sequences, bins: int, labels: int, events: Set[Event]) -> tuple[RateDifference, ...]:
-    """The events whose rates differ by more than `WORTH_SAYING`, the largest difference first.
-
-    Args:
-        sequences: each a drive.
-    """
+    """The events whose rates differ by more than `WORTH_SAYING`, the largest difference first. `sequences`: each a
+    drive."""
     found = weighted_rates(sequences, bins, labels)
     by_weights: dict[Weights, Floats] = {"item": found.item, "drive": found.drive}
     if sequences.tracks is not None:

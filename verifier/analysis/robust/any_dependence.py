@@ -18,8 +18,6 @@ What is said holds for every path, not for almost every path, because a report m
   (rule 6). A requirement may then hold whatever is predicted without being recognised; never the other way round.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,15 +50,8 @@ def any_dependence(objective: Objective, measured: Measured) -> Bounds:
 
 
 def ends_of(objective: Objective, measured: Measured) -> Ends:
-    """What detectors can make of each product state.
-
-    Args:
-        objective: the formula on the skeleton.
-        measured: of it only which columns are held by convention.
-
-    Raises:
-        EngineError, LimitError: as `decided_components`.
-    """
+    """What detectors can make of each product state. `objective`: the formula on the skeleton; `measured`: of it only
+    which columns are held by convention. Raises EngineError, LimitError: as `decided_components`."""
     fixed = measured.fixed[:, None, :]
     region = Region.of_bounds(
         objective.skeleton, np.where(fixed, measured.rates, 0.0), np.where(fixed, measured.rates, 1.0)

@@ -12,8 +12,6 @@ States tell which of the two have held. Where one can be stayed away from for ev
 these of which transitions have any probability; so every support of matrices has a process of its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import ClassVar
@@ -55,13 +53,8 @@ class Restarting:
 
 @dataclass(frozen=True, eq=False)
 class OptimalConditional(Optimum):
-    """P(F a given F b) of a world that decides, and which end of it is asked for.
-
-    Attributes:
-        choices: what the world may do.
-        held: (n,) int64, bit 0 says whether a holds in the state, bit 1 whether b does.
-        told: b, for messages.
-    """
+    """P(F a given F b) of a world that decides, and which end of it is asked for. `choices`: what the world may do;
+    `held`: (n,) int64, bit 0 says whether a holds in the state, bit 1 whether b does; `told`: b, for messages."""
 
     choices: StrategySkeleton
     held: Ints
@@ -81,11 +74,8 @@ class OptimalConditional(Optimum):
         return False
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
-        """As `Objective.probabilities`.
-
-        Raises:
-            NoAnswerError: what is given has probability 0 for some of the matrices, whatever the world decides.
-        """
+        """As `Objective.probabilities`. Raises NoAnswerError: what is given has probability 0 for some of the
+        matrices, whatever the world decides."""
         values = self.skeleton.entry_values(rates)
         patterns, kind = np.unique(values > 0, axis=0, return_inverse=True)
         found = {each.name: np.empty((len(rates), len(self.skeleton.starts))) for each in fields(BatchResult)}
@@ -109,11 +99,8 @@ class OptimalConditional(Optimum):
         return replace(found, value=1 - found.value, lower=lower, upper=upper)
 
     def restarting(self, values: Floats) -> Restarting:
-        """The world that begins again, for (entries,) values like these.
-
-        Raises:
-            NoAnswerError: what is given cannot hold.
-        """
+        """The world that begins again, for (entries,) values like these. Raises NoAnswerError: what is given cannot
+        hold."""
         there = values > 0
         return self._known.kept(there.tobytes(), lambda: self._made(values))
 

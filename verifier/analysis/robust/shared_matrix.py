@@ -16,8 +16,6 @@ The bound of `robust_bound` lets her choose again in every state. How far her ch
 other, and what they are worth, says how much of the bound a single matrix may attain, and where to cut a region.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -153,12 +151,8 @@ class CommonChoices:
 
 
 def common_choices(box: SideBound, steps: Floats) -> CommonChoices:
-    """Common choices for one set of initial states.
-
-    Args:
-        box: a bound.
-        steps: (r,) the expected number of steps in each row from there, from `Reached.steps`.
-    """
+    """Common choices for one set of initial states. `box`: a bound; `steps`: (r,) the expected number of steps in
+    each row from there, from `Reached.steps`."""
     step, value = box.step, box.reached.value
     used = np.flatnonzero(steps > 0)
     size, groups = step.lower.shape

@@ -30,8 +30,6 @@ while doing so if that report can get mass above 0 then. As the mean of two choi
 used with positive probability at once. Decided in whole numbers.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -306,11 +304,8 @@ class UncertainStep:
 
 
 def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
-    """The step of an objective's product states over a region of its matrices.
-
-    Raises:
-        ValueError: the region is one of other labels or bins, or groups them differently.
-    """
+    """The step of an objective's product states over a region of its matrices. Raises ValueError: the region is one
+    of other labels or bins, or groups them differently."""
     channel = objective.skeleton.channel
     bins, groups, true = region.lower.shape
     told = told_of(channel)

@@ -5,8 +5,6 @@ won by staying, it takes ways of staying, each as often; where the formula is de
 leaves has the form of any other system, so whatever is computed of chains can be computed of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -66,13 +64,8 @@ class WorldStrategy:
 
 
 def kept_strategy(choices: StrategySkeleton, objective: Optimum, bracket: Bracket) -> KeptStrategy:
-    """What is left while the world does what gives it an optimum.
-
-    Args:
-        choices: of the world.
-        objective: that was asked for.
-        bracket: what was found for some rates. The strategy covers all states that any rates lead to.
-    """
+    """What is left while the world does what gives it an optimum. `choices`: of the world; `objective`: that was
+    asked for; `bracket`: what was found for some rates. The strategy covers all states that any rates lead to."""
     product, skeleton, p = objective.product, choices.choices, objective.product.state_count
     process = np.arange(len(choices.choice_starts) - 1)
     led, row = _led_by_observation(skeleton)
@@ -140,11 +133,7 @@ def _led_by_observation(skeleton: Skeleton) -> tuple[Ints, Ints]:
 
 def _mixed(ways: list[Ints], target: Ints, row: Ints, channel: Channel) -> tuple[Ints, Channel, Ints]:
     """Where each observation leads from each state, with the channel and its row for each state, if the world takes
-    one of several ways on, each as often: another thing that it draws.
-
-    Args:
-        target, row: of each way.
-    """
+    one of several ways on, each as often: another thing that it draws. `target`, `row`: of each way."""
     most = max(map(len, ways))
     first = np.array([way[0] for way in ways])
     if most == 1:

@@ -1,7 +1,5 @@
 """The chance of meeting a formula from every state, drawn over one or two variables of the system."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -84,10 +82,7 @@ def state_map(
 
 def map_variables(known: Sequence[str], variables: Sequence[str]) -> tuple[str, ...]:
     """The variables that a map is drawn over: those that are asked for, else the first two of those that are known.
-
-    Raises:
-        UsageError: one is not known, or they are not one or two different ones.
-    """
+    Raises UsageError: one is not known, or they are not one or two different ones."""
     chosen = tuple(variables) or tuple(known[:2])
     for name in chosen:
         if name not in known:

@@ -6,8 +6,6 @@ here: everything that a certificate is about is rebuilt from spec, model and mat
 The chains behind an answer about required recall: those whose probabilities have certificates.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -135,11 +133,8 @@ def why_none(rebuilt: Study, objective: Objective) -> str | None:
 
 
 def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective]) -> Iterator[tuple[str, int, str]]:
-    """Path, number of the requirement (from 0) and text of every certificate of one block of the grid.
-
-    Args:
-        block: number of the block, from 0.
-    """
+    """Path, number of the requirement (from 0) and text of every certificate of one block of the grid. `block`:
+    number of the block, from 0."""
     data, settings = rebuilt.data, rebuilt.options.confidence
     if data is None or settings is None:
         return
@@ -187,10 +182,7 @@ def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, 
 
 
 def _checked(
-    files: Mapping[str, bytes],
-    paths: Sequence[str],
-    objective: Objective,
-    region: Mapping[str, Any],
+    files: Mapping[str, bytes], paths: Sequence[str], objective: Objective, region: Mapping[str, Any]
 ) -> tuple[Proven, list[Finding]]:
     """What certificates prove for each initial state, and what is wrong.
 
@@ -267,11 +259,7 @@ class CertifiedRecall(NamedTuple):
 
 def certified_recalls(rebuilt: Study, number: int, content: Mapping[str, Any]) -> Iterator[CertifiedRecall]:
     """The points of a document about required recall: with the measured matrices, with perfect perception, and with
-    the required recalls where there are some.
-
-    Args:
-        number: of the requirement in the spec, from 1.
-    """
+    the required recalls where there are some. `number`: of the requirement in the spec, from 1."""
     names = [each.name for each in rebuilt.grid.requirements]
     requirement = names.index(content["requirement"]["name"])
     for k, answer in enumerate(content["answers"]):
@@ -297,11 +285,7 @@ def _place(rebuilt: Study, planner: str, point: Mapping[str, Any]) -> tuple[int,
     """Number of a point's block, and of its initial state there; None where the grid has no such point."""
     for number, case in enumerate(rebuilt.cases):
         constants = case.constants
-        same = (case.planner.name, case.environment, constants) == (
-            planner,
-            point["environment"],
-            point["constants"],
-        )
+        same = (case.planner.name, case.environment, constants) == (planner, point["environment"], point["constants"])
         if same and point["initial"] in case.initial_states:
             return number, case.initial_states.index(point["initial"])
     return None

@@ -6,8 +6,6 @@ reason in `results/omitted.json`, so that nothing is left out silently.
 The alternative policies under which a bundle repeats its run: does a verdict depend on a choice about the data?
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,13 +43,8 @@ from verifier.systems.channel import FALSE_POSITIVE_POLICIES
 
 @dataclass(frozen=True)
 class Alternative:
-    """One other choice.
-
-    Attributes:
-        name: of its file, without folder and ending.
-        words: the choice, for people.
-        options: of the run under it.
-    """
+    """One other choice. `name`: of its file, without folder and ending; `words`: the choice, for people; `options`:
+    of the run under it."""
 
     name: str
     words: str
@@ -161,12 +154,8 @@ Progress: TypeAlias = Callable[[Sequence[Step]], Iterable[Step]]
 
 @dataclass(frozen=True)
 class Made:
-    """What was made.
-
-    Attributes:
-        texts: path -> text, `results/omitted.json` included.
-        about: path -> what it is, for people.
-    """
+    """What was made. `texts`: path -> text, `results/omitted.json` included; `about`: path -> what it is, for
+    people."""
 
     texts: dict[str, str]
     about: dict[str, str]

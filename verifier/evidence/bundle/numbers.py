@@ -6,8 +6,6 @@ enclosure. What only repeating the whole computation can show, such as the ends 
 `recompute`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -124,12 +122,8 @@ class Enclosure(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Again:
-    """The probabilities of an objective from each initial state, known again.
-
-    Attributes:
-        objective: the requirement on the block's chain.
-        points: what certificates prove about them.
-    """
+    """The probabilities of an objective from each initial state, known again. `objective`: the requirement on the
+    block's chain; `points`: what certificates prove about them."""
 
     objective: Objective
     rebuilt: Study
@@ -194,12 +188,7 @@ def wrong_beside_proof(
     point: Point, low: Fraction, high: Fraction, whatever: int | None
 ) -> list[tuple[str, str, str]]:
     """(pointer, found, expected) of the numbers of a point that are not as close to what is proven as engines are.
-
-    Args:
-        point: of a document.
-        low, high: what certificates prove.
-        whatever: as in `Enclosure`.
-    """
+    `point`: of a document; `low`, `high`: what certificates prove; `whatever`: as in `Enclosure`."""
     slack = AGREEMENT * float(high)
     known = Enclosure(float(high), float(low) - slack, float(high) + slack, whatever, "a certificate proves")
     return [*wrong_of_proof(point, low, high), *_wrong_numbers(point, known)]
@@ -228,13 +217,7 @@ def is_proven(point: Point, low: Fraction | None, high: Fraction | None) -> bool
 
 
 def check_points(
-    path: str,
-    one: RequirementResult,
-    pointer: str,
-    first: int,
-    again: Again,
-    proven: Proven | None,
-    tally: Tally,
+    path: str, one: RequirementResult, pointer: str, first: int, again: Again, proven: Proven | None, tally: Tally
 ) -> None:
     """The numbers of one requirement at the initial states of one block.
 

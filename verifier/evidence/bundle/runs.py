@@ -11,8 +11,6 @@ The linear program of each requirement is built from spec, model and matrices; t
 and `verifier.analysis.flow_kernel` decides in whole numbers what its multipliers prove. Nothing is solved.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -191,11 +189,8 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
 def _check_alike(
     parts: Parts, rebuilt: Study, runs: Mapping[str, RunOptions], tally: Tally, log: Log, of: str = ""
 ) -> dict[tuple[int, int], Proven]:
-    """Check runs of one system: path -> the options of the run; `of` is the alternative, or "" for the run.
-
-    Returns:
-        (block, requirement) -> what certificates prove about the probabilities.
-    """
+    """Check runs of one system: path -> the options of the run; `of` is the alternative, or "" for the run. Returns
+    (block, requirement) -> what certificates prove about the probabilities."""
     bounded = rebuilt.bounded and not of
     fitting, points = [], dict[tuple[int, int], Proven]()
     for path, options in runs.items():

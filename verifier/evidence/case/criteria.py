@@ -1,7 +1,5 @@
 """Goals that what happens per hour is acceptable: the rate of an event, and the harm of a hazard, or of all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -136,12 +134,8 @@ def _risk_goal(
 
 
 def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) -> str:
-    """The goal that the known triggering conditions are acceptable: without data for one nothing shows it.
-
-    Args:
-        draft, runs: as for `risk_goals`.
-        document: of the triggering conditions.
-    """
+    """The goal that the known triggering conditions are acceptable: without data for one nothing shows it. `draft`,
+    `runs`: as for `risk_goals`; `document`: of the triggering conditions."""
     found: TriggersResult = document.result
     by_hash = {run.sha256: run for run in runs}
     rests = [

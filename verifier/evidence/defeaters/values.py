@@ -1,7 +1,5 @@
 """What a case claims about a requirement, and what speaks against such a claim."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -65,11 +63,8 @@ def doubt(kind: str, message: str, claims: tuple[Claim, ...], remedy: str) -> It
 
 @dataclass(frozen=True)
 class Defeater:
-    """A doubt with a name: `D1`, `D2`, ... in the order in which they were found.
-
-    Attributes:
-        kind, message, claims, remedy: as in `Doubt`.
-    """
+    """A doubt with a name: `D1`, `D2`, ... in the order in which they were found. `kind`, `message`, `claims`,
+    `remedy`: as in `Doubt`."""
 
     id: str
     kind: str

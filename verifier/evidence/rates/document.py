@@ -1,21 +1,11 @@
 """The rate of an unwanted event as a document."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
-from verifier.base.documents import (
-    Condition,
-    Count,
-    FractionText,
-    InputFile,
-    Limits,
-    Magnitude,
-    Share,
-)
+from verifier.base.documents import Condition, Count, FractionText, InputFile, Limits, Magnitude, Share
 from verifier.base.version import __version__
 from verifier.checking.verdicts import Basis, Reason, Verdict
 from verifier.evidence.rates.exposure import FREE, Exposure, RateSource, float_above, float_below
@@ -140,12 +130,8 @@ class RateResult:
 
 
 def rate_document(found: HazardRate, context: tuple[str, str] | None = None) -> RateResult:
-    """The document of a rate.
-
-    Args:
-        found: the rate.
-        context: name and SHA-256 of the file of the case's context, where it was read.
-    """
+    """The document of a rate. `found`: the rate; `context`: name and SHA-256 of the file of the case's context, where
+    it was read."""
     accepted, shown = found.acceptance, found.demonstration
     return RateResult(
         verdict=found.verdict,

@@ -3,8 +3,6 @@
 The report as a flat table: a row for every verified probability, for spreadsheets and scripts.
 """
 
-from __future__ import annotations
-
 import itertools
 import shlex
 from collections import Counter

@@ -4,8 +4,6 @@ A run names its files, constants, environments and planners. The model itself, a
 are known where a bundle is built.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -39,13 +37,8 @@ UNSTATED = {
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a case beside its documents.
-
-    Attributes:
-        study: the spec and its model as they were read.
-        context: what people state.
-        defeaters: that nobody answered.
-    """
+    """What is known of a case beside its documents. `study`: the spec and its model as they were read; `context`:
+    what people state; `defeaters`: that nobody answered."""
 
     study: ParsedStudy
     context: CaseContext = field(default_factory=CaseContext)

@@ -8,8 +8,6 @@ Bounds count steps, ends included: `F<=10 a`, `F<10 a`, `F>=3 a`, `F>3 a`, `F=5 
 the same for G, U and R, and `X[3] a`. In seconds all of the first are written `F<=2.5s a`, `F[1s,2s] a`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -148,11 +146,8 @@ _FROM_0, _ENDLESS = ("LE", "LT"), ("GE", "GT")
 
 
 def in_steps(node: Node, step_s: Fraction | None, source: Source | None = None) -> Node:
-    """`node` with every bound in seconds counted in steps of this duration.
-
-    Raises:
-        InputError: the duration of a step is not known, or a bound is not a whole number of steps.
-    """
+    """`node` with every bound in seconds counted in steps of this duration. Raises InputError: the duration of a step
+    is not known, or a bound is not a whole number of steps."""
 
     def steps(each: Temporal, seconds: Fraction) -> int:
         if step_s is None:

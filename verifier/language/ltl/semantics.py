@@ -14,8 +14,6 @@ of the connectives and by a U b = b | (a & X(a U b)) the same then follows for t
 complete: `a | !a` stays open where a is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -28,11 +26,8 @@ Letter = frozenset[str]
 
 
 def holds_on_lasso(formula: Node, prefix: Sequence[Letter], loop: Sequence[Letter]) -> bool:
-    """Whether the infinite word `prefix loop loop loop ...` satisfies `formula`.
-
-    Raises:
-        ValueError: the loop is empty, or a subformula is neither temporal, a connective, a name nor a constant.
-    """
+    """Whether the infinite word `prefix loop loop loop ...` satisfies `formula`. Raises ValueError: the loop is
+    empty, or a subformula is neither temporal, a connective, a name nor a constant."""
     if not loop:
         raise ValueError("the loop of a lasso has at least one letter")
     word = [*prefix, *loop]

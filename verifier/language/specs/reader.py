@@ -36,13 +36,7 @@ from verifier.base.errors import InputError, nearest_name, shown
 from verifier.base.files import read_text
 from verifier.language.expressions import Source, exact_number, substitute
 from verifier.language.expressions.kinds import misuse, result_kind
-from verifier.language.expressions.syntax import (
-    RESERVED,
-    Name,
-    Node,
-    Position,
-    names_in,
-)
+from verifier.language.expressions.syntax import RESERVED, Name, Node, Position, names_in
 from verifier.language.specs.requirement_reader import (
     WORD,
     Statement,
@@ -64,11 +58,8 @@ _MODEL = re.compile(r'\s*"([^"\n]+)"\s*')
 
 
 def read_spec(path: str | Path) -> Specification:
-    """Read a `.ltl` file.
-
-    Raises:
-        InputError: with file, line and column; names are checked later, against the model, by `check_names`.
-    """
+    """Read a `.ltl` file. Raises InputError: with file, line and column; names are checked later, against the model,
+    by `check_names`."""
     text, raw = read_text(path, LARGEST_SPEC)
     return _specification(text, str(path), hashlib.sha256(raw).hexdigest())
 

@@ -1,7 +1,5 @@
 """What detectors that are compared remember."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from verifier.base.errors import UsageError
@@ -11,10 +9,7 @@ from verifier.study.options import RunOptions
 
 def with_default_memory(options: RunOptions, best_planner: int | None) -> RunOptions:
     """The options with the memory that the data support, where none is asked for and the best planner is not either.
-
-    Raises:
-        UsageError: memory is asked for together with the best planner.
-    """
+    Raises UsageError: memory is asked for together with the best planner."""
     if best_planner is None:
         return options.by_default()
     if options.remembers:

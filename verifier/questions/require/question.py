@@ -12,8 +12,6 @@ The cells in question are those that make a difference to the requirement, as fa
 narrowed down.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, replace
@@ -76,11 +74,8 @@ class Question(QuestionSettings):
         return int(10**self.decimals)
 
     def in_question(self, matrices: ConfusionMatrices) -> Mask:
-        """(bins, true) bool: the cells that labels and distances leave; never those of label "empty".
-
-        Raises:
-            UsageError: a label, a bin or a context that the matrices do not have.
-        """
+        """(bins, true) bool: the cells that labels and distances leave; never those of label "empty". Raises
+        UsageError: a label, a bin or a context that the matrices do not have."""
         columns = np.array([label != EMPTY for label in matrices.labels])
         if self.labels:
             named = [matrices.labels.index(_label(text, matrices)) for text in self.labels]

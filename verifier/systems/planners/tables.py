@@ -14,8 +14,6 @@ A column of conditions is a variable, memory, a label or an atom; a cell is a nu
 class (below `report(o)`) or `*`. What is set is whole numbers: inputs, and memory with a quote behind its name.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -218,11 +216,8 @@ class _Column:
 
 
 def table_of(raw: bytes, file: str) -> tuple[DecisionTable, list[Source]]:
-    """The decision table in the bytes of a CSV file, and for each question where it stands.
-
-    Raises:
-        InputError: no such table, with file and line; two rows overlap.
-    """
+    """The decision table in the bytes of a CSV file, and for each question where it stands. Raises InputError: no
+    such table, with file and line; two rows overlap."""
     text = decoded(raw, Place(file))
     separator = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
