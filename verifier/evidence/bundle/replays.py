@@ -58,8 +58,13 @@ class Replayed(NamedTuple):
 
 
 def check_explanations(content: Mapping[str, Any], run: Mapping[str, Any], rebuilt: Study) -> Replayed:
-    """Hold an explanation against the run of the bundle and against the system. `content`: the document of the
-    explanation, validated; `run`: that of the run; `rebuilt`: the system."""
+    """Hold an explanation against the run of the bundle and against the system.
+
+    Args:
+        content: the document of the explanation, validated.
+        run: that of the run.
+        rebuilt: the system.
+    """
     runs = whole = 0
     findings: list[Finding] = []
     if len(content["explanations"]) != len(run["requirements"]):
