@@ -183,7 +183,7 @@ def compare(
     """
     from contextlib import ExitStack
 
-    from verifier.evidence.baseline import read_baseline
+    from verifier.evidence.consistency import read_baseline
     from verifier.perception.confusion.document import named_file
     from verifier.questions.compare.comparing import compare as compared
     from verifier.questions.compare.request import compare_options

@@ -6,8 +6,6 @@ one view are unnormalised: how likely it is to have come there and to have been 
 
 What the world does is no report: it chooses a *move* for each node, knowing all but the reports of the step. Nodes
 with moves are numbered node by node, all moves of one side by side.
-
-A system without its planner, with what remains of a formula in each of some environments.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""Solving a plan's equations block by block, for several matrices side by side and any right-hand sides.
-
-Solving a plan's equations level by level where no component has two states, with memory for the values only.
+"""Solving a plan's equations block by block, for several matrices side by side and any right-hand sides; level by
+level, with memory for the values only, where no component has two states.
 """
-
-from __future__ import annotations
 
 import math
 from typing import Any, Literal

@@ -11,11 +11,7 @@ steps pass that rounding alone may explain it, where Storm does not answer in ti
 `WIDTH`, where it holds a target, and where Storm's value has too few digits for how rare it is. If that takes too
 long, too, and Storm has no other answer, the batch engine's enclosure is given, and a remark says that it is one
 engine's. Where exact numbers are asked for, only Storm's count.
-
-Checking formulas with both engines.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,9 +1,4 @@
-"""The commands `verify manual`, `verify init` and `verify completion`: for those who begin, and who type.
-
-The command `verify schema`: the JSON Schemas of the documents that this program writes, and of model files.
-"""
-
-from __future__ import annotations
+"""The commands `verify manual`, `verify init`, `verify completion` and `verify schema`."""
 
 import json
 import shlex
@@ -12,8 +7,7 @@ from verifier.base.errors import UsageError, unknown_name
 from verifier.base.libraries import library
 from verifier.cli.invocation import PROGRAM, Command
 from verifier.evidence.settings import SchemaSettings
-from verifier.manual.gallery import GALLERY, write_system
-from verifier.manual.pages import TOPICS, contents, page
+from verifier.manual.pages import GALLERY, TOPICS, contents, page, write_system
 from verifier.manual.settings import CompletionSettings, InitSettings, ManualSettings
 
 

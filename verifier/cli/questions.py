@@ -1,11 +1,4 @@
-"""The command `verify explain`: call the story, print and write what it found.
-
-The command `verify compare`: ask, print and write what was found.
-
-The command `verify require`: ask, print and write what was found.
-"""
-
-from __future__ import annotations
+"""The commands `verify explain`, `verify compare` and `verify require`: ask, print and write what was found."""
 
 from dataclasses import replace
 from functools import partial
@@ -18,9 +11,9 @@ from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import columns, progress_bar
-from verifier.evidence.baseline import read_baseline
 from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
+from verifier.evidence.consistency import read_baseline
 from verifier.questions.compare.comparing import compare
 from verifier.questions.compare.memories import with_default_memory
 from verifier.questions.compare.request import compare_options

@@ -1,11 +1,4 @@
-"""The command `verify report`: read the results, write the report. Nothing is computed here.
-
-The command `verify evidence rate`: ask, print and write what was found.
-
-The commands `verify evidence risk` and `verify evidence triggers`: ask, print and write what was found.
-"""
-
-from __future__ import annotations
+"""The commands `verify report` and `verify evidence rate`, `risk` and `triggers`: ask, print, write."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,9 +1,4 @@
-"""The command `verify assess`: call what assesses, print and write. Nothing is computed here.
-
-The command `verify mutate`: call what mutates, write the list of it and print. Nothing is computed here.
-"""
-
-from __future__ import annotations
+"""The commands `verify assess` and `verify mutate`: call what does it, print and write. Nothing is computed here."""
 
 import sys
 from collections.abc import Iterable

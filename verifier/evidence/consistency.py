@@ -40,7 +40,9 @@ from verifier.evidence.resting import (
     refuse,
 )
 from verifier.perception.confusion.document_types import Dependence
+from verifier.questions.compare.gating import Baseline, baseline_of
 from verifier.study.collection import Judging
+from verifier.study.gates import BaselineFile
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult, RunResult
@@ -62,6 +64,12 @@ def read_document(path: str | Path) -> Document:
     document = checked_document(content, raw, str(path))
     check_document(document, str(path))
     return document
+
+
+def read_baseline(path: str) -> Baseline:
+    """An earlier result as the baseline of a gate; InputError as `read_document` and `baseline_of`."""
+    document = read_document(path)
+    return baseline_of(document.result, BaselineFile(document.name, document.sha256), path)
 
 
 def check_document(document: Document, file: str | None = None) -> None:
@@ -145,7 +153,7 @@ def _check_run(document: Document) -> None:
         for k, finished in enumerate(unanswered.finished):
             for element, message in numbers_apart(finished, rounded=rounded, asked=unanswered.asked):
                 refuse(document, f"/unanswered/{u}/finished/{k}{element}", message)
-    refuse_misfits(document, scenarios_left_out(document.content))
+    refuse_misfits(document, scenarios_left_out(run))
     try:
         findings = conclusions_apart(document.name, run, run.settings)
     except ValueError as error:  # a floor of 0, or one for bounds that are not there

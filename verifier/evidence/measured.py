@@ -1,9 +1,4 @@
-"""Whether the parts of results that were measured fit together: collision maps, curves, rates, images, matrices.
-
-Whether the parts of an assessment follow from each other.
-
-Whether tables and choices of a trade-off follow from its curves.
-"""
+"""Whether what was measured fits: collision maps, curves, trade-offs, rates, images, matrices, assessments."""
 
 from __future__ import annotations
 
@@ -24,12 +19,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.following.collisions import collision_misfits
 from verifier.evidence.following.numbers import Misfits, misfits, near, ordered
 from verifier.evidence.following.rates import rate_misfits, risk_misfits, triggers_misfits
-from verifier.evidence.resting import (
-    ROUNDING,
-    check_criterion,
-    check_once,
-    refuse,
-)
+from verifier.evidence.resting import ROUNDING, check_criterion, check_once, refuse
 from verifier.perception.confusion.document_reader import DocumentReader
 
 if TYPE_CHECKING:

@@ -1,7 +1,4 @@
-"""Whether verdicts of documents follow from what stands beside them: numbers, channel, parts.
-
-What is wrong with the numbers of one point, a requirement in a scenario: where they do not fit together.
-"""
+"""Whether verdicts of documents follow from numbers, channel and parts beside them, and numbers fit together."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from verifier.evidence.differences import differing
 from verifier.evidence.documents import Document
 from verifier.evidence.findings import Finding
 from verifier.questions.compare.floor import floor_of
-from verifier.questions.compare.gating import worst_of_points
+from verifier.questions.compare.gating import worst_of
 from verifier.study.collection import Judging
 from verifier.study.gates import Drop, Regression
 from verifier.study.points import FreeBounds, Numbers, Point, Uncertainty
@@ -97,8 +94,7 @@ def _of_drop(told: Drop, run: RunResult, gate: Regression) -> dict[str, Any]:
     mine = [one for one in run.requirements if (one.name, one.planner) == (told.requirement, told.planner)]
     if not mine:
         return {"requirement": "a requirement of the run, with its planner"}
-    points = [json_values(point) for point in mine[0].points]
-    now = worst_of_points(points, not mine[0].is_upper, mine[0].formula).probability
+    now = worst_of(mine[0], mine[0]).probability
     found = {"now": now, "drop": now - told.before if mine[0].is_upper else told.before - now}
     if gate.least_chance is not None:
         found["failed"] = told.chance is not None and Fraction(told.chance) >= gate.least_chance

@@ -4,14 +4,10 @@ ISO 21448 sorts scenarios into known and unknown, hazardous and not. Here each c
 once: not hazardous where every requirement of its run is satisfied, hazardous where one is violated, undecided, or
 without data, which is no reason to call it harmless.
 
-Triggering conditions in the context of a case; every message has file, line and key.
+In the context of a case:
 
 [trigger.NAME]: text; part, source, effect, excluded_by, severity, matrices, where
-
-Triggering conditions from a context, runs and matrices: what is known of each, and which of them came together.
 """
-
-from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +21,7 @@ from verifier.base.version import __version__
 from verifier.checking.verdicts import Verdict, condition_over, worst_verdict
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateInput
-from verifier.evidence.residual_risk.declared import matrices_at
+from verifier.evidence.residual_risk.records import matrices_at
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import EMPTY, label_text

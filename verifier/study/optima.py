@@ -1,13 +1,9 @@
-"""Least and greatest probabilities where the world decides, by both engines.
+"""Least and greatest probabilities where the world decides, and what is no probability of a formula, by both engines.
 
 Storm's value is the one reported, as for chains. `analysis.robust.optimum` encloses it: by the probability under a
 strategy, and by a proof that no strategy does better. A value outside the enclosure is an error, unless what Storm
 says of the negation contradicts it; then, and where Storm has no answer, the enclosure is one engine's.
-
-What requirements ask that is no probability of a formula, put to both engines; and what scenarios count for.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

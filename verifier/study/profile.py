@@ -5,8 +5,6 @@ scenarios with the same values of the swept constants. The scenarios share the d
 has an interval of its own, from the means of the draws.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

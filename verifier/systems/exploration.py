@@ -9,8 +9,6 @@ States come out in the order of their valuations, however they were found.
 Why a planner has no valid step somewhere: the rule that holds there, and what is wrong with what it sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -2,11 +2,7 @@
 
 A graph of n nodes is given in compressed sparse rows: the successors of node s are indices[indptr[s]:indptr[s + 1]].
 Parallel edges and self-loops are allowed.
-
-The distinct values of an array of codes.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, TypeAlias

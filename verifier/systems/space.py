@@ -9,8 +9,6 @@ Draws are independent of each other and of what is reported. Their probabilities
 evaluated once for each combination of the values that they depend on.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,4 @@
-"""How requirements fail, told once: causes, violating paths and state maps on the terminal, in reports and cases.
-
-What a world that decides does, told once: in the table of a run, in explanations, reports and cases.
-"""
-
-from __future__ import annotations
+"""How requirements fail, told once: causes, violating paths, state maps, and what a world that decides does."""
 
 import itertools
 import math

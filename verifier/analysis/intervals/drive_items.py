@@ -29,8 +29,6 @@ Ends are whole billionths. Stakes have six digits and shares are 24ths, so wheth
 about whole numbers, and each end is decided exactly. `capital` decides it again, for the checker of certificates.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -146,27 +144,6 @@ def ceiling(drives: int, tail: Fraction) -> float:
     """The greatest lower end that any outcome of so many drives could give: equal drives without a miss."""
     full = np.ones((drives, 1), dtype=np.int64)
     return float(approximate_ends(full, full, np.ones(1, dtype=np.int64), tail)[0])
-
-
-def repetitions(seen: Floats, present: Floats, rate: Floats, tail: Fraction) -> float:
-    """The least k so that these drives k times over show that the rate is larger; infinite where no number does.
-
-    Args:
-        seen, present: (drives, 1) u_d and w_d.
-        rate: (1,) above 0.
-        tail: as for `lower_ends`.
-    """
-    goal = -(math.log(tail.numerator) - math.log(tail.denominator))
-    high = 1.0
-    while log_capital(seen, present, rate, high)[0] < goal:
-        high *= 2
-        if high > UNIT:
-            return math.inf
-    low = 0.0
-    for _ in range(2 * _HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if log_capital(seen, present, rate, middle)[0] >= goal else (middle, high)
-    return high
 
 
 SCALE: Mapping[str, int] = {"item": 1, "track": UNIT, "drive": UNIT}

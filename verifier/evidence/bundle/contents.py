@@ -1,9 +1,6 @@
-"""The results of a bundle compared with its inputs: documents, certificates, replays, the second engine's numbers.
-
-Everything of a bundle computed again, and every probability as an exact fraction.
+"""The results of a bundle compared with its inputs: documents, certificates, replays, the second engine's numbers;
+and everything computed again.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace

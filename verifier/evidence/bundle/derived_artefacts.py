@@ -3,8 +3,6 @@
 A row may look at what the rows before it made. The last one, the manifest, looks at everything.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace

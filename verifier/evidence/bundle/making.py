@@ -6,8 +6,6 @@ reason in `results/omitted.json`, so that nothing is left out silently.
 The alternative policies under which a bundle repeats its run: does a verdict depend on a choice about the data?
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

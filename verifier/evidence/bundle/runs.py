@@ -11,8 +11,6 @@ The linear program of each requirement is built from spec, model and matrices; t
 and `verifier.analysis.flow_kernel` decides in whole numbers what its multipliers prove. Nothing is solved.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

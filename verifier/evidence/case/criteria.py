@@ -1,7 +1,5 @@
 """Goals that what happens per hour is acceptable: the rate of an event, and the harm of a hazard, or of all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,17 +1,11 @@
-"""Whether the parts of a document about required recalls follow from each other.
-
-Whether the parts of a comparison follow from each other.
-
-Whether a run tells every requirement in every scenario of its grid.
-"""
+"""Whether answers about required recalls, comparisons and runs follow from themselves."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +21,7 @@ from verifier.study.points import block_text
 if TYPE_CHECKING:
     from verifier.questions.compare.compare_result import CompareResult, RequirementComparison, SpecComparison
     from verifier.questions.require.require_result import Answer, RequireResult
+    from verifier.study.results import RunResult
 
 
 def require_misfits(result: RequireResult) -> Misfits:
@@ -232,10 +227,7 @@ def _reach(where: str, each: RequirementComparison, result: CompareResult) -> Mi
         better = max(worst) > found.upper + ROUNDING if each.larger_is_better else min(worst) < found.lower - ROUNDING
         if found.all_end and better:
             end = "upper" if each.larger_is_better else "lower"
-            yield (
-                f"{where}/{k}/{end}",
-                "expected what no planner exceeds, and one that is compared does",
-            )
+            yield (f"{where}/{k}/{end}", "expected what no planner exceeds, and one that is compared does")
 
 
 def _pareto(where: str, spec: SpecComparison) -> Misfits:
@@ -253,35 +245,31 @@ def _pareto(where: str, spec: SpecComparison) -> Misfits:
         yield f"{where}/non_dominated", f"expected {follows}, which follows from the worst scenarios"
 
 
-def scenarios_left_out(content: Mapping[str, Any]) -> Misfits:
+def scenarios_left_out(run: RunResult) -> Misfits:
     """Every requirement is told under every planner and in every scenario; if intervals were asked for, with them.
 
-    The grid is what the document of a run says of it: its planners and environments, each with every combination of
-    the values of swept constants, and in each of these blocks the same initial states for every requirement.
+    The grid is what a run says of it: its planners and environments, each with every combination of the values of
+    swept constants, and in each of these blocks the same initial states for every requirement.
     """
-    settings, asked = content["settings"], content["requirements"]
-    told = {(each["name"], each["planner"]) for each in asked}
-    for name, planner in itertools.product(dict.fromkeys(each["name"] for each in asked), settings["planners"]):
+    settings, asked = run.settings, run.requirements
+    told = {(each.name, each.planner) for each in asked}
+    for name, planner in itertools.product(dict.fromkeys(each.name for each in asked), settings.planners):
         if (name, planner) not in told:
             yield "/requirements", f"expected {name} under the planner {planner} too"
-    points = [point for each in asked for point in each["points"]]
     swept: dict[str, dict[str, None]] = {}
-    for point in points:
-        for constant, value in point["constants"].items():
-            swept.setdefault(constant, {})[value] = None
-    grid = itertools.product(settings["environments"], *([(name, v) for v in swept[name]] for name in swept))
-    blocks = {block_text(environment, dict(values)): set[str]() for environment, *values in grid}
+    for constant, value in (pair for each in asked for point in each.points for pair in point.constants.items()):
+        swept.setdefault(constant, {})[value] = None
+    grid = list(itertools.product(*([(name, v) for v in swept[name]] for name in swept)))
+    blocks = {block_text(place, dict(values)): set[str]() for place in settings.environments for values in grid}
     for k, each in enumerate(asked):
-        for n, point in enumerate(each["points"]):
-            block = block_text(point["environment"], point["constants"])
-            if block not in blocks:
-                yield f"/requirements/{k}/points/{n}", f"expected a scenario of the settings, got {block}"
+        for n, point in enumerate(each.points):
+            if point.block not in blocks:
+                yield f"/requirements/{k}/points/{n}", f"expected a scenario of the settings, got {point.block}"
                 return
-            blocks[block].add(str(point["initial"]))
-            if settings["confidence"] is not None and "uncertainty" not in point:
+            blocks[point.block].add(str(point.initial))
+            if settings.confidence is not None and point.uncertainty is None:
                 yield f"/requirements/{k}/points/{n}", "expected uncertainty, as the settings have confidence"
     whole = {(block, initial) for block, states in blocks.items() for initial in states or {"one"}}
     for k, each in enumerate(asked):
-        there = {(block_text(p["environment"], p["constants"]), str(p["initial"])) for p in each["points"]}
-        for block, initial in sorted(whole - there)[:1]:
+        for block, initial in sorted(whole - {(point.block, str(point.initial)) for point in each.points})[:1]:
             yield f"/requirements/{k}/points", f"expected the scenario {block} with the initial state {initial} too"

@@ -1,9 +1,4 @@
-"""Whether the parts of a rate follow from each other.
-
-Whether a risk fits what it states, and the runs that it is from.
-
-Whether triggering conditions fit the runs and the matrices that they are from.
-"""
+"""Whether rates, risks and triggering conditions follow from what they state and from the runs that they are from."""
 
 from __future__ import annotations
 

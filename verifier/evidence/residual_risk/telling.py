@@ -1,7 +1,5 @@
 """Residual risks, told once: on the terminal of `verify evidence risk` and in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from verifier.base.numbers import level_text, short_text

@@ -1,7 +1,5 @@
 """Triggering conditions, told once: on the terminal of `verify evidence triggers` and in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import get_args
 

@@ -1,9 +1,6 @@
-"""Nodes as text that reads back to the same node.
-
-Putting nodes in the place of names, and truth values in the place of what a detector reports.
+"""Nodes as text that reads back to the same node; nodes in the place of names, and truth values in the place of what
+a detector reports.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What `verify compare` found: the values that are its document.
 
-The tables of a comparison, as parts of its document: who is compared, who is likely the best, along which axes.
-
 In all tables of a spec the configurations stand in the same order.
 """
 

@@ -1,6 +1,4 @@
-"""Holding a comparison against a baseline.
-
-A gate for continuous integration: no requirement may have dropped by more than so much against an earlier result.
+"""A gate for continuous integration: no requirement may have dropped by more than so much against an earlier result.
 
 The earlier result (the *baseline*) is the document of a `verify run` or a `verify compare`. What counts for each
 requirement is its worst probability over the same scenarios; a baseline over other scenarios, requirements or
@@ -18,22 +16,20 @@ probability:C
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import PurePath
-from typing import Any
 
 import numpy as np
 
-from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.numbers import decimal_text
-from verifier.questions.compare.compare_result import RequirementComparison, SpecComparison
+from verifier.questions.compare.compare_result import CompareResult, Entry, RequirementComparison, SpecComparison
 from verifier.questions.compare.scores import Scores
 from verifier.study.gates import BaselineFile, Drop, DropGate
 from verifier.study.options import Selection
-from verifier.study.results import RunResult
+from verifier.study.points import Point
+from verifier.study.results import ProfileMean, RequirementResult, RunResult
 
 
 def gate_of(
@@ -110,9 +106,7 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
         if (requirement, planner) not in results:
             raise InputError("the baseline has a requirement or planner that is not in this run", place)
         found = results[requirement, planner]
-        larger = not found.is_upper
-        asked, means = asked_formula(found.asked, found.formula), [vars(each) for each in found.means]
-        now = worst_of_points([json_values(each) for each in found.points], larger, asked, means)
+        now = worst_of(found, found)
         _check_comparable(before, now, place)
         drop, failed = drop_of(before, now, max_drop)
         drops.append(
@@ -213,7 +207,7 @@ def _drop(
     if (detector, planner) not in places:
         raise InputError("the baseline has a planner that is not compared here", place)
     here = places[detector, planner]
-    now = _worst(requirement, here)
+    now = worst_of(requirement, requirement.entries[here])
     _check_comparable(before, now, place)
     drop, failed = drop_of(before, now, max_drop)
     chance = None
@@ -233,13 +227,6 @@ def _drop(
     )
 
 
-def _worst(requirement: RequirementComparison, configuration: int) -> Worst:
-    entry = requirement.entries[configuration]
-    points, means = ([json_values(each) for each in found] for found in (entry.points, entry.means))
-    formula = asked_formula(requirement.asked, requirement.formula)
-    return worst_of_points(points, requirement.larger_is_better, formula, means)
-
-
 def _by_chance(found: Drop, least_chance: Fraction, place: Place) -> Drop:
     """The same drop, judged by its chance."""
     if found.chance is None:
@@ -251,9 +238,6 @@ def _by_chance(found: Drop, least_chance: Fraction, place: Place) -> Drop:
     return replace(found, failed=Fraction(found.chance) >= least_chance)
 
 
-_RUN, _COMPARE = "verifier.run", "verifier.compare"
-
-
 @dataclass(frozen=True)
 class Worst:
     """The worst probability of one requirement.
@@ -262,7 +246,7 @@ class Worst:
         probability, lower, upper: with its numerical bounds.
         scenarios: those it is the worst of.
         larger_is_better: what "worst" means.
-        formula: what is asked, see `asked_formula`.
+        formula: what is asked, with the end of its probability where a world decides.
     """
 
     probability: float
@@ -296,74 +280,57 @@ def drop_of(before: Worst, now: Worst, max_drop: Fraction) -> tuple[float, bool]
     return drop, certain > max_drop
 
 
-def _scenario_key(point: Mapping[str, Any]) -> str:
-    """A scenario of a document as text that tells it from the others."""
-    parts = [str(point["environment"])]
-    for kind in ("constants", "initial"):
-        parts += [f"{name}={value}" for name, value in sorted(point[kind].items())]
-    return " ".join(parts)
+def worst_of(asked: RequirementResult | RequirementComparison, found: RequirementResult | Entry) -> Worst:
+    """The worst of some points, or of their means over the profile: `found` is what was found of the requirement
+    `asked`."""
+    larger = asked.target is None or not asked.target.is_upper
+    numbers: Sequence[Point | ProfileMean] = found.means or found.points
+    worst = (min if larger else max)(numbers, key=lambda each: each.probability)
+    formula = asked.formula if asked.asked == "P" else f"{asked.asked} [ {asked.formula} ]"
+    formula += " over profile" if found.means else ""
+    scenarios = frozenset(map(_scenario_key, found.points))
+    return Worst(worst.probability, worst.lower, worst.upper, scenarios, larger, formula)
 
 
-def asked_formula(asked: str, formula: str) -> str:
-    """The formula of a requirement, with the end of its probability where a world decides."""
-    return formula if asked == "P" else f"{asked} [ {formula} ]"
+def _scenario_key(point: Point) -> str:
+    """A scenario as text that tells it from the others."""
+    parts: list[tuple[str, str | int]] = [*sorted(point.constants.items()), *sorted(point.initial.items())]
+    return " ".join([point.environment, *(f"{name}={value}" for name, value in parts)])
 
 
-def worst_of_points(
-    points: list[dict[str, Any]], larger_is_better: bool, formula: str, means: Sequence[Mapping[str, Any]] = ()
-) -> Worst:
-    """The worst of the points of a document, or of its means over the profile."""
-    pick = min if larger_is_better else max
-    worst = pick(means or points, key=lambda each: each["probability"])
-    scenarios = frozenset(_scenario_key(each) for each in points)
-    formula += " over profile" if means else ""
-    return Worst(worst["probability"], worst["lower"], worst["upper"], scenarios, larger_is_better, formula)
-
-
-def baseline_of_document(document: Mapping[str, Any], place: str, sha256: str) -> Baseline:
+def baseline_of(result: object, file: BaselineFile, place: str) -> Baseline:
     """The worst probabilities of an earlier `verify run` or `verify compare`.
 
     Args:
-        document: validated, as `verifier.evidence.consistency.read_document` gives it.
-        place: the file's name, for messages.
-        sha256: of its bytes.
+        result: what it found.
+        file: what it is known from.
+        place: that file's name, for messages.
 
     Raises:
         InputError: it is of another command, or does not name its spec and its matrices.
     """
-    if document["schema"] not in (_RUN, _COMPARE):
+    if not isinstance(result, RunResult | CompareResult):
         raise InputError("expected the JSON of a verify run or a verify compare", Place(place, path="/schema"))
-    files = [(each["role"], each["name"], each["sha256"]) for each in document["inputs"]]
-    hashes = [sha for role, _, sha in files if role == "confusion"]
-    specs = [name for role, name, _ in files if role == "spec"]
-    names = [each["name"] for each in document.get("detectors", [{"name": ""}])]
+    hashes = [each.sha256 for each in result.inputs if each.role == "confusion"]
+    specs = [each.name for each in result.inputs if each.role == "spec"]
+    names = [""] if isinstance(result, RunResult) else [each.name for each in result.detectors]
     if not specs or len(hashes) != len(names):
         message = f"expected a spec and {len(names)} files of matrices, got {len(specs)} and {len(hashes)}"
         raise InputError(message, Place(place, path="/inputs"))
-    if document["schema"] == _RUN:
-        worst = dict(_of_requirements(specs[0], document["requirements"]))
+    if isinstance(result, RunResult):
+        asked = [each for each in result.requirements if _is_compared(each)]
+        worst = {(specs[0], each.name, "", each.planner): worst_of(each, each) for each in asked}
     else:
-        worst = {}
-        for found in document["specs"]:
-            for each in found["requirements"]:
-                shared = {name: each[name] for name in ("name", "target", "formula", "asked") if name in each}
-                worst.update(_of_requirements(found["spec"], [entry | shared for entry in each["entries"]]))
-    return Baseline(BaselineFile(PurePath(place).name, sha256), dict(zip(names, hashes, strict=True)), worst)
+        worst = {
+            (spec.spec, each.name, entry.detector, entry.planner): worst_of(each, entry)
+            for spec in result.specs
+            for each in spec.requirements
+            for entry in each.entries
+            if _is_compared(each)
+        }
+    return Baseline(file, dict(zip(names, hashes, strict=True)), worst)
 
 
-def baseline_of_run(run: RunResult, file: BaselineFile) -> Baseline:
-    """A run of this program as a baseline; `file` is what it was verified from."""
-    (matrices,) = (each.sha256 for each in run.inputs if each.role == "confusion")
-    (spec,) = (each.name for each in run.inputs if each.role == "spec")
-    return Baseline(file, {"": matrices}, dict(_of_requirements(spec, run.document()["requirements"])))
-
-
-def _of_requirements(spec: str, found: list[dict[str, Any]]) -> Iterator[tuple[tuple[str, str, str, str], Worst]]:
-    for each in found:
-        if not each.get("asked", "P").startswith("P") or ") given (" in each["formula"]:
-            continue
-        target = each["target"]
-        larger = target is None or target["comparison"] not in ("<=", "<")
-        formula = asked_formula(each.get("asked", "P"), each["formula"])
-        worst = worst_of_points(each["points"], larger, formula, each.get("means", ()))
-        yield (spec, each["name"], each.get("detector", ""), each["planner"]), worst
+def _is_compared(asked: RequirementResult | RequirementComparison) -> bool:
+    """Whether it asks a probability, and no conditional one."""
+    return asked.asked.startswith("P") and ") given (" not in asked.formula

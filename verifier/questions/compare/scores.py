@@ -1,13 +1,9 @@
-"""Scores of all configurations, draw by draw, collected block by block.
+"""Scores of all configurations, draw by draw; and from them tables: intervals, chances, the Pareto view.
 
 A score is a probability, or its negative where the requirement has an upper limit: larger is better. The score of a
 configuration is the worst over its scenarios, in every draw again, because which scenario is the worst depends on the
 matrices. Along an axis it is the worst over the scenarios at each place.
-
-From scores to tables: intervals, chances, the Pareto view.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

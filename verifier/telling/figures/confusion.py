@@ -1,6 +1,5 @@
-"""Recall against distance, one line per class, with Wilson's 95 % intervals; and recalls that are required.
-
-Figures of detectors with memory: misses by what went before, and P by how long errors may persist.
+"""Figures of detectors: recall against distance with Wilson's 95 % intervals, recalls that are required, misses by
+what went before, and P by how long errors may persist.
 """
 
 from __future__ import annotations
