@@ -108,34 +108,17 @@ A mutation is NAME:PARAMETER=VALUE,...; steps are joined by +. --show lists all 
 cannot be used are listed, all others are made, and the exit code is 4.
 """
 CAMPAIGN = """\
-What mutations do to detectors, from images to a report: mutate, detect, localise, count, and tell for each mutation
-AP, recall, ADR, trade-off areas with their worst case, probability of collision, and P of every requirement.
+What mutations do to detectors, from images to a report: AP, recall, ADR, trade-off areas and their worst case, lambda
+and P of every requirement.
 
   verify campaign init --onnx yolo.onnx --images images --annotations truth.json --depth depth
   verify campaign campaign.toml --jobs 4
-"""
-CAMPAIGN_INIT = """\
-Write a campaign file for a network and images. Classes, input and layout of the network are read from its metadata
-and shapes and from one run; what is guessed is listed and marked in the file, to be confirmed.
-"""
-ADR = """\
-Average detection rate (ADR) of detectors under mutations, at thresholds that are fixed on the images as they were
-taken (Pezzementi et al. 2018), with intervals.
-
-  verify adr --annotations truth.json --detections yolo=clear.json --detections yolo@haze=haze.json --plot rates.png
-"""
-PREDICT = """\
-Predict what mutations by depth do to a detector from what simple ones do, with R^2 and prediction intervals: each
-detector by a non-negative least-squares model of all others, and those that were not measured, too.
-
-  verify predict rates.json --pair defocus=gaussian_blur
 """
 ASSESS = """\
 Is a detector robust in the circumstances of its use (Wozniak, Segura and Mazo 2024)? One TOML file says which
 circumstances there are, how often and how significant they are, what the detector achieves on source and target data,
 how far these are apart, and how much change is accepted at that distance.
 
-  verify assess ASSESSMENT.toml
   verify assess ASSESSMENT.toml --markdown REPORT.md --plan PLAN.json
   verify assess ASSESSMENT.toml --make FOLDER
 """
@@ -180,8 +163,6 @@ the matrices of each condition; each RESULT is that of verify run with one of th
 
   verify evidence risk case.toml day_run.json night_run.json
 """
-
-
 TRIGGERS = """\
 Triggering conditions of CASE, each once: known and not hazardous, known as hazardous, undecided, without data, or
 kept out by a monitor; with items and drives, what each requirement is in it with its bounds, what would decide it,
@@ -190,8 +171,6 @@ a bin of a further variable), or the matrices themselves, whose items are counte
 
   verify evidence triggers case.toml low_sun_run.json low_sun.json
 """
-
-
 _SCENARIOS = "cm planner environment initial set sweep requirement where empty-columns false-positives memory"
 _MODEL_RESULT = "exact timeout json output"
 
@@ -323,19 +302,19 @@ VERBS: Mapping[str, Verb] = {
         "verifier.robustness.settings:CampaignInitSettings",
         "verifier.cli.campaign:campaign_init_command",
         "write a campaign file for a network and images",
-        CAMPAIGN_INIT,
+        "Write a campaign file; what of the network's layout is guessed is listed, to be confirmed.",
     ),
     "adr": Verb(
         "verifier.robustness.settings:RatesSettings",
         "verifier.cli.rates:adr_command",
         "detection rate under mutations, at thresholds fixed beforehand",
-        ADR,
+        "Average detection rate (ADR) at thresholds fixed on unchanged images, with intervals (Pezzementi et al. 2018).",
     ),
     "predict": Verb(
         "verifier.robustness.settings:PredictSettings",
         "verifier.cli.rates:predict_command",
         "what mutations by depth do, predicted from simple ones",
-        PREDICT,
+        "Predict what mutations by depth do to each detector from what simple ones do, by the model of all others.",
     ),
     "assess": Verb(
         "verifier.robustness.settings:AssessSettings",
