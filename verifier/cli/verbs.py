@@ -108,8 +108,7 @@ A mutation is NAME:PARAMETER=VALUE,...; steps are joined by +. --show lists all 
 cannot be used are listed, all others are made, and the exit code is 4.
 """
 CAMPAIGN = """\
-What mutations do to detectors, from images to a report: AP, recall, ADR, trade-off areas and their worst case, lambda
-and P of every requirement.
+What mutations do to detectors: from images to AP, recall, ADR, trade-off areas, lambda, P and a report.
 
   verify campaign init --onnx yolo.onnx --images images --annotations truth.json --depth depth
   verify campaign campaign.toml --jobs 4
@@ -308,7 +307,7 @@ VERBS: Mapping[str, Verb] = {
         "verifier.robustness.settings:RatesSettings",
         "verifier.cli.rates:adr_command",
         "detection rate under mutations, at thresholds fixed beforehand",
-        "Average detection rate (ADR) at thresholds fixed on unchanged images, with intervals (Pezzementi et al. 2018).",
+        "Average detection rate (ADR) at thresholds fixed on unchanged images, with intervals (Pezzementi 2018).",
     ),
     "predict": Verb(
         "verifier.robustness.settings:PredictSettings",
