@@ -195,6 +195,20 @@ def test_without_poses_the_rocs_are_made_and_nothing_is_asked(streets, tmp_path,
     assert "every image is a log of its own" in capsys.readouterr().out
 
 
+def test_what_moves_people_in_the_image_has_no_areas(streets, tmp_path, capsys):
+    """Logs know people where they were: boxes that are turned would be compared with boxes that are not."""
+    text = FILE[: FILE.index("[counting]")].replace('poses = "poses.csv"\n', "").replace("978,97.8", "978")
+    (streets / "turned.toml").write_text(text.replace('sweep = ["', 'sweep = ["rotation:angle_deg=3", "'))
+    assert main(["campaign", str(streets / "turned.toml"), "-o", str(tmp_path / "turned")]) == 0
+    rows = {
+        each["condition"]: each for each in json.loads((tmp_path / "turned/campaign.json").read_text())["campaign"]
+    }
+    assert rows["rotation-angle_deg_3"]["area"] == {}
+    assert rows["rotation-angle_deg_3"]["recall"] > 0.3  # by the boxes that were turned along
+    assert rows["haze-visibility_m_978"]["area"].keys() == {"roc_a", "roc_b"}
+    assert "rotation-angle_deg_3 moves what is seen: it has no trade-off areas" in capsys.readouterr().out
+
+
 # --- files that are none --------------------------------------------------------------------------------------------
 
 HOSTILE = [
@@ -221,7 +235,6 @@ HOSTILE = [
     (FILE.replace('spec = "car.ltl"', 'spec = "car.toml"'), "car.toml"),
     (FILE.replace('spec = "car.ltl"', 'spec = "car.ltl"\nplanner = "wild"'), "unknown planner 'wild'"),
     (FILE.replace('class = "ped"', 'class = "tree"'), "detectors.hog: unknown class of the detector 'tree'"),
-    (FILE.replace("978,97.8", "978").replace('sweep = ["', 'sweep = ["rotation:angle_deg=5", "'), "moves pixels"),
     (FILE.replace('depth = { folder = "depth" }', 'depth = { constant_m = 30 }'), "needs depth maps"),
     (FILE.replace('depth = { folder = "depth" }\n', ""), "needs depth"),
     (FILE.replace("level = [0.2, 0.5]", "level = [-1]"), "expected a number above 0"),

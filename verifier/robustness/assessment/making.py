@@ -22,7 +22,6 @@ from types import MappingProxyType
 from typing import Any
 
 from verifier.base.errors import UsageError
-from verifier.base.numbers import exact_text
 from verifier.perception.confusion.job import default_measure
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings, pick_thresholds
@@ -40,7 +39,7 @@ from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 from verifier.robustness.campaign.draws import ADR
 from verifier.robustness.campaign.made_files import new_folder, write_coco
-from verifier.robustness.campaign.making import Progress, UnderTest, detected, no_progress
+from verifier.robustness.campaign.making import Progress, UnderTest, detected, no_progress, operating_remarks
 from verifier.robustness.campaign.preflight import check_detector, check_places
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
@@ -167,30 +166,12 @@ def _remarks(assessment: Assessment, plan: Plan | None, under_test: UnderTest | 
         if any(MUTATORS[name].moves for image in plan.images for name, _ in image.mutations):
             yield "what left the image is no object there; what its edge cuts still counts, however little is left"
     if under_test is not None:
-        yield from _operating_remarks(under_test)
+        yield from operating_remarks(under_test.choice, under_test.source)
     asked = assessment.degradation
     recipe = None if asked is None else asked.recipe
     if asked is not None and recipe is not None and ADR in asked.allowed_change and under_test is not None:
         settings = AdrSettings(recipe.adr_levels, under_test.choice.policy)
         yield from threshold_remarks(pick_thresholds(under_test.source, settings))
-
-
-def _operating_remarks(under_test: UnderTest) -> Iterator[str]:
-    """Where the source images do not settle the operating point that is asked for."""
-    rate, images = under_test.choice.false_positives, under_test.source.frame_count
-    if rate is None:
-        return
-    if rate * images < 1:
-        yield (
-            f"operating point: {exact_text(rate)} false positives per image cannot be distinguished from none with "
-            f"{images} source images; the score is that above that of every false positive"
-        )
-    if under_test.lowest_score is None:
-        yield (
-            f"operating point: with all that it reports on the source images the detector has no more than "
-            f"{exact_text(rate)} false positives per image, so every detection counts; it would have more if it "
-            "were set to report lower scores"
-        )
 
 
 def _on_source(choice: DetectorChoice, scenes: Scenes, folder: Path, workshop: Workshop) -> UnderTest:

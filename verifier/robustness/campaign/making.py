@@ -27,6 +27,7 @@ import numpy as np
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import write_bytes, write_text
+from verifier.base.numbers import exact_text
 from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import curves_json
@@ -285,6 +286,24 @@ def localized(scenes: Scenes, boxes: Boxes, mutation: AnyMutation | None) -> Flo
         if len(rows):
             away[rows] = localize(scenes.moved_depth_m(name, mutation), box[rows], PLAIN_CAMERA)[:, 2]
     return away
+
+
+def operating_remarks(choice: DetectorChoice, source: DetectionSet) -> Iterator[str]:
+    """Where the source images do not settle the operating point that is asked for."""
+    rate, images = choice.false_positives, source.frame_count
+    if rate is None:
+        return
+    if rate * images < 1:
+        yield (
+            f"operating point: {exact_text(rate)} false positives per image cannot be distinguished from none with "
+            f"{images} source images; the score is that above that of every false positive"
+        )
+    if choice.threshold(source) is None:
+        yield (
+            f"operating point: with all that it reports on the source images the detector has no more than "
+            f"{exact_text(rate)} false positives per image, so every detection counts; it would have more if it "
+            "were set to report lower scores"
+        )
 
 
 def metric_values(

@@ -41,7 +41,7 @@ from verifier.robustness.campaign.judging import (
     worst_probability,
 )
 from verifier.robustness.campaign.logs import campaign_logs, read_poses
-from verifier.robustness.campaign.making import Made, Maker, UnderTest, Wanted
+from verifier.robustness.campaign.making import Made, Maker, UnderTest, Wanted, operating_remarks
 from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places
 from verifier.robustness.campaign.result import CampaignDocument, CampaignResult, CampaignRow, RequirementRow
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
@@ -79,6 +79,8 @@ def campaign_result(file: str, folder: str, jobs: int = 1, watch: Watch = lambda
     made = {detector: _made(campaign, scenes, detector, data, target) for detector, data in found.items()}
     logs = campaign_logs(campaign, scenes, {name: _people(campaign, target, name) for name in found})
     loop, remarks = _loop(campaign, logs, target)
+    for detector, choice in campaign.detectors.items():
+        remarks += [f"{detector}: {each}" for each in operating_remarks(choice, found[detector][""])]
     runs, checked = _runs(campaign, made)
     rows = [
         _row(campaign, adr, detector, name, each, checked.get((detector, name or BASELINE), ()))
@@ -122,9 +124,6 @@ def _checked(campaign: Campaign) -> Scenes:
         tried(partial(read_poses, root / campaign.poses, tuple(scenes.files)))
     if scenes is not None and campaign.calibration is not None and scenes.truth is not None:
         tried(partial(read_cameras, root / campaign.calibration, scenes.truth))
-    moving = [each.text for each in campaign.mutations.values() if moves_boxes(each)]
-    if campaign.loop.asks_for_positions and moving:
-        problems.append(f"closed_loop: {moving[0]} moves pixels, so that the calibration does not hold any more")
     if problems:
         problems = list(dict.fromkeys(problems))
         raise InputError("\n".join([f"{campaign.name}: what it names cannot be used", *problems]))
@@ -157,14 +156,18 @@ def _check_target(target: Path, campaign: Campaign) -> None:
     make_folder(target / KEPT)
 
 
+def _moving(campaign: Campaign) -> list[str]:
+    """The conditions under which people are elsewhere in the image, and not where the logs know them."""
+    return [name for name, each in campaign.mutations.items() if moves_boxes(each)]
+
+
 def _people(campaign: Campaign, target: Path, detector: str) -> dict[str, DetectionSet]:
     """Of a detector under every condition, people alone."""
     from verifier.closedloop.readers.from_sets import people_map
 
-    reading = Reading(people_map(campaign.people or ("*",)))
-    return {
-        name: read_condition(target / detector / (name or BASELINE), reading) for name in condition_names(campaign)
-    }
+    reading, folder, moving = Reading(people_map(campaign.people or ("*",))), target / detector, _moving(campaign)
+    names = [name for name in condition_names(campaign) if name not in moving]
+    return {name: read_condition(folder / (name or BASELINE), reading) for name in names}
 
 
 def _made(
@@ -189,16 +192,18 @@ def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | Non
     shutil.rmtree(target / "logs", ignore_errors=True)
     write_logs(logs, target / "logs")
     settings = study_settings(campaign.loop)
-    severe = tuple(name for name, kind in campaign.severities.items() if kind == "severe")
+    severities = {name: kind for name, kind in campaign.severities.items() if name not in _moving(campaign)}
+    severe = tuple(name for name, kind in severities.items() if kind == "severe")
     groups = {"AnySevere": severe} if 0 < len(severe) < len(campaign.mutations) else {}
-    remarks, metrics = [], settings.metrics
+    remarks, metrics = list[str](), settings.metrics
+    remarks += [f"{name} moves what is seen: it has no trade-off areas" for name in _moving(campaign)]
     if logs.positive.all() or not logs.positive.any():
         metrics = tuple(each for each in metrics if each == "roc_a")
         kind = "negative" if logs.positive.all() else "positive"
         remarks.append(f"only ROC A is defined: there is no {kind} log")
     if not metrics or not len(logs.person_image):
-        return None, ["no metric of the closed loop is defined"]
-    settings = replace(settings, metrics=metrics, skip_undefined=True, severities=campaign.severities, groups=groups)
+        return None, [*remarks, "no metric of the closed loop is defined"]
+    settings = replace(settings, metrics=metrics, skip_undefined=True, severities=severities, groups=groups)
     found = study(logs, None, settings)
     title = f"{campaign.title}: {', '.join(campaign.detectors)}"
     record = settings.record()
