@@ -19,7 +19,7 @@ from verifier.robustness.campaign.guessing import proposal
 from verifier.robustness.campaign.result import CampaignResult
 from verifier.robustness.campaign.running import campaign_result
 from verifier.robustness.settings import CampaignInitSettings, CampaignSettings
-from verifier.telling.blocks import Page, Section
+from verifier.telling.blocks import Listing, Page, Section
 from verifier.telling.html import html_text
 from verifier.telling.rates import adr_blocks, campaign_blocks, campaign_table
 
@@ -45,7 +45,8 @@ def campaign_command(arguments: CampaignSettings, command: Command) -> int:
 
 def _report(result: CampaignResult, texts: dict[str, str]) -> str:
     """One page: the campaign, its detection rates, the closed loop, and each detector's run on unchanged images."""
-    own = Section("Campaign", tuple(campaign_blocks(result)), id="campaign")
+    notes = (Listing(tuple(map(one_line, result.remarks))),) if result.remarks else ()
+    own = Section("Campaign", (*campaign_blocks(result), *notes), id="campaign")
     rates = Section("Average detection rate", tuple(adr_blocks(result.adr)), id="adr")
     names = [name for name in texts if name == "closed_loop.json" or name.endswith(f"/{BASELINE}/run.json")]
     documents = [_document(name, texts[name]) for name in names]

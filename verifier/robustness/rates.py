@@ -220,6 +220,9 @@ def _of_detector(
     remarks = list(threshold_remarks(thresholds, f"{detector}: "))
     if settings.draws and not intervals:
         remarks.append(f"{detector}: no intervals, for which {FEWEST_UNITS} {settings.unit}s are needed")
+    undefined = max((each.undefined for each in intervals.values()), default=0)
+    if undefined:
+        remarks.append(f"{detector}: up to {undefined} draws have no normalised ADR; they are left out")
     start = _row(detector, BASELINE, baseline, all_thresholds, asked.policy)[1]
     if start is None or not any(start.found):
         remarks.append(f"{detector}: nothing is found in the baseline, so there is no normalised ADR")
@@ -232,8 +235,6 @@ def _of_detector(
         drawn = intervals.get(name)
         if drawn is not None:
             row = replace(row, adr_interval=_known(drawn.adr), normalised_interval=_known(drawn.normalised))
-        if drawn is not None and drawn.undefined:
-            remarks.append(f"{detector}, {name}: {drawn.undefined} draws have no normalised ADR; they are left out")
         rows.append(row)
         if settings.objects is not None and name != BASELINE:
             required += _required(detector, name, (baseline, each), asked.policy)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from verifier.base.errors import one_line
 from verifier.base.numbers import interval_text, number_text
-from verifier.robustness.campaign.result import CampaignResult
+from verifier.robustness.campaign.result import CampaignResult, CampaignRow
 from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
 from verifier.robustness.rates import AdrResult, RateRow
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
@@ -31,35 +31,25 @@ def campaign_table(result: CampaignResult, *, colour: bool = False, columns: int
 
 
 def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
-    """A table for each detector: every condition, then the worst case over groups of them."""
+    """For each detector what it finds under every condition and the worst case over groups of them; then the system."""
     rows = result.study.campaign
     metrics = list(dict.fromkeys(name for row in rows for name in row.area))
-    asked = list(dict.fromkeys((one.name, one.planner) for row in rows for one in row.requirements))
-    with_lambda = any(row.collision is not None for row in rows)
-    planners = {planner for _, planner in asked}
     for detector in result.study.detectors:
-        lines: list[Row] = []
-        for row in (each for each in rows if each.detector == detector):
-            known = {(one.name, one.planner): one for one in row.requirements}
+        own = [row for row in rows if row.detector == detector]
+        lines = []
+        for row in own:
             shares = (row.average_precision, row.recall)
             cells: list[Cell | str] = [name_text(row.condition), row.severity]
             cells += [Cell("-") if value is None else Cell(f"{value:.3f}", value) for value in shares]
-            cells.append(_ended(row.adr, row.adr_interval))
+            cells.append(_ended(row.adr, row.adr_interval, missing="not defined" if row.images else "-"))
             for name in metrics:
                 area, share = row.area.get(name), row.robustness.get(name)
                 told = "" if share is None else f" ({share:.2f})"
                 cells.append("-" if area is None else Cell(f"{area:.3f}{told}", area, heat=share))
-            cells += [_ended(row.collision, row.collision_interval)] if with_lambda else []
-            for key in asked:
-                one = known.get(key)
-                cells.append("-" if one is None else _ended(one.probability, one.bounds, one.verdict))
             lines.append(tuple(cells))
-        header = ["condition", "severity", "AP", "recall", "ADR", *map(name_text, metrics)]
-        header += ["lambda"] if with_lambda else []
-        header += [
-            f"P({name_text(name)}" + (f", {planner})" if len(planners) > 1 else ")") for name, planner in asked
-        ]
-        yield Table(f"{name_text(detector)} under each mutation", tuple(header), tuple(lines), sortable=True)
+        header = ("condition", "severity", "AP", "recall", "ADR", *map(name_text, metrics))
+        yield Table(f"{name_text(detector)} under each mutation", header, tuple(lines), sortable=True)
+        yield from _system_table(detector, [row for row in own if row.images])
     yield Paragraph(
         "Areas are those of the worst case of baseline and condition, in brackets by the baseline's own; intervals "
         "of ADR and lambda are percentile intervals over images, those of P confidence bounds.",
@@ -67,12 +57,33 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
     )
 
 
-def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str = "") -> Cell:
+def _system_table(detector: str, rows: Sequence[CampaignRow]) -> Iterator[Block]:
+    """lambda and P under each condition, where one of them was asked."""
+    asked = list(dict.fromkeys((one.name, one.planner) for row in rows for one in row.requirements))
+    planners = {planner for _, planner in asked}
+    header = ["condition"]
+    header += ["lambda"] if any(row.collision is not None for row in rows) else []
+    header += [
+        f"P({name_text(name)}{', ' + name_text(planner) if len(planners) > 1 else ''})" for name, planner in asked
+    ]
+    lines = []
+    for row in rows:
+        known = {(one.name, one.planner): one for one in row.requirements}
+        cells: list[Cell | str] = [name_text(row.condition)]
+        cells += [_ended(row.collision, row.collision_interval, missing="not defined")] if "lambda" in header else []
+        cells += [_ended(one.probability, one.bounds, one.verdict) for key in asked for one in (known[key],)]
+        lines.append(tuple(cells))
+    if len(header) > 1:
+        yield Table(f"The system with {name_text(detector)}", tuple(header), tuple(lines), sortable=True)
+
+
+def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str = "", missing: str = "-") -> Cell:
     """A number with its interval, and a verdict."""
     if value is None:
-        return Cell("-")
+        return Cell(missing)
     told = "" if ends is None else f" {interval_text(*ends)}"
-    return Cell(f"{number_text(value)}{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
+    shown = number_text(value) if verdict else f"{value:.3f}"
+    return Cell(f"{shown}{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
 
 
 def _told(title: str, blocks: Iterator[Block], remarks: tuple[str, ...], colour: bool, columns: int | None) -> str:
