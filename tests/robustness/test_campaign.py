@@ -114,7 +114,7 @@ def test_rates_are_those_of_verify_adr(made, capsys):
     assert main(command) == 0
     for told in json.loads(capsys.readouterr().out)["rates"]:
         row = row_of(made, told["condition"])
-        assert (row.adr, row.normalised_adr) == (told["adr"], told["normalised"])
+        assert (row.adr, row.normalised) == (told["adr"], told["normalised"])
         assert list(row.adr_interval) == told["adr_interval"]
 
 

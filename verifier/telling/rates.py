@@ -31,7 +31,7 @@ def campaign_table(result: CampaignResult, *, colour: bool = False, columns: int
 
 
 def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
-    """For each detector what it finds under every condition and the worst case over groups of them; then the system."""
+    """For each detector what it finds under every condition and in the worst case of groups; then the system."""
     rows = result.study.campaign
     metrics = list(dict.fromkeys(name for row in rows for name in row.area))
     for detector in result.study.detectors:
@@ -41,7 +41,7 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
             shares = (row.average_precision, row.recall)
             cells: list[Cell | str] = [name_text(row.condition), row.severity]
             cells += [Cell("-") if value is None else Cell(f"{value:.3f}", value) for value in shares]
-            cells.append(_ended(row.adr, row.adr_interval, missing="not defined" if row.images else "-"))
+            cells.append(_rate(row) if row.images else "-")
             for name in metrics:
                 area, share = row.area.get(name), row.robustness.get(name)
                 told = "" if share is None else f" ({share:.2f})"
@@ -70,20 +70,19 @@ def _system_table(detector: str, rows: Sequence[CampaignRow]) -> Iterator[Block]
     for row in rows:
         known = {(one.name, one.planner): one for one in row.requirements}
         cells: list[Cell | str] = [name_text(row.condition)]
-        cells += [_ended(row.collision, row.collision_interval, missing="not defined")] if "lambda" in header else []
+        cells += [_ended(row.collision, row.collision_interval)] if "lambda" in header else []
         cells += [_ended(one.probability, one.bounds, one.verdict) for key in asked for one in (known[key],)]
         lines.append(tuple(cells))
     if len(header) > 1:
         yield Table(f"The system with {name_text(detector)}", tuple(header), tuple(lines), sortable=True)
 
 
-def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str = "", missing: str = "-") -> Cell:
+def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str = "") -> Cell:
     """A number with its interval, and a verdict."""
     if value is None:
-        return Cell(missing)
+        return Cell("not defined")
     told = "" if ends is None else f" {interval_text(*ends)}"
-    shown = number_text(value) if verdict else f"{value:.3f}"
-    return Cell(f"{shown}{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
+    return Cell(f"{number_text(value)}{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
 
 
 def _told(title: str, blocks: Iterator[Block], remarks: tuple[str, ...], colour: bool, columns: int | None) -> str:
@@ -103,7 +102,7 @@ def adr_blocks(result: AdrResult) -> Iterator[Block]:
     yield Table(caption, ("condition", *map(name_text, result.detectors)), tuple(rows), sortable=True)
 
 
-def _rate(row: RateRow | None) -> Cell:
+def _rate(row: RateRow | CampaignRow | None) -> Cell:
     if row is None:
         return Cell("not measured")
     if row.adr is None:

@@ -44,7 +44,7 @@ class CampaignRow:
     recall: Share | None = None
     adr: Share | None = None
     adr_interval: Ends = None
-    normalised_adr: Magnitude | None = None
+    normalised: Magnitude | None = None
     area: Mapping[str, Share] = field(default_factory=dict)
     robustness: Mapping[str, Magnitude | None] = field(default_factory=dict)
     collision: Share | None = None
@@ -85,7 +85,7 @@ class CampaignResult(Result):
 
     TOLD = "verifier.telling.rates:campaign_table"
     NAMED_BY = ("detector", "condition")
-    METRICS = ("average_precision", "recall", "adr", "normalised_adr", "collision")
+    METRICS = ("average_precision", "recall", "adr", "normalised", "collision")
 
     @property
     def headline(self) -> str:
