@@ -163,6 +163,22 @@ def test_people_stand_where_the_depth_of_their_rectangles_says(streets, made):
         assert (log, x, y) == (there, pytest.approx(ahead), pytest.approx(left))
 
 
+def test_magnitudes_in_people_by_plain_loops(streets, made):
+    """Of the pixels of people, the share whose depth z is blended by 1 - exp(-3.912 z / visibility) in each tenth."""
+    original = json.loads((streets / "truth.json").read_text())
+    name_of = {each["id"]: each["file_name"] for each in original["images"]}
+    for told, visibility in zip(made[1].magnitudes, (978, 97.8), strict=True):
+        tenths, pixels = [0] * 10, 0
+        for each in original["annotations"]:
+            depth = np.load(streets / "depth" / name_of[each["image_id"]].replace(".png", ".npy"))
+            x, y, width, height = map(int, each["bbox"])
+            for z in depth[max(y, 0) : y + height, max(x, 0) : x + width].ravel().tolist():
+                tenths[int(10 * (1 - np.exp(-3.912 * z / visibility)))] += 1
+                pixels += 1
+        assert told.pixels == pixels > 0
+        assert told.shares == pytest.approx([count / pixels for count in tenths])
+
+
 def test_what_is_right_is_kept_and_the_rest_is_made_again(streets, made, tmp_path, capsys):
     target = tmp_path / "again"
     shutil.copytree(made[0], target)

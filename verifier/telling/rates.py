@@ -50,6 +50,14 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
         header = ("condition", "severity", "AP", "recall", "ADR", *map(name_text, metrics))
         yield Table(f"{name_text(detector)} under each mutation", header, tuple(lines), sortable=True)
         yield from _system_table(detector, [row for row in own if row.images])
+    for parameter in dict.fromkeys(each.parameter for each in result.study.magnitudes):
+        listed = [each for each in result.study.magnitudes if each.parameter == parameter]
+        table: tuple[Row, ...] = tuple(
+            (name_text(each.condition), *(Cell(f"{100 * share:.0f}", share, heat=share) for share in each.shares))
+            for each in listed
+        )
+        bins = ("condition", *(f"{each:g} .." for each in listed[0].lower))
+        yield Table(f"Percent of the pixels of objects, by the {parameter} that depth gives them", bins, table)
     yield Paragraph(
         "Areas are those of the worst case of baseline and condition, in brackets by the baseline's own; intervals "
         "of ADR and lambda are percentile intervals over images, those of P confidence bounds.",
@@ -107,7 +115,7 @@ def _rate(row: RateRow | CampaignRow | None) -> Cell:
         return Cell("not measured")
     if row.adr is None:
         return Cell("not defined")
-    ends = "" if row.adr_interval is None else f" [{row.adr_interval[0]:.3f}, {row.adr_interval[1]:.3f}]"
+    ends = "" if row.adr_interval is None else f" {interval_text(*row.adr_interval)}"
     share = "" if row.normalised is None else f" ({row.normalised:.2f})"
     heat = None if row.normalised is None else min(1.0, row.normalised)
     return Cell(f"{row.adr:.3f}{ends}{share}", row.adr, heat=heat)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from verifier.base.documents import Count, InputFile, Magnitude, Share
 from verifier.base.result import Result
 from verifier.closedloop.trade_offs import TradeOffs
+from verifier.robustness.campaign.magnitudes import Magnitudes
 from verifier.robustness.rates import AdrResult, Ends
 
 
@@ -66,6 +67,7 @@ class CampaignDocument:
     remarks: tuple[str, ...]
     detectors: Mapping[str, Mapping[str, Any]]
     campaign: tuple[CampaignRow, ...]
+    magnitudes: tuple[Magnitudes, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)

@@ -41,6 +41,7 @@ from verifier.robustness.campaign.judging import (
     worst_probability,
 )
 from verifier.robustness.campaign.logs import campaign_logs, read_poses
+from verifier.robustness.campaign.magnitudes import magnitudes
 from verifier.robustness.campaign.making import Made, Maker, UnderTest, Wanted, operating_remarks
 from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places
 from verifier.robustness.campaign.result import CampaignDocument, CampaignResult, CampaignRow, RequirementRow
@@ -331,4 +332,5 @@ def _document(
         remarks=tuple(dict.fromkeys((*remarks, *(() if loop is None else loop.remarks)))),
         detectors={name: choice.opened(campaign.root).identity for name, choice in campaign.detectors.items()},
         campaign=tuple(rows),
+        magnitudes=tuple(magnitudes(scenes, campaign.mutations)),
     )
