@@ -32,7 +32,7 @@ TWO_METRES = MatchingPolicy("centre_bev", 2.0)
 
 
 def settings(radius_m, **changes):
-    loop = LoopSettings(VehicleSettings())
+    loop = LoopSettings(VehicleSettings(), "steps")
     given = {"policy": TWO_METRES, "draws": 100, **changes}
     return StudySettings(Radii(radius_m, 0.75 * radius_m), loop, standard_sensitivities(), **given)
 
