@@ -213,7 +213,7 @@ def simulate(
     courses: Iterable[Course],
     sensitivity: Floats,
     vehicle: VehicleSettings,
-    engine: EngineName = "steps",
+    engine: EngineName,
 ) -> Outcomes:
     """Run every course at every sensitivity, and once driven by the truth.
 
