@@ -242,8 +242,11 @@ def metric(names: Sequence[str] | None = None, **choices: Any) -> ConfusionMetri
 
 
 def collision_map(**choices: Any) -> CollisionResult:
-    """The probability of a collision by reported distance and speed, with intervals (`verify collision`). `choices`:
-    as the options of `verify collision`, such as `table="pairs.csv"`, `deceleration=(6.86, 3.43)`."""
+    """The probability of a collision by reported distance and speed, with intervals (`verify collision`).
+
+    Args:
+        choices: as the options of `verify collision`, such as `table="pairs.csv"`, `deceleration=(6.86, 3.43)`.
+    """
     from verifier.collision.request import collision_result
     from verifier.collision.settings import CollisionSettings
 
@@ -251,8 +254,12 @@ def collision_map(**choices: Any) -> CollisionResult:
 
 
 def drive_logs(logs: File, **choices: Any) -> TradeOffs:
-    """Detectors judged by what a braking vehicle does on recorded logs (`verify closed-loop`). `logs`: recorded
-    drives; `choices`: as the options of `verify closed-loop`, such as `validation="self"`, `control_radius=2`."""
+    """Detectors judged by what a braking vehicle does on recorded logs (`verify closed-loop`).
+
+    Args:
+        logs: recorded drives.
+        choices: as the options of `verify closed-loop`, such as `validation="self"`, `control_radius=2`.
+    """
     from verifier.closedloop.request import trade_offs
     from verifier.closedloop.settings import ClosedLoopSettings
 
@@ -329,8 +336,12 @@ def risk(context: File, results: Files) -> RiskResult:
 
 
 def triggers(context: File, results: Files) -> TriggersResult:
-    """What is known of each triggering condition of a case (`verify evidence triggers`). `context`: of the case
-    (.toml), with triggering conditions; `results`: documents of runs in them, and matrices."""
+    """What is known of each triggering condition of a case (`verify evidence triggers`).
+
+    Args:
+        context: of the case (.toml), with triggering conditions.
+        results: documents of runs in them, and matrices.
+    """
     from verifier.evidence.context import read_context
     from verifier.evidence.triggers import known_triggers
 

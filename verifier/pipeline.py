@@ -251,8 +251,11 @@ def _told(case: Case, error: AnyError) -> AnyError:
 def _answered(
     study: Study, cases: Sequence[CheckedCase], *, partial: bool
 ) -> tuple[Study, tuple[CheckedCase, ...], tuple[Unanswered, ...]]:
-    """Study and cases with the requirements that are answered everywhere, and the others. Raises NoAnswerError: there
-    are others, and `partial` is not asked for or nothing else is left."""
+    """Study and cases with the requirements that are answered everywhere, and the others.
+
+    Raises:
+        NoAnswerError: there are others, and `partial` is not asked for or nothing else is left.
+    """
     reasons: dict[int, LimitError] = {}
     for case in cases:
         reasons = {**(_uncounted(case) if study.bounded else {}), **case.refused, **reasons}
@@ -290,8 +293,12 @@ def _uncounted(checked: CheckedCase) -> dict[int, LimitError]:
 
 
 def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
-    """Verdicts, and what would decide more. `checked`: what was computed under these options, or under ones that
-    differ in what decides verdicts only; `options`: of the run."""
+    """Verdicts, and what would decide more.
+
+    Args:
+        checked: what was computed under these options, or under ones that differ in what decides verdicts only.
+        options: of the run.
+    """
     study, inputs = checked.study, checked.study.inputs
     settings = run_settings(study, options, study.data)
     judging = Judging(settings, study.tests)

@@ -28,8 +28,12 @@ _LARGEST_LOG_ODDS = 20.0
 
 @dataclass(frozen=True)
 class Grid:
-    """Equally spaced log odds of each of some environments against those after it, and certainty. `environments`: how
-    many; `spacing`: of the log odds."""
+    """Equally spaced log odds of each of some environments against those after it, and certainty.
+
+    Attributes:
+        environments: how many.
+        spacing: of the log odds.
+    """
 
     environments: int
     spacing: float
@@ -78,8 +82,13 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class GridValues:
-    """What is reached from each initial state at each point. `grid`: the points; `above`: (starts, points) which no
-    planner exceeds; `plans`: (starts, points, environments) what some planner reaches in each environment."""
+    """What is reached from each initial state at each point.
+
+    Attributes:
+        grid: the points.
+        above: (starts, points) which no planner exceeds.
+        plans: (starts, points, environments) what some planner reaches in each environment.
+    """
 
     grid: Grid
     above: Floats

@@ -79,7 +79,10 @@ class CountedTest:
 @dataclass(frozen=True, kw_only=True)
 class ReplayCheck:
     """A tracker on real tracks beside what the contexts predict, see `perception.confusion.contexts.ReplayTest`.
-    `p_value`: times the number of replays that were made, at most 1, as the least of them is told."""
+
+    Attributes:
+        p_value: times the number of replays that were made, at most 1, as the least of them is told.
+    """
 
     confirm: str
     range: str

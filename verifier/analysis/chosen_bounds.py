@@ -27,8 +27,11 @@ from verifier.base.errors import InputError, UsageError, shown
 
 
 def tier_of(settings: ConfidenceSettings, drives_known: bool) -> Tier:
-    """The tier that is asked for, if it can be had. Raises UsageError: drives are needed and not known, or items are
-    taken as independent without saying so."""
+    """The tier that is asked for, if it can be had.
+
+    Raises:
+        UsageError: drives are needed and not known, or items are taken as independent without saying so.
+    """
     needs = {
         "--bounds " + settings.bounds: settings.bounds in ("drives", "approximate") or settings.unit is not None,
         "--icc-at-most": settings.icc_at_most is not None,

@@ -44,7 +44,11 @@ class RankingChange:
 
 def better_chances(scores: Floats, tie: float = TIE) -> Floats:
     """(k, k) chance that the configuration of the row is better than that of the column; 1/2 on the diagonal.
-    `scores`: (M, k) with at least one draw, larger is better; `tie`: largest relative difference of a tie."""
+
+    Args:
+        scores: (M, k) with at least one draw, larger is better.
+        tie: largest relative difference of a tie.
+    """
     draws, count = _checked(scores, 2)
     found = np.full((count, count), 0.5)
     for row, column in combinations(range(count), 2):
@@ -68,7 +72,11 @@ def best_chances(scores: Floats, tie: float = TIE) -> Floats:
 
 def non_dominated(points: Floats, tie: float = TIE) -> Mask:
     """(..., k) bool: no other point is at least as good in every criterion and better in one (Pareto optimal).
-    `points`: (..., k, criteria), larger is better; `tie`: largest relative difference of a tie."""
+
+    Args:
+        points: (..., k, criteria), larger is better.
+        tie: largest relative difference of a tie.
+    """
     first, second = points[..., :, None, :], points[..., None, :, :]
     no_worse = ~np.any(_exceeds(first, second, tie), axis=-1)
     better = np.any(_exceeds(second, first, tie), axis=-1)

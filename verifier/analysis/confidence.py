@@ -168,8 +168,14 @@ def draws_of_run(needs: Needs, choice: IntervalChoice, basis: BoundsBasis, setti
 
 
 def confidence(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> tuple[Confidence, ...]:
-    """How sure each of the objectives of one chain is. `objectives`: of one skeleton. Raises VerifierError: as
-    drawing, solving and `robust_bounds`."""
+    """How sure each of the objectives of one chain is.
+
+    Args:
+        objectives: of one skeleton.
+
+    Raises:
+        VerifierError: as drawing, solving and `robust_bounds`.
+    """
     intervals = tuple(_intervals(objectives, data, settings))
     same = data.basis.tier == "approximate" and data.choice.kind == "bootstrap" and settings.looks == 1
     bounded = [each.plain and not each.is_undecided(_above_zero(data.measured)) for each in objectives]

@@ -60,8 +60,13 @@ DEFAULT_HORIZON = 50
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """What is known of the chance of each report. `group`: (labels,) the report of each label; `lower`, `upper`:
-    (bins, groups, true) fractions; `shared`: whether they are the same in every step."""
+    """What is known of the chance of each report.
+
+    Attributes:
+        group: (labels,) the report of each label.
+        lower, upper: (bins, groups, true) fractions.
+        shared: whether they are the same in every step.
+    """
 
     group: Ints
     lower: NDArray[Any]

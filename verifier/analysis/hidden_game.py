@@ -161,8 +161,12 @@ def hidden_game(
     negated: bool,
     most: int,
 ) -> HiddenGame:
-    """The nodes of one open system for each environment, as `planner_game.game_of`. Raises NoAnswerError: more nodes;
-    UsageError: runs begin in different states, or what is admissible depends on what is hidden."""
+    """The nodes of one open system for each environment, as `planner_game.game_of`.
+
+    Raises:
+        NoAnswerError: more nodes.
+        UsageError: runs begin in different states, or what is admissible depends on what is hidden.
+    """
     first = systems[0]
     begun = [{name: value[each.starts] for name, value in each.valuations.items()} for each in systems]
     if any(

@@ -84,8 +84,12 @@ class _Bounds:
 
 @dataclass(eq=False)
 class HiddenSearch:
-    """The bounds of one game, which every question about it improves. `game`: what is played; `most_steps`: an
-    episode that has not ended after so many is lost."""
+    """The bounds of one game, which every question about it improves.
+
+    Args:
+        game: what is played.
+        most_steps: an episode that has not ended after so many is lost.
+    """
 
     game: HiddenGame
     most_steps: int

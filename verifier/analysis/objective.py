@@ -217,8 +217,11 @@ class Conditional(Objective):
         return 2
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
-        """As `Objective.probabilities`, of P(A and B) / P(B). Raises NoAnswerError: B has probability 0 for some of
-        the matrices."""
+        """As `Objective.probabilities`, of P(A and B) / P(B).
+
+        Raises:
+            NoAnswerError: B has probability 0 for some of the matrices.
+        """
         both, given = super().probabilities(rates, roughly=roughly), self.given.probabilities(rates, roughly=roughly)
         if not np.all(given.probability > 0):
             raise NoAnswerError(

@@ -178,8 +178,11 @@ def common_draws(data: DriveData, prior: Prior, count: int, seed: int = 0) -> It
 def drive_intervals(
     objectives: tuple[Objective, ...], data: DriveData, level: float, count: int, seed: int
 ) -> Iterator[Interval]:
-    """The interval of each objective of one skeleton: phantom drives once at their worst, once at their best. Raises
-    VerifierError: as drawing and solving."""
+    """The interval of each objective of one skeleton: phantom drives once at their worst, once at their best.
+
+    Raises:
+        VerifierError: as drawing and solving.
+    """
     tables = [_extreme_reports(each, data) for each in objectives]
     streams = []
     for each in objectives:

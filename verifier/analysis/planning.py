@@ -98,8 +98,12 @@ class EvidencePlan:
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be decided, and how the bounds are made. `start`: number of the initial state; `comparison`,
-    `target`: the requirement, one of >= > <= <."""
+    """What is to be decided, and how the bounds are made.
+
+    Attributes:
+        start: number of the initial state.
+        comparison, target: the requirement, one of >= > <= <.
+    """
 
     start: int
     comparison: str

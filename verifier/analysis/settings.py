@@ -92,8 +92,11 @@ def _prior(text: str) -> Prior:
 
 @dataclass(frozen=True)
 class ConfidenceSettings:
-    """How intervals and bounds are made. Raises UsageError: a value that cannot be, or two that exclude each
-    other."""
+    """How intervals and bounds are made.
+
+    Raises:
+        UsageError: a value that cannot be, or two that exclude each other.
+    """
 
     level: Annotated[
         float,

@@ -72,8 +72,11 @@ class Walk(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StepCount(Objective):
-    """A formula whose steps are counted; the product is that of what is asked in the first steps. `window`: the
-    formula, over the states of the skeleton."""
+    """A formula whose steps are counted; the product is that of what is asked in the first steps.
+
+    Attributes:
+        window: the formula, over the states of the skeleton.
+    """
 
     window: LongWindow
 
@@ -104,7 +107,11 @@ class StepCount(Objective):
 
     def numbers(self, walk: Walk, meets: bool) -> tuple[Floats, float]:
         """(m, ...) how probable it is that the window, without its negation, is met (or else fails), and how far the
-        number for failing may be too small. Raises NoAnswerError: a product would be too large."""
+        number for failing may be too small.
+
+        Raises:
+            NoAnswerError: a product would be too large.
+        """
         found, missing = self._response(walk, meets) if self.window.response is not None else self._until(walk, meets)
         if self.window.low == 0:
             return found, missing

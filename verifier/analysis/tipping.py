@@ -46,8 +46,11 @@ class TippingPoints:
 
 
 def tipping_points(objective: Objective, data: Data, question: Question) -> TippingPoints | None:
-    """How wrong what is assumed may be before the verdict falls; None where nothing is known of it. Raises
-    EngineError, LimitError: as `robust_bounds`."""
+    """How wrong what is assumed may be before the verdict falls; None where nothing is known of it.
+
+    Raises:
+        EngineError, LimitError: as `robust_bounds`.
+    """
     by_icc: tuple[Fraction, Verdict] | tuple[None, None] = (None, None)
     if data.drives is not None and data.drives.weights == "item":
         by_icc = last_standing(objective, question, lambda icc: with_icc(data, icc))
@@ -88,8 +91,11 @@ def largest(stands_at: Callable[[Fraction], bool]) -> Fraction:
 
 
 def with_icc(data: Data, icc: Fraction) -> RateIntervals:
-    """The intervals if the items of one drive are correlated with an intraclass correlation of at most `icc`. Raises
-    ValueError: drives are not known, or bounds come from draws."""
+    """The intervals if the items of one drive are correlated with an intraclass correlation of at most `icc`.
+
+    Raises:
+        ValueError: drives are not known, or bounds come from draws.
+    """
     intervals = _of(data)
     if data.drives is None or data.drives.weights != "item":
         raise ValueError("a correlation within drives needs items by drive")

@@ -87,8 +87,12 @@ class Findings:
 
 
 def find_vacuity(skeleton: Skeleton, formulas: Sequence[Node]) -> tuple[Findings, ...]:
-    """What is vacuous in each formula, from each initial state of a skeleton. `skeleton`: the states and what they
-    lead to; `formulas`: over the names of the model, lets replaced."""
+    """What is vacuous in each formula, from each initial state of a skeleton.
+
+    Args:
+        skeleton: the states and what they lead to.
+        formulas: over the names of the model, lets replaced.
+    """
     search = _Search(skeleton)
     return tuple(_findings(search, formula) for formula in formulas)
 

@@ -71,8 +71,11 @@ class Clock:
 
     @contextlib.contextmanager
     def running(self, doing: str) -> Iterator[None]:
-        """Count the time of the block, and end it when none is left. Raises NoAnswerError: the time is used up.
-        `doing` says what was being done."""
+        """Count the time of the block, and end it when none is left.
+
+        Raises:
+            NoAnswerError: the time is used up. `doing` says what was being done.
+        """
         begun = time.monotonic()
         try:
             with _alarm(self.left_s, self):
@@ -151,8 +154,11 @@ def _wind() -> None:
 
 @contextlib.contextmanager
 def memory_limit(limit_bytes: int) -> Iterator[None]:
-    """Hold the block to so many bytes beyond what the process has; a stricter limit in force stays. Raises
-    NoAnswerError: the block asked for more."""
+    """Hold the block to so many bytes beyond what the process has; a stricter limit in force stays.
+
+    Raises:
+        NoAnswerError: the block asked for more.
+    """
     _fill_buffers()
     _keep_freed_memory()
     with _refused_beyond(limit_bytes):

@@ -43,8 +43,11 @@ SCHEMA: Mapping[str, Any] = MappingProxyType(
 
 
 def with_checksums(text: str) -> str:
-    """The text of a document with its checksums, in place of those it has; as it is, if its kind has none. `text`: an
-    object over several lines, indented by two blanks."""
+    """The text of a document with its checksums, in place of those it has; as it is, if its kind has none.
+
+    Args:
+        text: an object over several lines, indented by two blanks.
+    """
     content = json.loads(text)
     if content.get("schema") not in SUMMED:
         return text

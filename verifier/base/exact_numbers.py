@@ -17,8 +17,11 @@ def fraction_text(value: Fraction) -> str:
 
 
 def fraction_of(text: str) -> Fraction:
-    """A decimal or a fraction of documents, however many digits an exact probability has. Raises ValueError: it is
-    none, its denominator is 0, or it is longer than any that is written."""
+    """A decimal or a fraction of documents, however many digits an exact probability has.
+
+    Raises:
+        ValueError: it is none, its denominator is 0, or it is longer than any that is written.
+    """
     if len(text) > LONGEST_FRACTION:
         raise ValueError(f"expected a fraction of at most {LONGEST_FRACTION} characters")
     top, slash, bottom = text.partition("/")

@@ -35,15 +35,22 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def read_text(path: str | Path, largest: int = LARGEST_FILE) -> tuple[str, bytes]:
-    """The text of a UTF-8 file and its bytes. Raises InputError: the file is missing, no file, unreadable, larger
-    than `largest` bytes, or not UTF-8."""
+    """The text of a UTF-8 file and its bytes.
+
+    Raises:
+        InputError: the file is missing, no file, unreadable, larger than `largest` bytes, or not UTF-8.
+    """
     raw = read_bytes(path, largest)
     return decoded(raw, Place(str(path))), raw
 
 
 def read_bytes(path: str | Path, largest: int = LARGEST_SOURCE) -> bytes:
-    """The bytes of a file. Raises InputError: the file is missing, no file, unreadable, or larger than `largest`
-    bytes; or within `hashes_of_files` it is not what was read before."""
+    """The bytes of a file.
+
+    Raises:
+        InputError: the file is missing, no file, unreadable, or larger than `largest` bytes; or within
+            `hashes_of_files` it is not what was read before.
+    """
     place = Place(str(path))
     try:
         size = Path(path).stat().st_size

@@ -30,8 +30,11 @@ PACKAGES = {
 
 
 def library(name: str) -> Any:
-    """The module `name` (`cv2`, `PIL.Image`, `pyarrow.parquet`), of a library in `EXTRAS`. Raises UsageError: it is
-    not installed."""
+    """The module `name` (`cv2`, `PIL.Image`, `pyarrow.parquet`), of a library in `EXTRAS`.
+
+    Raises:
+        UsageError: it is not installed.
+    """
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -79,7 +79,10 @@ def writes(text: str, metavar: str | tuple[str, ...] = "FILE", **more: Any) -> O
 
 def named_file(option: str, text: str) -> tuple[str, str]:
     """The name and the file of an argument `NAME=FILE`; no name for a file alone, also for one with = in its name.
-    Raises UsageError: the name cannot be printed, or one of both is empty."""
+
+    Raises:
+        UsageError: the name cannot be printed, or one of both is empty.
+    """
     name, equals, path = (part.strip() for part in text.partition("="))
     if not equals or Path(text).exists():
         name, path = "", text
@@ -89,8 +92,11 @@ def named_file(option: str, text: str) -> tuple[str, str]:
 
 
 def named_files(option: str, texts: Iterable[str]) -> dict[str, str]:
-    """Name -> file of each argument `NAME=FILE`; a file without a name is called after itself. Raises UsageError: as
-    `named_file`, or a name is given twice."""
+    """Name -> file of each argument `NAME=FILE`; a file without a name is called after itself.
+
+    Raises:
+        UsageError: as `named_file`, or a name is given twice.
+    """
     files: dict[str, str] = {}
     for text in texts:
         name, path = named_file(option, text)
@@ -221,8 +227,11 @@ def add_options(parser: argparse.ArgumentParser, settings: type) -> None:
 
 
 def show_only(parser: argparse.ArgumentParser, names: Collection[str], words: Collection[str]) -> None:
-    """Let the help of a parser show only options of these names, unless `--help-all` is among the words typed. Raises
-    ValueError: the parser has no option of one of the names."""
+    """Let the help of a parser show only options of these names, unless `--help-all` is among the words typed.
+
+    Raises:
+        ValueError: the parser has no option of one of the names.
+    """
     spelled = {f"--{name}" for name in names} | {"--help"}
     if not spelled <= parser._option_string_actions.keys():
         raise ValueError(f"no options of these names: {sorted(spelled - parser._option_string_actions.keys())}")

@@ -90,8 +90,11 @@ class Result:
         return found
 
     def plot(self, **how: Any) -> Figure:
-        """The picture of `--plot` as a matplotlib figure; `how` as its function takes it. Raises UsageError: there is
-        none of this kind of result, or no matplotlib."""
+        """The picture of `--plot` as a matplotlib figure; `how` as its function takes it.
+
+        Raises:
+            UsageError: there is none of this kind of result, or no matplotlib.
+        """
         if not self.DRAWN:
             raise UsageError(f"a {type(self).__name__} has no picture")
         library("matplotlib")

@@ -233,8 +233,11 @@ def is_number(kind: Any) -> bool:
 
 
 def doubles_of(column: Any, name: str, file: str) -> tuple[Floats, Mask]:
-    """(n,) numbers of an Arrow column, NaN where there is none, and which cells are empty (n,). Raises InputError: a
-    whole number that is no double."""
+    """(n,) numbers of an Arrow column, NaN where there is none, and which cells are empty (n,).
+
+    Raises:
+        InputError: a whole number that is no double.
+    """
     arrow = library("pyarrow")
     try:
         column = column.cast(arrow.float64())

@@ -43,8 +43,12 @@ class _Spelled:
 
 @dataclass(frozen=True)
 class Element:
-    """A value of the file, and where it stands. `value`: a table, a list or a plain value, as `tomllib` gives it;
-    `keys`: the way to it from the top."""
+    """A value of the file, and where it stands.
+
+    Attributes:
+        value: a table, a list or a plain value, as `tomllib` gives it.
+        keys: the way to it from the top.
+    """
 
     value: Any
     keys: tuple[Key, ...]
@@ -221,8 +225,11 @@ class Element:
 
 
 def read_toml(path: str | Path) -> Element:
-    """The top of a TOML file. Raises InputError: the file cannot be read, is no TOML (with line and column), or is
-    nested too deeply."""
+    """The top of a TOML file.
+
+    Raises:
+        InputError: the file cannot be read, is no TOML (with line and column), or is nested too deeply.
+    """
     text, raw = read_text(path, LARGEST_FILE)
     place = Place(str(path))
     try:

@@ -24,8 +24,12 @@ EXPORT_FORMATS = (".umb", ".drn", ".prism", ".jani")
 
 
 def write_model(chain: Model, path: str | Path) -> None:
-    """Write a model in the format that the ending of `path` names, exactly where it has fractions. Raises UsageError:
-    the ending names no format; InputError: the file cannot be written."""
+    """Write a model in the format that the ending of `path` names, exactly where it has fractions.
+
+    Raises:
+        UsageError: the ending names no format.
+        InputError: the file cannot be written.
+    """
     ending = Path(path).suffix
     if ending == ".umb":
         write_umb(chain, path, exact=chain.fractions is not None)

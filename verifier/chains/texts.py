@@ -81,8 +81,11 @@ def renaming_comments(kind: str, names: dict[str, str]) -> list[str]:
 
 
 def probability_texts(chain: Model) -> list[str]:
-    """Each transition's probability: the fraction where there is one, else the shortest text of the double. Raises
-    LimitError: a fraction is too long to be written in decimal digits."""
+    """Each transition's probability: the fraction where there is one, else the shortest text of the double.
+
+    Raises:
+        LimitError: a fraction is too long to be written in decimal digits.
+    """
     if chain.fractions is None:
         return [repr(probability) for probability in chain.probabilities.tolist()]
     try:

@@ -165,7 +165,11 @@ def sum_by_halves(terms: NDArray[np.float64]) -> NDArray[np.float64]:
 @dataclass(frozen=True, eq=False)
 class Band:
     """An order of the k states of a component in which edges lead only to states at most `width` places away.
-    `place`: (k,) int64, where each state stands; `width`: the distance."""
+
+    Attributes:
+        place: (k,) int64, where each state stands.
+        width: the distance.
+    """
 
     place: Ints
     width: int
@@ -319,8 +323,12 @@ class Factorised:
 
 
 def one_minus(size: int, sources: Ints, targets: Ints, weights: NDArray[np.float64]) -> csr_array[Any, Any]:
-    """I - W in rows, the entry of the diagonal the last of its row. `size`: the number of states, k; `sources`,
-    `targets`, `weights`: (e,), the entries of the k by k matrix W beside its diagonal, by source."""
+    """I - W in rows, the entry of the diagonal the last of its row.
+
+    Args:
+        size: the number of states, k.
+        sources, targets, weights: (e,), the entries of the k by k matrix W beside its diagonal, by source.
+    """
     indptr = np.zeros(size + 1, dtype=np.int32)
     np.cumsum(np.bincount(sources, minlength=size) + 1, out=indptr[1:])
     indices, data = np.empty(indptr[-1], dtype=np.int32), np.ones(indptr[-1])

@@ -102,8 +102,13 @@ class _Graph:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """The product under one support, with every bottom component decided. `product`: the product; `graph`: its edges
-    with positive probability between reachable states; `plans`: the last few that were made."""
+    """The product under one support, with every bottom component decided.
+
+    Attributes:
+        product: the product.
+        graph: its edges with positive probability between reachable states.
+        plans: the last few that were made.
+    """
 
     product: Product
     graph: _Graph

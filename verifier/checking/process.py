@@ -175,8 +175,11 @@ class StormProcess:
                     self._end_worker()
 
     def storm_version(self, timeout_s: float | None = DEFAULT_TIME_LIMIT_S) -> str:
-        """Version of the Storm that answers, for example "2.0.0"; waits until the worker has loaded it. Raises
-        EngineError: Storm cannot be loaded; NoAnswerError: not in time."""
+        """Version of the Storm that answers, for example "2.0.0"; waits until the worker has loaded it.
+
+        Raises:
+            EngineError: Storm cannot be loaded; NoAnswerError: not in time.
+        """
         worker, done = self._live_worker(), False
         try:
             with _failures_named("loading Storm", timeout_s):

@@ -270,8 +270,11 @@ def _too_large(states: int, limit: int) -> NoAnswerError:
 
 
 def truth_of(formula: Node, labels: Mapping[str, Mask], n: int) -> Mask:
-    """(n,) bool: where a Boolean combination of names holds. Raises ValueError: a name has no label; TypeError: the
-    formula is something else."""
+    """(n,) bool: where a Boolean combination of names holds.
+
+    Raises:
+        ValueError: a name has no label; TypeError: the formula is something else.
+    """
     if isinstance(formula, Boolean):
         return np.full(n, formula.value)
     if isinstance(formula, Name):

@@ -85,8 +85,13 @@ class LongWindow:
 
 
 def long_window(formula: Node, labels: Mapping[str, Mask], indptr: Ints, indices: Ints) -> LongWindow | None:
-    """The formula as a window, where it is one that is too long to be unrolled. `formula`: over names of `labels`;
-    `labels`: name -> (n,) bool mask; `indptr`, `indices`: the chain's graph in compressed sparse rows."""
+    """The formula as a window, where it is one that is too long to be unrolled.
+
+    Args:
+        formula: over names of `labels`.
+        labels: name -> (n,) bool mask.
+        indptr, indices: the chain's graph in compressed sparse rows.
+    """
     n = len(indptr) - 1
     reader = _Reader(PositiveFormula(formula), labels, n)
     window = reader.until() or reader.response()

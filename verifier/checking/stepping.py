@@ -40,8 +40,13 @@ _MOST_DIGITS = 10**8
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """One step of many chains of one graph; with several rows for each state where the world decides. `indptr`,
-    `indices`: the graph; `values`: (k, M) probabilities; `entry`: (nnz,) which of them each transition has."""
+    """One step of many chains of one graph; with several rows for each state where the world decides.
+
+    Attributes:
+        indptr, indices: the graph.
+        values: (k, M) probabilities.
+        entry: (nnz,) which of them each transition has.
+    """
 
     indptr: Ints
     indices: Ints

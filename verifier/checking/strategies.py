@@ -33,8 +33,12 @@ MEETING_WIDTH = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class StrategyRange:
-    """Least and greatest probability over all strategies, at the m initial states. `smallest`, `largest`: (m,)
-    Storm's values; `confirmed`: whether the second engine found the same numbers."""
+    """Least and greatest probability over all strategies, at the m initial states.
+
+    Attributes:
+        smallest, largest: (m,) Storm's values.
+        confirmed: whether the second engine found the same numbers.
+    """
 
     smallest: Floats
     largest: Floats

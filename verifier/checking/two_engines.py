@@ -289,8 +289,12 @@ def check_formulas(
     targets: Sequence[Fraction | None] = (),
     exact_chain: Callable[[], MarkovChain] | None = None,
 ) -> list[TwoEngineValues]:
-    """As `answers_within_limits`, for callers who need every answer. Raises EngineError: as `answers_within_limits`;
-    LimitError: a limit of time, memory or size was reached before an answer."""
+    """As `answers_within_limits`, for callers who need every answer.
+
+    Raises:
+        EngineError: as `answers_within_limits`.
+        LimitError: a limit of time, memory or size was reached before an answer.
+    """
     answers = answers_within_limits(
         chain, formulas, storm, settings, value_error, targets=targets, exact_chain=exact_chain
     )

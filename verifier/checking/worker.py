@@ -77,8 +77,12 @@ class Worker:
         self._write_some()
 
     def receive(self, deadline: float | None) -> dict[str, Any]:
-        """The next answer, before `deadline` on the clock `time.monotonic` (None: whenever it comes). Raises
-        OverdueError: the deadline passed; DiedError: the worker ended, or its answer is not JSON."""
+        """The next answer, before `deadline` on the clock `time.monotonic` (None: whenever it comes).
+
+        Raises:
+            OverdueError: the deadline passed.
+            DiedError: the worker ended, or its answer is not JSON.
+        """
         self.wait_until_ready(deadline)
         return self._read_line(deadline)
 

@@ -83,8 +83,11 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
 
 
 def exposures(arguments: RateSettings) -> dict[str, Exposure]:
-    """Environment -> exposure, as the arguments say; empty where they do not. Raises UsageError: an exposure that
-    cannot be read, or one that is given twice."""
+    """Environment -> exposure, as the arguments say; empty where they do not.
+
+    Raises:
+        UsageError: an exposure that cannot be read, or one that is given twice.
+    """
     level, found = arguments.exposure_level, dict[str, Exposure]()
     for text in arguments.exposure:
         name, equals, stated = text.rpartition("=")

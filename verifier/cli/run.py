@@ -223,8 +223,12 @@ class Asked:
 
 
 def asked_gates(arguments: RunSettings) -> Asked:
-    """What the arguments ask. Raises UsageError: an argument that cannot be read, or a chance for which there are no
-    draws; InputError: a baseline that cannot be read."""
+    """What the arguments ask.
+
+    Raises:
+        UsageError: an argument that cannot be read, or a chance for which there are no draws; InputError: a baseline
+            that cannot be read.
+    """
     drop = largest_drop(arguments.max_drop, arguments.baseline)
     recorded = None
     if arguments.baseline is not None:

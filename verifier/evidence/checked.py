@@ -93,8 +93,13 @@ def checked(run: RunResult) -> tuple[Checked, ...]:
 
 @dataclass(frozen=True)
 class Gated:
-    """What a gate for continuous integration says of one requirement under one planner. `gate`: "fail_under" or
-    "max_drop"; `failed`: whether the gate is closed by it; `message`: on one line."""
+    """What a gate for continuous integration says of one requirement under one planner.
+
+    Attributes:
+        gate: "fail_under" or "max_drop".
+        failed: whether the gate is closed by it.
+        message: on one line.
+    """
 
     requirement: str
     planner: str

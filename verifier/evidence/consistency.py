@@ -103,8 +103,11 @@ def _check_parts(document: Document) -> None:
 
 
 def check_documents(documents: Sequence[Document]) -> None:
-    """Refuse documents that cannot be told apart or whose parts do not fit together. Raises InputError: no document,
-    two with equal bytes, or an element that contradicts another; it is named."""
+    """Refuse documents that cannot be told apart or whose parts do not fit together.
+
+    Raises:
+        InputError: no document, two with equal bytes, or an element that contradicts another; it is named.
+    """
     if not documents:
         raise InputError("a report needs at least one document")
     seen: dict[str, str] = {}

@@ -40,8 +40,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Grades:
-    """How the numbers with a decimal point in the results were checked. `proven`: by certificates; `recomputed`: from
-    the inputs; `by_hash`: only compared with what was written."""
+    """How the numbers with a decimal point in the results were checked.
+
+    Attributes:
+        proven: by certificates.
+        recomputed: from the inputs.
+        by_hash: only compared with what was written.
+    """
 
     proven: Count
     recomputed: Count

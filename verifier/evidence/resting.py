@@ -47,8 +47,13 @@ def refuse(document: Document, pointer: str, message: str) -> NoReturn:
 
 
 def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> list[Finding]:
-    """The verdicts and gates of a run that do not follow from its own numbers. `path`: of its document; `run`: as its
-    document has it, its numbers within their bounds; `settings`: say what decides a verdict."""
+    """The verdicts and gates of a run that do not follow from its own numbers.
+
+    Args:
+        path: of its document.
+        run: as its document has it, its numbers within their bounds.
+        settings: say what decides a verdict.
+    """
     judging, found = Judging(settings, run.channel.classes), list[Finding]()
     for r, one in enumerate(run.requirements):
         for k, point in enumerate(one.points):

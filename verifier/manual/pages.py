@@ -81,8 +81,12 @@ nav a {{ margin-right: 1em }} pre, table {{ overflow-x: auto; display: block }}<
 
 
 def write_website(folder: str) -> Path:
-    """Write every page as FOLDER/TOPIC.html; the path of the first one. Raises UsageError: the library that reads
-    Markdown is missing; InputError: a file cannot be written."""
+    """Write every page as FOLDER/TOPIC.html; the path of the first one.
+
+    Raises:
+        UsageError: the library that reads Markdown is missing.
+        InputError: a file cannot be written.
+    """
     reader = library("markdown_it").MarkdownIt("commonmark", {"html": False}).enable("table")
     style = (files("verifier.telling") / "page.css").read_text("utf-8")
     links = " ".join(f'<a href="{topic}.html">{topic}</a>' for topic in TOPICS)
@@ -114,8 +118,12 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class System:
-    """A system of the gallery: `models/NAME.toml`, `specs/NAME.ltl` and its matrices. `shows`: what there is to learn
-    from it; `matrices`: their file in `models`."""
+    """A system of the gallery: `models/NAME.toml`, `specs/NAME.ltl` and its matrices.
+
+    Attributes:
+        shows: what there is to learn from it.
+        matrices: their file in `models`.
+    """
 
     shows: str
     matrices: str
@@ -188,7 +196,11 @@ SMALL_MATRICES = """\
 
 def files_of(name: str | None) -> dict[str, str]:
     """File name -> text of a system of the gallery, or of a small system where there is no name: model, requirements
-    and matrices, which find each other in one folder. Raises UsageError: the gallery has no such system."""
+    and matrices, which find each other in one folder.
+
+    Raises:
+        UsageError: the gallery has no such system.
+    """
     if name is None:
         return {"system.toml": SMALL_MODEL, "system.ltl": SMALL_SPEC, "system.json": SMALL_MATRICES}
     if name not in GALLERY:

@@ -229,8 +229,12 @@ class Fit:
 
 
 def whatever_the_dependence(right: Floats, needed: int) -> tuple[Floats, Floats]:
-    """(..., frames) least and greatest chance that after each frame no `needed` reports in a row were right. `right`:
-    (..., frames) the rate of right reports in each frame; `needed`: M."""
+    """(..., frames) least and greatest chance that after each frame no `needed` reports in a row were right.
+
+    Args:
+        right: (..., frames) the rate of right reports in each frame.
+        needed: M.
+    """
     frames = right.shape[-1]
     least, greatest = np.ones(right.shape), np.ones(right.shape)
     cut = np.concatenate([np.zeros((*right.shape[:-1], needed)), np.empty(right.shape)], axis=-1)

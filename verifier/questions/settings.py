@@ -109,8 +109,11 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class ContactSheetSettings:
-    """What of the frames behind detection errors is drawn. Raises UsageError: frames or blurred classes without a
-    sheet, or a sheet without its images."""
+    """What of the frames behind detection errors is drawn.
+
+    Raises:
+        UsageError: frames or blurred classes without a sheet, or a sheet without its images.
+    """
 
     contact_sheet: Annotated[
         str | None,
@@ -305,8 +308,14 @@ class ComparisonSettings:
 
 
 def largest_drop(max_drop: str | None, baseline: str | None) -> Fraction | None:
-    """The drop that is allowed against a baseline; None where there is no such gate. `max_drop`, `baseline`: as
-    given; None where they are not. Raises UsageError: one without the other, or no number from 0 to 1."""
+    """The drop that is allowed against a baseline; None where there is no such gate.
+
+    Args:
+        max_drop, baseline: as given; None where they are not.
+
+    Raises:
+        UsageError: one without the other, or no number from 0 to 1.
+    """
     if max_drop is not None and PurePath(max_drop).suffix.lower() == ".json":
         raise UsageError(
             f"--max-drop: expected a number from 0 to 1, got the file {shown(max_drop)}\n"

@@ -195,8 +195,11 @@ def validated(
 
 
 def _look(confirm: str, model: str, at: int, halves: Sequence[Half], level: float) -> Look | None:
-    """The look at number `at`, of which the last is the passage; None where no track has such a window. `halves`:
-    those of each halving after the other."""
+    """The look at number `at`, of which the last is the passage; None where no track has such a window.
+
+    Args:
+        halves: those of each halving after the other.
+    """
     pairs = list(zip(halves[::2], halves[1::2], strict=True))
     windows, seen = (sum(int(getattr(each, what)[at]) for each in pairs[0]) for what in ("windows", "seen"))
     if not windows:

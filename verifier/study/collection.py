@@ -97,8 +97,11 @@ class CheckedCase:
 
 @dataclass(frozen=True)
 class Judging:
-    """What decides a verdict, beside the numbers of its point. `tests`: of the classes that the chains draw, see
-    `class_tests`."""
+    """What decides a verdict, beside the numbers of its point.
+
+    Attributes:
+        tests: of the classes that the chains draw, see `class_tests`.
+    """
 
     settings: SettingsRecord
     tests: Sequence[ClassTest]

@@ -49,8 +49,12 @@ def model_of(study: Study) -> Model:
 def chain_of(
     spec_path: str | Path, confusion_path: str | Path, options: RunOptions, system: SystemModel | None = None
 ) -> MarkovChain:
-    """The Markov chain of one case; arguments as for `verify_spec`. Raises UsageError: there are several cases, or
-    the world decides; VerifierError: as `verify_spec`."""
+    """The Markov chain of one case; arguments as for `verify_spec`.
+
+    Raises:
+        UsageError: there are several cases, or the world decides.
+        VerifierError: as `verify_spec`.
+    """
     study = Study.of(read_inputs(spec_path, confusion_path, options, system), options)
     found = model_of(study)
     if isinstance(found, DecisionProcess):
@@ -67,8 +71,11 @@ def _labels_of(case: Case) -> dict[str, NDArray[np.bool_]]:
 
 
 def exported_region(study: Study) -> Region:
-    """The matrices within the confidence region of a study of one case. Raises UsageError: the study has several
-    cases, or its bounds do not come from a region of matrices."""
+    """The matrices within the confidence region of a study of one case.
+
+    Raises:
+        UsageError: the study has several cases, or its bounds do not come from a region of matrices.
+    """
     require_one_case(study)
     if study.data is None:
         raise UsageError("--export-bounds needs confidence bounds: leave out --point-only and --decimals")
@@ -80,7 +87,11 @@ def exported_region(study: Study) -> Region:
 
 def vertex_model_of(study: Study) -> DecisionProcess:
     """The decision process of all matrices within the confidence region of a study of one case; labels as `model_of`.
-    Raises LimitError: a state would have too many choices; VerifierError: as `exported_region` and `verify_spec`."""
+
+    Raises:
+        LimitError: a state would have too many choices.
+        VerifierError: as `exported_region` and `verify_spec`.
+    """
     region, settings = exported_region(study), study.options.confidence
     assert settings is not None
     assert study.data is not None

@@ -108,8 +108,13 @@ class Drop:
 
 @dataclass(frozen=True, kw_only=True)
 class DropGate(Derives):
-    """Every requirement compared with an earlier result. `max_drop`: largest drop that is allowed; `drop_from`: what
-    a drop is judged by; `failed`: whether some requirement dropped by more."""
+    """Every requirement compared with an earlier result.
+
+    Attributes:
+        max_drop: largest drop that is allowed.
+        drop_from: what a drop is judged by.
+        failed: whether some requirement dropped by more.
+    """
 
     baseline: BaselineFile
     max_drop: NumberText

@@ -40,8 +40,11 @@ from verifier.systems.reader import read_model
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files of a run, read and checked against each other. `contexts`: the counts of the matrices by what the
-    detector remembers; None for a memoryless one."""
+    """The files of a run, read and checked against each other.
+
+    Attributes:
+        contexts: the counts of the matrices by what the detector remembers; None for a memoryless one.
+    """
 
     spec: Specification
     model: SystemModel

@@ -27,8 +27,13 @@ MOST_CASES = 2**20
 
 @dataclass(frozen=True)
 class CaseShare:
-    """How much of a chain depends on perception. `case`: planner, environment and swept constants; `states`: that do
-    not end the run; `same`: those of them that every report leaves in the same way."""
+    """How much of a chain depends on perception.
+
+    Attributes:
+        case: planner, environment and swept constants.
+        states: that do not end the run.
+        same: those of them that every report leaves in the same way.
+    """
 
     case: str
     states: Count

@@ -45,8 +45,13 @@ class JudgedResult(Judged, Result):
 
 @dataclass(frozen=True)
 class PointInterval:
-    """The statistical interval of one number. `kind`: see `verifier.analysis.intervals.intervals.Interval`;
-    `lower_range`, `upper_range`: what drawing leaves open of them; `draws`: how many matrices were drawn for it."""
+    """The statistical interval of one number.
+
+    Attributes:
+        kind: see `verifier.analysis.intervals.intervals.Interval`.
+        lower_range, upper_range: what drawing leaves open of them.
+        draws: how many matrices were drawn for it.
+    """
 
     kind: Kind
     lower: Extended

@@ -60,8 +60,12 @@ class Profile:
 
 
 def profiles(study: Study, data: Data | None) -> Mapping[tuple[str, str], Profile]:
-    """Planner and name -> profile, for the requirements that ask for a mean. Raises UsageError: all weights are 0;
-    VerifierError: as drawing and solving."""
+    """Planner and name -> profile, for the requirements that ask for a mean.
+
+    Raises:
+        UsageError: all weights are 0.
+        VerifierError: as drawing and solving.
+    """
     names = [(number, each.name) for number, each in enumerate(study.requirements) if each.over_profile]
     if names and study.options.initial_context in ("worst", "counted"):
         raise UsageError(

@@ -263,8 +263,12 @@ def _draws_remark(draws: int, basis: BoundsBasis) -> list[str]:
 
 
 def grid_remarks(grid: Grid, false_positives: str, matrices: ConfusionMatrices) -> Iterator[str]:
-    """What a reader must know about all scenarios at once. `grid`: the scenarios; `false_positives`: the policy, one
-    of `FALSE_POSITIVE_POLICIES`."""
+    """What a reader must know about all scenarios at once.
+
+    Args:
+        grid: the scenarios.
+        false_positives: the policy, one of `FALSE_POSITIVE_POLICIES`.
+    """
     asking = dict.fromkeys(
         each.planner.name for each in grid.blocks if questions_of(each.system, each.planner, None).asks_within
     )

@@ -51,8 +51,11 @@ class MatricesRecord:
 
 @dataclass(frozen=True)
 class PlannerRecord:
-    """How a planner was made, and which of several winning moves a synthesised one takes. `table`: hash of what a
-    planner from elsewhere does in every reached state under every observation."""
+    """How a planner was made, and which of several winning moves a synthesised one takes.
+
+    Attributes:
+        table: hash of what a planner from elsewhere does in every reached state under every observation.
+    """
 
     kind: PlannerKind
     pick: str
@@ -154,7 +157,10 @@ class SettingsRecord:
 
     def assumption(self, source: VerdictSource | None = None) -> str | None:
         """What the numbers that decide verdicts assume about the data, where that is a condition of the verdicts.
-        `source`: what decides; that of the run if left out."""
+
+        Args:
+            source: what decides; that of the run if left out.
+        """
         found, source = self.confidence, source or self.verdict_from
         if found is None or source == "point":
             return None

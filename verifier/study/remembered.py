@@ -115,7 +115,10 @@ def _persistent(
 
 def longest_shown(file: ConfusionFile, model: SystemModel) -> tuple[int, bool]:
     """The longest run of errors that counts by run show about what the model places; and whether it may be longer.
-    Raises ValueError: there are none."""
+
+    Raises:
+        ValueError: there are none.
+    """
     if file.by_context is None:
         raise ValueError("the matrices are not counted by context")
     found, labels = file.by_context, file.matrices.labels

@@ -30,8 +30,12 @@ def with_decisions(results: Sequence[RequirementResult], study: Study) -> tuple[
 
 
 def confirmed_decisions(result: RequirementResult, point: Point, study: Study) -> WorldDecisions | None:
-    """What the world does in a scenario of a requirement; None where it decides nothing. Raises EngineError: the
-    chain that these decisions leave has another probability than the point; LimitError: as `world_strategy`."""
+    """What the world does in a scenario of a requirement; None where it decides nothing.
+
+    Raises:
+        EngineError: the chain that these decisions leave has another probability than the point.
+        LimitError: as `world_strategy`.
+    """
     found = decisions_at(result.name, result.planner, point, study)
     if found is not None and not abs(found.probability - point.probability) <= AGREEMENT:
         raise EngineError(

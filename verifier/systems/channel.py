@@ -121,8 +121,14 @@ class Channel:
         return [(told[:, draw, label], share) for told, share in zip(self.located.told, shares, strict=True)]
 
     def weights(self, rates: NDArray[Any]) -> NDArray[Any]:
-        """Probability of each observation together with each outcome of what the world draws. `rates`: as for
-        `told_weights`. Returns (..., rows, observations * outcomes), the outcomes of an observation side by side."""
+        """Probability of each observation together with each outcome of what the world draws.
+
+        Args:
+            rates: as for `told_weights`.
+
+        Returns:
+            (..., rows, observations * outcomes), the outcomes of an observation side by side.
+        """
         told = self.told_weights(rates)
         if self.motion is None:
             return told

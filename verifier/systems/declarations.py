@@ -39,8 +39,11 @@ VIEW_AND_PLACE = "the field of view draws false positives in every bin already; 
 
 
 def check_declarations(model: SystemModel) -> None:
-    """Check names and types of a whole model. Raises InputError: naming the file and the dotted key of the first
-    offending element."""
+    """Check names and types of a whole model.
+
+    Raises:
+        InputError: naming the file and the dotted key of the first offending element.
+    """
     _Checker(model, _declared(model), hidden_names(model)).check()
 
 

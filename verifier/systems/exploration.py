@@ -197,8 +197,11 @@ def _all_at_once(scene: Scene) -> Reached | None:
 
 
 def reachable_part(scene: Scene, behaviour: Behaviour) -> Reached:
-    """The part of a behaviour on the whole space that an initial state reaches, renumbered. Raises InputError: a
-    reachable state in which the planner has no valid step."""
+    """The part of a behaviour on the whole space that an initial state reaches, renumbered.
+
+    Raises:
+        InputError: a reachable state in which the planner has no valid step.
+    """
     memories, size, width = behaviour.following.shape
     offset = (np.arange(memories) * size)[:, None, None]
     following = np.where(behaviour.following >= 0, behaviour.following + offset, -1).reshape(-1, width)

@@ -349,7 +349,10 @@ class _Resolver:
 
     def __call__(self, node: Node, path: str | None = None) -> Node:
         """`node` over variables (and inputs and classes); `path` is where it stands in the model file, if it does.
-        Raises InputError: the result is too large or nests too deeply."""
+
+        Raises:
+            InputError: the result is too large or nests too deeply.
+        """
         return substitute(node, self.meanings, None if path is None else self.model.at(path))
 
 

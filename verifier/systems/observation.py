@@ -149,8 +149,14 @@ class Questions:
         return facts
 
     def observations(self, draws: Iterable[Iterable[Report]]) -> tuple[Label, ...]:
-        """Everything the planner can be told, the empty set first. `draws`: for each report of a step what it may be.
-        Raises LimitError: these are more than `LARGEST_OBSERVATION_COUNT` observations."""
+        """Everything the planner can be told, the empty set first.
+
+        Args:
+            draws: for each report of a step what it may be.
+
+        Raises:
+            LimitError: these are more than `LARGEST_OBSERVATION_COUNT` observations.
+        """
         found: set[Label] = {EMPTY}
         for reports in draws:
             found |= {self.after(old, report) for old in found for report in set(reports)}
@@ -222,8 +228,11 @@ def what_rules_read(planner: Planner, seen: list[Label]) -> Label:
 
 
 def remembered(system: System, planner: Planner) -> list[tuple[BoundedVariable, int]]:
-    """The variables of memory and trackers, and with what each begins. Raises InputError: a range that is empty or
-    not of whole numbers, or a beginning outside of it."""
+    """The variables of memory and trackers, and with what each begins.
+
+    Raises:
+        InputError: a range that is empty or not of whole numbers, or a beginning outside of it.
+    """
     found: list[tuple[BoundedVariable, int]] = []
     for each in planner.memory:
         path = f"planners.{planner.name}.memory.{each.name}"
@@ -242,8 +251,13 @@ def remembered(system: System, planner: Planner) -> list[tuple[BoundedVariable, 
 def tracked(
     system: System, planner: Planner, seen: list[Label], values: Mapping[str, Ints], count: int
 ) -> dict[str, Ints | Mask]:
-    """The trackers after all frames of a step: their variables, and `confirmed(t)` as a mask. `system`, `planner`:
-    whose; `seen`: the facts of each frame; `values`: (count,) of variables, memory and trackers."""
+    """The trackers after all frames of a step: their variables, and `confirmed(t)` as a mask.
+
+    Args:
+        system, planner: whose.
+        seen: the facts of each frame.
+        values: (count,) of variables, memory and trackers.
+    """
     found: dict[str, Ints | Mask] = {}
     for tracker in planner.trackers:
         confirmed, recent = (values[name] for name in tracker.variables)

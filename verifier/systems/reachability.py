@@ -94,7 +94,12 @@ def distinct(codes: Ints, bound: int) -> tuple[Ints, Ints]:
 
 def distinct_rows(columns: Iterable[Ints], kinds: int, count: int) -> tuple[Ints, Ints]:
     """The number of each of `count` rows of some columns, equal rows alike, and the first row of each number.
-    `columns`: (count,) int64 each, in 0..kinds-1; `kinds`: how many codes there could be; `count`: number of rows."""
+
+    Args:
+        columns: (count,) int64 each, in 0..kinds-1.
+        kinds: how many codes there could be.
+        count: number of rows.
+    """
     row, rows = np.zeros(count, dtype=np.int64), 1
     for column in columns:  # numbered again for every column, so that no code outgrows an integer
         found, row = distinct(row * kinds + column, rows * kinds)

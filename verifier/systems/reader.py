@@ -72,8 +72,11 @@ KINDS: tuple[PlannerKind, ...] = tuple(kind for kind in get_args(PlannerKind) if
 
 
 def read_model(path: str | Path) -> SystemModel:
-    """Read a system model. Raises InputError: naming the file, the line and the dotted key of the first offending
-    element."""
+    """Read a system model.
+
+    Raises:
+        InputError: naming the file, the line and the dotted key of the first offending element.
+    """
     top = read_toml(path).table(TABLES, required=("variables", "environments", "initial", "planners"))
     step_s = top.given("step_s", _duration, None)
     model = SystemModel(

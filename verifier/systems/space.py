@@ -245,7 +245,10 @@ class World:
 
     def distributions(self, values: Mapping[str, Ints], count: int, choice: int = 0) -> Ints:
         """(count, most) the rows of `chances` among which it chooses in each of some valuations; -1 behind them.
-        Raises InputError: probabilities that are not from 0 to 1, or do not sum to 1."""
+
+        Raises:
+            InputError: probabilities that are not from 0 to 1, or do not sum to 1.
+        """
         columns = [values[name] for name in self._reads]
         found, place = np.zeros((min(count, 1), 0), dtype=np.int64), np.zeros(count, dtype=np.int64)
         if columns:

@@ -161,8 +161,12 @@ def _compacted(step: Ints, ended: Mask) -> Ints:
 
 
 def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, Ints]:
-    """Every combination of one move per observation, as rows. Returns owner: (rows,) int64 state of each row,
-    increasing; Returns following: (rows, observations) int64 next states."""
+    """Every combination of one move per observation, as rows.
+
+    Returns:
+        owner: (rows,) int64 state of each row, increasing.
+        following: (rows, observations) int64 next states.
+    """
     counts = np.stack([(each >= 0).sum(axis=0) for each in options_at])
     rows = int(counts.prod(axis=0, dtype=np.float64).sum())  # as floats, which cannot wrap around
     limits = scene.options.limits

@@ -235,8 +235,11 @@ def synthesised_behaviour(
 def winning_moves(
     system: System, space: StateSpace, planner: Planner, formula: Node, observation: Label, moves: Moves
 ) -> Winning:
-    """`winning` for what a planner must achieve if exactly the classes of `observation` stand there. Raises
-    InputError: as `objective_of`, naming the planner."""
+    """`winning` for what a planner must achieve if exactly the classes of `observation` stand there.
+
+    Raises:
+        InputError: as `objective_of`, naming the planner.
+    """
     source = system.model.at(f"planners.{planner.name}")
     objective = objective_of(system.under(formula, observation), source.place(None))
     return winning(space, moves, objective, source)

@@ -47,8 +47,12 @@ def trade_off_sentences(study: TradeOffsResult) -> Iterator[str]:
 
 
 def trade_off_blocks(study: TradeOffsResult, *, pictures: bool = True) -> Iterator[Block]:
-    """The areas by each metric, what one would choose by them, and how far the engines are apart. `study`: to be
-    told; `pictures`: whether the curves are drawn, and their numbers shown on request."""
+    """The areas by each metric, what one would choose by them, and how far the engines are apart.
+
+    Args:
+        study: to be told.
+        pictures: whether the curves are drawn, and their numbers shown on request.
+    """
     yield from map(Paragraph, _head(study))
     for table in study.metrics:
         title = TITLES.get(table.metric, name_text(table.metric))

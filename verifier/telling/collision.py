@@ -60,8 +60,12 @@ def collision_sentence(study: CollisionStudy) -> str:
 
 
 def collision_blocks(study: CollisionStudy, *, pictures: bool = True) -> Iterator[Block]:
-    """Per policy of braking: the detectors, their maps, how they compare, the closed loop and the ranking. `study`:
-    to be told; `pictures`: whether the maps are drawn, and their numbers shown on request."""
+    """Per policy of braking: the detectors, their maps, how they compare, the closed loop and the ranking.
+
+    Args:
+        study: to be told.
+        pictures: whether the maps are drawn, and their numbers shown on request.
+    """
     yield Listing(tuple(_source_text(source) for source in study.inputs))
     yield Listing(HOW_TO_READ)
     for policy in study.policies:

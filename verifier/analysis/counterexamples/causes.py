@@ -147,8 +147,13 @@ class Losses:
         return Attribution(tuple(causes), tuple(told_apart), tuple(sorted(order[few:])))
 
     def patterns(self, start: int, count: int, total: float) -> Patterns:
-        """The most probable patterns of losing from an initial state, best first. `start`: number of the initial
-        state; `count`: of patterns, at least 1; `total`: the probability of losing, to which all patterns add up."""
+        """The most probable patterns of losing from an initial state, best first.
+
+        Args:
+            start: number of the initial state.
+            count: of patterns, at least 1.
+            total: the probability of losing, to which all patterns add up.
+        """
         first = int(self._objective.product.start[start])
         search = PatternSearch(self._edges, self._open, self._prospects.violation)
         found = search.best(first, self._within.get(first), count)

@@ -127,8 +127,12 @@ class ToldPattern:
 
 @dataclass(frozen=True)
 class ToldCause:
-    """A cause of the violation. `corrected`: the requirement's probability if no detection error of these kinds
-    happened again, and the correct one came instead."""
+    """A cause of the violation.
+
+    Attributes:
+        corrected: the requirement's probability if no detection error of these kinds happened again, and the correct
+            one came instead.
+    """
 
     cause: Cause
     corrected: float
@@ -136,8 +140,12 @@ class ToldCause:
 
 @dataclass(frozen=True)
 class Correction:
-    """The set of so many types of detection errors, of those told apart, whose correction gains most. `reports`: the
-    kinds, in order; `corrected`: the requirement's probability with them corrected."""
+    """The set of so many types of detection errors, of those told apart, whose correction gains most.
+
+    Attributes:
+        reports: the kinds, in order.
+        corrected: the requirement's probability with them corrected.
+    """
 
     reports: tuple[DetectionError, ...]
     corrected: float
@@ -145,8 +153,12 @@ class Correction:
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of detection error that is a cause, alone or together with others. `told_apart`: whether the causes tell
-    it apart from the others; `corrected`: the requirement's probability if it alone is corrected."""
+    """A type of detection error that is a cause, alone or together with others.
+
+    Attributes:
+        told_apart: whether the causes tell it apart from the others.
+        corrected: the requirement's probability if it alone is corrected.
+    """
 
     report: DetectionError
     told_apart: bool

@@ -78,8 +78,15 @@ class Prospects:
 
 
 def prospects(objective: Objective, values: Values, satisfying: bool = False) -> Prospects:
-    """What each product state has before it. `objective`, `values`: formula, skeleton and one family of matrices;
-    `satisfying`: losing is to satisfy the formula. Raises EngineError, LimitError: as `state_values`."""
+    """What each product state has before it.
+
+    Args:
+        objective, values: formula, skeleton and one family of matrices.
+        satisfying: losing is to satisfy the formula.
+
+    Raises:
+        EngineError, LimitError: as `state_values`.
+    """
     perfect = state_values(objective, np.broadcast_to(np.eye(values.rates.shape[-1]), values.rates.shape))
     both = [(each.failure, each.value) if satisfying else (each.value, each.failure) for each in (values, perfect)]
     (hope, violation), (perfect_hope, perfect_violation) = both
@@ -151,7 +158,11 @@ def _rounded_once(skeleton: Skeleton, run: Run, exact: Mapping[int, Fraction]) -
 
 def exact_entries(skeleton: Skeleton, counts: NDArray[np.int64], entries: Ints) -> dict[int, Fraction]:
     """The exact values of some of the skeleton's distinct sums, for counts in which the columns needed have items.
-    `counts`: (bins, predicted, true); `entries`: their numbers."""
+
+    Args:
+        counts: (bins, predicted, true).
+        entries: their numbers.
+    """
     one = len(skeleton.entry_row)
     drawn = entries[entries < one]
     rows, place = np.unique(skeleton.entry_row[drawn], return_inverse=True)

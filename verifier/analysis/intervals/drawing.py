@@ -47,8 +47,14 @@ PART_BYTES = 2**27
 
 @dataclass(frozen=True, eq=False)
 class NeededColumns:
-    """The matrix columns that somebody needs: those to be drawn, and those that are fixed by convention. `pairs`: (k,
-    2) different pairs of bin and column. Raises ValueError: a column does not exist or is named twice."""
+    """The matrix columns that somebody needs: those to be drawn, and those that are fixed by convention.
+
+    Attributes:
+        pairs: (k, 2) different pairs of bin and column.
+
+    Raises:
+        ValueError: a column does not exist or is named twice.
+    """
 
     measured: Measured
     pairs: Ints

@@ -82,7 +82,10 @@ def lower_ends(hits: Ints, items: Ints, largest: Ints, tail: Fraction) -> Ints:
 
 def approximate_ends(hits: Ints, items: Ints, largest: Ints, tail: Fraction, times: float = 1.0) -> Floats:
     """(c,) the lower ends in doubles; arguments as for `lower_ends`, hits of any drive above 0 or the end is 0.
-    `times`: as if every drive had been there so many times; for planning, any number above 0."""
+
+    Args:
+        times: as if every drive had been there so many times; for planning, any number above 0.
+    """
     scale = np.where(largest > 0, largest, 1).astype(np.float64)
     seen: Floats = hits / scale
     present: Floats = items / scale
@@ -149,8 +152,11 @@ SCALE: Mapping[str, int] = {"item": 1, "track": UNIT, "drive": UNIT}
 
 @dataclass(frozen=True, eq=False)
 class DriveItems:
-    """A table of what each drive holds. `table`: (drives, bins, predicted, true) int64, in units of
-    1/SCALE[weights]."""
+    """A table of what each drive holds.
+
+    Attributes:
+        table: (drives, bins, predicted, true) int64, in units of 1/SCALE[weights].
+    """
 
     names: tuple[str, ...]
     weights: Weights
@@ -189,8 +195,14 @@ class DriveItems:
 
 
 def drive_items(sequences: Sequences, bins: int, labels: int, weights: Weights = "item") -> DriveItems:
-    """The table of sequences at one score threshold. `sequences`: each a drive. Raises UsageError: encounters are
-    asked for, and the file does not know tracks."""
+    """The table of sequences at one score threshold.
+
+    Args:
+        sequences: each a drive.
+
+    Raises:
+        UsageError: encounters are asked for, and the file does not know tracks.
+    """
     if weights not in get_args(Weights):
         raise ValueError(f"weights are one of {', '.join(get_args(Weights))}")
     items = np.zeros((len(sequences.names), bins, labels, labels), dtype=np.int64)
@@ -234,8 +246,15 @@ def divided(shares: Ints | Floats, wholes: Ints) -> Ints:
 def weighted_matrices(
     matrices: ConfusionMatrices, sequences: Sequences | None, weights: Weights
 ) -> ConfusionMatrices:
-    """The matrices with the rates of other weights; counts are then in billionths of a track or drive. `matrices`: by
-    item; `sequences`: theirs. Raises UsageError: the file does not know what the weights need."""
+    """The matrices with the rates of other weights; counts are then in billionths of a track or drive.
+
+    Args:
+        matrices: by item.
+        sequences: theirs.
+
+    Raises:
+        UsageError: the file does not know what the weights need.
+    """
     if weights == "item":
         return matrices
     if sequences is None:

@@ -76,8 +76,11 @@ class Interval:
 
 
 def alpha_of(level: float) -> Fraction:
-    """1 - level, the decimal digits of the level taken exactly: 0.9 means nine tenths. Raises UsageError: as
-    `check_level`."""
+    """1 - level, the decimal digits of the level taken exactly: 0.9 means nine tenths.
+
+    Raises:
+        UsageError: as `check_level`.
+    """
     return 1 - Fraction(repr(float(check_level(level))))
 
 
@@ -199,8 +202,13 @@ TOO_NARROW = "independent items. Frames of one drive are correlated, and then in
 
 @dataclass(frozen=True)
 class Choice:
-    """Which interval a run prints, and why. `kind`: "credible" or "bootstrap"; `reason`: for people, to stand beside
-    the interval; `remark`: what the interval leaves out, if anything."""
+    """Which interval a run prints, and why.
+
+    Attributes:
+        kind: "credible" or "bootstrap".
+        reason: for people, to stand beside the interval.
+        remark: what the interval leaves out, if anything.
+    """
 
     kind: Kind
     reason: str

@@ -38,8 +38,14 @@ class Measured:
 
 
 def measured(matrices: ConfusionMatrices, empty_columns: str = "error") -> Measured:
-    """What of `matrices` is measured. `empty_columns`: a policy of `EMPTY_COLUMN_POLICIES`, for `Measured.rates`.
-    Raises InputError: as `ConfusionMatrices.without_empty_columns`."""
+    """What of `matrices` is measured.
+
+    Args:
+        empty_columns: a policy of `EMPTY_COLUMN_POLICIES`, for `Measured.rates`.
+
+    Raises:
+        InputError: as `ConfusionMatrices.without_empty_columns`.
+    """
     filled, _ = matrices.without_empty_columns(empty_columns)
     fixed = np.zeros((matrices.bin_count, len(matrices.labels)), dtype=bool)
     if matrices.metadata.get("false_positives") == "dropped":

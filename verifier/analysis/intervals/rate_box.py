@@ -53,8 +53,11 @@ class BoxRecord:
 
 @dataclass(frozen=True, eq=False)
 class RateBox:
-    """Least and greatest probability of each report. `lower`, `upper`: (bins, predicted, true) fractions; 0 and 1
-    where nothing is stated."""
+    """Least and greatest probability of each report.
+
+    Attributes:
+        lower, upper: (bins, predicted, true) fractions; 0 and 1 where nothing is stated.
+    """
 
     record: BoxRecord
     lower: NDArray[Any] = field(repr=False)
@@ -163,8 +166,12 @@ def _refuse_contradicted(
 
 
 def log_e_value(hits: Ints, items: Ints, most: Floats) -> Floats:
-    """(c,) log E against rates that never exceed `most`; -inf where that is 1. `hits`, `items`: (c,) S of n; `most`:
-    (c,) u."""
+    """(c,) log E against rates that never exceed `most`; -inf where that is 1.
+
+    Args:
+        hits, items: (c,) S of n.
+        most: (c,) u.
+    """
     a, b = hits + 0.5, items - hits + 0.5
     with np.errstate(divide="ignore", invalid="ignore"):
         posterior: Floats = np.log1p(-betainc(a, b, most))

@@ -239,8 +239,11 @@ class RateDifference:
 
 
 def rate_differences(sequences: Sequences, bins: int, labels: int, events: Set[Event]) -> tuple[RateDifference, ...]:
-    """The events whose rates differ by more than `WORTH_SAYING`, the largest difference first. `sequences`: each a
-    drive."""
+    """The events whose rates differ by more than `WORTH_SAYING`, the largest difference first.
+
+    Args:
+        sequences: each a drive.
+    """
     found = weighted_rates(sequences, bins, labels)
     by_weights: dict[Weights, Floats] = {"item": found.item, "drive": found.drive}
     if sequences.tracks is not None:

@@ -106,8 +106,15 @@ def _values(objective: Objective, rates: Floats) -> tuple[Floats, Mask]:
 
 
 def with_recall(rates: Floats, cells: RecallCells, recall: Floats) -> Floats:
-    """Matrices in which the cells have other values. `rates`: (bins, predicted, true); `recall`: (M, k) in [0, 1].
-    Returns (M, bins, predicted, true); columns without a chosen cell are as in `rates`."""
+    """Matrices in which the cells have other values.
+
+    Args:
+        rates: (bins, predicted, true).
+        recall: (M, k) in [0, 1].
+
+    Returns:
+        (M, bins, predicted, true); columns without a chosen cell are as in `rates`.
+    """
     recall = np.atleast_2d(recall)
     rest = rates[cells.bins, :, cells.columns]
     here = np.arange(cells.count)

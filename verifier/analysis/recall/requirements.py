@@ -89,8 +89,11 @@ class Problem:
             raise ValueError("a requirement without a scenario asks nothing")
 
     def varying(self, varies: Sequence[bool]) -> Problem:
-        """The same for matrices that change only some of the objectives; at least one. `varies`: for each objective
-        whether its probabilities change."""
+        """The same for matrices that change only some of the objectives; at least one.
+
+        Args:
+            varies: for each objective whether its probabilities change.
+        """
         pairs = list(zip(self.objectives, varies, strict=True))
         fixed = tuple(objective for objective, changes in pairs if not changes)
         beside = replace(self, objectives=fixed).evaluate(self.rates[None]) if fixed else self.beside
@@ -230,8 +233,14 @@ class Searched:
 
 
 def search(problem: Problem, path: Path, points: int = 257) -> Searched:
-    """Where along a path the target is met. `points`: places of the even grid; stretches narrower than its spacing
-    may be missed. Raises EngineError, LimitError: as `Objective.probabilities`."""
+    """Where along a path the target is met.
+
+    Args:
+        points: places of the even grid; stretches narrower than its spacing may be missed.
+
+    Raises:
+        EngineError, LimitError: as `Objective.probabilities`.
+    """
     if points < 2:
         raise ValueError(f"expected at least 2 points, got {points}")
     places = path.grid(points)

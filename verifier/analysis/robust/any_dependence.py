@@ -50,8 +50,15 @@ def any_dependence(objective: Objective, measured: Measured) -> Bounds:
 
 
 def ends_of(objective: Objective, measured: Measured) -> Ends:
-    """What detectors can make of each product state. `objective`: the formula on the skeleton; `measured`: of it only
-    which columns are held by convention. Raises EngineError, LimitError: as `decided_components`."""
+    """What detectors can make of each product state.
+
+    Args:
+        objective: the formula on the skeleton.
+        measured: of it only which columns are held by convention.
+
+    Raises:
+        EngineError, LimitError: as `decided_components`.
+    """
     fixed = measured.fixed[:, None, :]
     region = Region.of_bounds(
         objective.skeleton, np.where(fixed, measured.rates, 0.0), np.where(fixed, measured.rates, 1.0)

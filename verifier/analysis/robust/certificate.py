@@ -75,8 +75,13 @@ Tree: TypeAlias = "Split | int | None"
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """The proof for one part of the region. `value`: (q,) y; `order`: (q,) int64, r; `component`: (q,) int64, number
-    of the component of each state, `NO_COMPONENT` or `TARGET`."""
+    """The proof for one part of the region.
+
+    Attributes:
+        value: (q,) y.
+        order: (q,) int64, r.
+        component: (q,) int64, number of the component of each state, `NO_COMPONENT` or `TARGET`.
+    """
 
     value: Floats
     order: Ints
@@ -210,8 +215,11 @@ def _tree_document(tree: Tree) -> Any:
 
 
 def decision_order(step: UncertainStep, nodes: Nodes) -> Ints:
-    """(p,) int64, an order with property (1), from 0. Raises EngineError: there is none, so the nodes are not the
-    maximal end components."""
+    """(p,) int64, an order with property (1), from 0.
+
+    Raises:
+        EngineError: there is none, so the nodes are not the maximal end components.
+    """
     n, of = step.state_count, nodes.of
     sources, targets = of[nodes.sources], of[nodes.targets]
     part = _parts(n, sources, targets)[of]

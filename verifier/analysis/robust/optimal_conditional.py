@@ -53,8 +53,13 @@ class Restarting:
 
 @dataclass(frozen=True, eq=False)
 class OptimalConditional(Optimum):
-    """P(F a given F b) of a world that decides, and which end of it is asked for. `choices`: what the world may do;
-    `held`: (n,) int64, bit 0 says whether a holds in the state, bit 1 whether b does; `told`: b, for messages."""
+    """P(F a given F b) of a world that decides, and which end of it is asked for.
+
+    Attributes:
+        choices: what the world may do.
+        held: (n,) int64, bit 0 says whether a holds in the state, bit 1 whether b does.
+        told: b, for messages.
+    """
 
     choices: StrategySkeleton
     held: Ints
@@ -74,8 +79,11 @@ class OptimalConditional(Optimum):
         return False
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
-        """As `Objective.probabilities`. Raises NoAnswerError: what is given has probability 0 for some of the
-        matrices, whatever the world decides."""
+        """As `Objective.probabilities`.
+
+        Raises:
+            NoAnswerError: what is given has probability 0 for some of the matrices, whatever the world decides.
+        """
         values = self.skeleton.entry_values(rates)
         patterns, kind = np.unique(values > 0, axis=0, return_inverse=True)
         found = {each.name: np.empty((len(rates), len(self.skeleton.starts))) for each in fields(BatchResult)}
@@ -99,8 +107,11 @@ class OptimalConditional(Optimum):
         return replace(found, value=1 - found.value, lower=lower, upper=upper)
 
     def restarting(self, values: Floats) -> Restarting:
-        """The world that begins again, for (entries,) values like these. Raises NoAnswerError: what is given cannot
-        hold."""
+        """The world that begins again, for (entries,) values like these.
+
+        Raises:
+            NoAnswerError: what is given cannot hold.
+        """
         there = values > 0
         return self._known.kept(there.tobytes(), lambda: self._made(values))
 

@@ -55,8 +55,11 @@ _MOST_DIGITS = 10**8
 
 @dataclass(frozen=True, eq=False)
 class OptimalSteps(Optimum):
-    """What is gained in so many steps, and which end of it is asked for. `choice_starts`: (n + 1,) where the rows of
-    each state begin."""
+    """What is gained in so many steps, and which end of it is asked for.
+
+    Attributes:
+        choice_starts: (n + 1,) where the rows of each state begin.
+    """
 
     choice_starts: Ints
     gains: Gains

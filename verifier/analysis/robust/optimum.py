@@ -93,8 +93,11 @@ class Optimum(Objective):
         return self.behind
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
-        """As `Objective.probabilities`, of the optimum; errors are those of the best policy's own probability. Raises
-        NoAnswerError: what staying in some end component means is not known."""
+        """As `Objective.probabilities`, of the optimum; errors are those of the best policy's own probability.
+
+        Raises:
+            NoAnswerError: what staying in some end component means is not known.
+        """
         values = self._values(rates)
         used = np.unique(self.skeleton.entry[self.product.edge])
         patterns, kind = np.unique(values[:, used] > 0, axis=0, return_inverse=True)
@@ -361,8 +364,12 @@ def complement(end: Floats, outwards: float) -> Floats:
 def build_optimum(
     choices: StrategySkeleton, formula: Node, propositions: Mapping[str, Node], max_states: int, greatest: bool
 ) -> Optimum:
-    """The product of a world's choices with a formula; arguments and errors as `build_objective`. `choices`: of a
-    world that decides; `greatest`: whether its greatest probability is asked for."""
+    """The product of a world's choices with a formula; arguments and errors as `build_objective`.
+
+    Args:
+        choices: of a world that decides.
+        greatest: whether its greatest probability is asked for.
+    """
     skeleton = choices.choices
     product = product_of(skeleton, skeleton.indptr[choices.choice_starts], formula, propositions, max_states)
     return optimum_on(choices, product, greatest)

@@ -188,8 +188,11 @@ def events_of(skeleton: Skeleton, measured: Measured) -> frozenset[Event]:
 
 
 def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:
-    """The region of the columns that a chain of `skeleton` needs, from the intervals of the run. Raises ValueError:
-    the run lacks some of the skeleton's events."""
+    """The region of the columns that a chain of `skeleton` needs, from the intervals of the run.
+
+    Raises:
+        ValueError: the run lacks some of the skeleton's events.
+    """
     measured = intervals.measured
     if not events_of(skeleton, measured) <= intervals.events:
         raise ValueError("the events of a run must include those of each of its chains")

@@ -151,8 +151,12 @@ class CommonChoices:
 
 
 def common_choices(box: SideBound, steps: Floats) -> CommonChoices:
-    """Common choices for one set of initial states. `box`: a bound; `steps`: (r,) the expected number of steps in
-    each row from there, from `Reached.steps`."""
+    """Common choices for one set of initial states.
+
+    Args:
+        box: a bound.
+        steps: (r,) the expected number of steps in each row from there, from `Reached.steps`.
+    """
     step, value = box.step, box.reached.value
     used = np.flatnonzero(steps > 0)
     size, groups = step.lower.shape

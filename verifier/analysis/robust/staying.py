@@ -41,8 +41,13 @@ class _TooMuchError(Exception):
 
 
 class Staying:
-    """Finds what the states of one system have to meet, for one side of the bounds. `subject`: of the certificate, as
-    it is written down; `system`: its states, with all matrices that count; `side`: "lower" or "upper"."""
+    """Finds what the states of one system have to meet, for one side of the bounds.
+
+    Args:
+        subject: of the certificate, as it is written down.
+        system: its states, with all matrices that count.
+        side: "lower" or "upper".
+    """
 
     def __init__(self, subject: Mapping[str, Any], system: kernel.System, side: str) -> None:
         self._nodes = kernel.Obligations({"subject": subject, "side": side, "obligations": []}).nodes
@@ -76,14 +81,22 @@ class Staying:
 
     def component(self, system: kernel.System, members: Iterable[int]) -> dict[str, Any]:
         """What is written down of a component; without obligations, which proves nothing, where none are found.
-        `system`: see `shown`; `members`: of an end component."""
+
+        Args:
+            system: see `shown`.
+            members: of an end component.
+        """
         states = sorted(members)
         nothing = {"states": states, "obligations": [self.number(_FALSE)] * len(states), "without": []}
         return self.shown(system, states) or nothing
 
     def shown(self, system: kernel.System, members: Iterable[int]) -> dict[str, Any] | None:
-        """What shows that who stays among the members is not lost; None where nothing is found. `system`: the states,
-        with some or all of the matrices of the first system; `members`: of an end component."""
+        """What shows that who stays among the members is not lost; None where nothing is found.
+
+        Args:
+            system: the states, with some or all of the matrices of the first system.
+            members: of an end component.
+        """
         try:
             states = sorted(members)
             if not all(map(self.reaches, states)):
@@ -325,8 +338,12 @@ LARGEST_CERTIFIED = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Provable:
-    """Says of which end components the kernel can be shown that no run that stays there is lost. `objective`: the
-    formula on the skeleton; `region`: its matrices."""
+    """Says of which end components the kernel can be shown that no run that stays there is lost.
+
+    Attributes:
+        objective: the formula on the skeleton.
+        region: its matrices.
+    """
 
     objective: Objective
     region: Region

@@ -304,8 +304,11 @@ class UncertainStep:
 
 
 def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
-    """The step of an objective's product states over a region of its matrices. Raises ValueError: the region is one
-    of other labels or bins, or groups them differently."""
+    """The step of an objective's product states over a region of its matrices.
+
+    Raises:
+        ValueError: the region is one of other labels or bins, or groups them differently.
+    """
     channel = objective.skeleton.channel
     bins, groups, true = region.lower.shape
     told = told_of(channel)

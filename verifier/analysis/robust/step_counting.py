@@ -93,8 +93,11 @@ def refuse_uncountable(objective: StepCount, region: Region) -> None:
 
 
 def counted_side(objective: StepCount, region: Region, side: Side, *, attained: bool) -> CountedSide:
-    """One side of the bounds over a region, and on request what its matrices attain. Raises EngineError, LimitError:
-    from what infinitely many steps can give, and where products would be too large."""
+    """One side of the bounds over a region, and on request what its matrices attain.
+
+    Raises:
+        EngineError, LimitError: from what infinitely many steps can give, and where products would be too large.
+    """
     walk = _Greatest(region)
     number, missing = objective.numbers(walk, (side == "upper") != objective.window.negated)
     worst = np.minimum((number + missing) * _WIDER, 1.0)
@@ -127,8 +130,12 @@ def _each_for_itself(objective: StepCount, region: Region, sign: float) -> Float
 
 @dataclass(eq=False)
 class _Greatest:
-    """Greatest means over a region, as a `Walk`: bounds from above. `lost`: how much stops may have cost; `last`: the
-    choices of the product that was stepped on most, and the worth of its states before its first step."""
+    """Greatest means over a region, as a `Walk`: bounds from above.
+
+    Attributes:
+        lost: how much stops may have cost.
+        last: the choices of the product that was stepped on most, and the worth of its states before its first step.
+    """
 
     region: Region
     lost: float = 0.0

@@ -89,8 +89,11 @@ def vertex_process(
 
 
 def vertices(lower: Sequence[int], upper: Sequence[int]) -> list[tuple[int, ...]]:
-    """The extreme points of {lower <= mu <= upper, sum mu = 10^9}: all rates but one at an end. Raises LimitError:
-    they may be too many."""
+    """The extreme points of {lower <= mu <= upper, sum mu = 10^9}: all rates but one at an end.
+
+    Raises:
+        LimitError: they may be too many.
+    """
     if len(lower) * 2 ** (len(lower) - 1) > MOST_CHOICES * 4:
         raise LimitError(f"a column of {len(lower)} labels has too many vertices", hint="let planners ask for fewer")
     found = dict.fromkeys(

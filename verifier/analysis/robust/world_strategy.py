@@ -64,8 +64,13 @@ class WorldStrategy:
 
 
 def kept_strategy(choices: StrategySkeleton, objective: Optimum, bracket: Bracket) -> KeptStrategy:
-    """What is left while the world does what gives it an optimum. `choices`: of the world; `objective`: that was
-    asked for; `bracket`: what was found for some rates. The strategy covers all states that any rates lead to."""
+    """What is left while the world does what gives it an optimum.
+
+    Args:
+        choices: of the world.
+        objective: that was asked for.
+        bracket: what was found for some rates. The strategy covers all states that any rates lead to.
+    """
     product, skeleton, p = objective.product, choices.choices, objective.product.state_count
     process = np.arange(len(choices.choice_starts) - 1)
     led, row = _led_by_observation(skeleton)
@@ -133,7 +138,11 @@ def _led_by_observation(skeleton: Skeleton) -> tuple[Ints, Ints]:
 
 def _mixed(ways: list[Ints], target: Ints, row: Ints, channel: Channel) -> tuple[Ints, Channel, Ints]:
     """Where each observation leads from each state, with the channel and its row for each state, if the world takes
-    one of several ways on, each as often: another thing that it draws. `target`, `row`: of each way."""
+    one of several ways on, each as often: another thing that it draws.
+
+    Args:
+        target, row: of each way.
+    """
     most = max(map(len, ways))
     first = np.array([way[0] for way in ways])
     if most == 1:

@@ -82,7 +82,10 @@ def state_map(
 
 def map_variables(known: Sequence[str], variables: Sequence[str]) -> tuple[str, ...]:
     """The variables that a map is drawn over: those that are asked for, else the first two of those that are known.
-    Raises UsageError: one is not known, or they are not one or two different ones."""
+
+    Raises:
+        UsageError: one is not known, or they are not one or two different ones.
+    """
     chosen = tuple(variables) or tuple(known[:2])
     for name in chosen:
         if name not in known:

@@ -97,8 +97,13 @@ class OmittedFile:
 
 @dataclass(frozen=True)
 class BuiltRequirement:
-    """A requirement as in trace.csv. `planner`: empty where the requirement was not run; `reason`: empty where the
-    status needs none; `defeated_by`: identifiers and titles of defeaters, joined by semicolons."""
+    """A requirement as in trace.csv.
+
+    Attributes:
+        planner: empty where the requirement was not run.
+        reason: empty where the status needs none.
+        defeated_by: identifiers and titles of defeaters, joined by semicolons.
+    """
 
     requirement: str
     planner: str

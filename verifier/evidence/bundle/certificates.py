@@ -135,8 +135,11 @@ def why_none(rebuilt: Study, objective: Objective) -> str | None:
 
 
 def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective]) -> Iterator[tuple[str, int, str]]:
-    """Path, number of the requirement (from 0) and text of every certificate of one block of the grid. `block`:
-    number of the block, from 0."""
+    """Path, number of the requirement (from 0) and text of every certificate of one block of the grid.
+
+    Args:
+        block: number of the block, from 0.
+    """
     data, settings = rebuilt.data, rebuilt.options.confidence
     if data is None or settings is None:
         return
@@ -261,7 +264,11 @@ class CertifiedRecall(NamedTuple):
 
 def certified_recalls(rebuilt: Study, number: int, result: RequireResult) -> Iterator[CertifiedRecall]:
     """The points of a document about required recall: with the measured matrices, with perfect perception, and with
-    the required recalls where there are some. `number`: of the requirement in the spec, from 1."""
+    the required recalls where there are some.
+
+    Args:
+        number: of the requirement in the spec, from 1.
+    """
     names = [each.name for each in rebuilt.grid.requirements]
     requirement = names.index(result.requirement.name)
     for k, answer in enumerate(result.answers):

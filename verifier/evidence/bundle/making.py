@@ -45,8 +45,13 @@ from verifier.systems.channel import FALSE_POSITIVE_POLICIES
 
 @dataclass(frozen=True)
 class Alternative:
-    """One other choice. `name`: of its file, without folder and ending; `words`: the choice, for people; `options`:
-    of the run under it."""
+    """One other choice.
+
+    Attributes:
+        name: of its file, without folder and ending.
+        words: the choice, for people.
+        options: of the run under it.
+    """
 
     name: str
     words: str
@@ -156,8 +161,12 @@ Progress: TypeAlias = Callable[[Sequence[Step]], Iterable[Step]]
 
 @dataclass(frozen=True)
 class Made:
-    """What was made. `texts`: path -> text, `results/omitted.json` included; `about`: path -> what it is, for
-    people."""
+    """What was made.
+
+    Attributes:
+        texts: path -> text, `results/omitted.json` included.
+        about: path -> what it is, for people.
+    """
 
     texts: dict[str, str]
     about: dict[str, str]

@@ -84,8 +84,11 @@ def manifest_of(title: str, entries: Mapping[str, Entry]) -> Manifest:
 
 
 def read_manifest(raw: bytes) -> Manifest:
-    """The manifest that some bytes are. Raises InputError: they are none, or not, to the byte, one that this program
-    writes."""
+    """The manifest that some bytes are.
+
+    Raises:
+        InputError: they are none, or not, to the byte, one that this program writes.
+    """
     manifest = read_document(Manifest, json_of(raw, MANIFEST_FILE), MANIFEST_FILE)
     if _content_digest(manifest) != manifest.content_sha256:
         raise InputError(
@@ -123,8 +126,12 @@ def fingerprints_text(files: Mapping[str, bytes]) -> str:
 
 
 def located(raw: bytes, path: str, fingerprints: Any) -> list[Finding]:
-    """The values or lines of an altered file that are not what they were; empty where that cannot be said. `raw`: its
-    bytes as they are; `fingerprints`: the decoded document."""
+    """The values or lines of an altered file that are not what they were; empty where that cannot be said.
+
+    Args:
+        raw: its bytes as they are.
+        fingerprints: the decoded document.
+    """
     marks = _known(fingerprints, path)
     parts = parts_of(raw, path)
     if marks is None or parts is None or len(parts) > MOST_PARTS:

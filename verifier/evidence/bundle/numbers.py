@@ -122,8 +122,12 @@ class Enclosure(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Again:
-    """The probabilities of an objective from each initial state, known again. `objective`: the requirement on the
-    block's chain; `points`: what certificates prove about them."""
+    """The probabilities of an objective from each initial state, known again.
+
+    Attributes:
+        objective: the requirement on the block's chain.
+        points: what certificates prove about them.
+    """
 
     objective: Objective
     rebuilt: Study
@@ -188,7 +192,12 @@ def wrong_beside_proof(
     point: Point, low: Fraction, high: Fraction, whatever: int | None
 ) -> list[tuple[str, str, str]]:
     """(pointer, found, expected) of the numbers of a point that are not as close to what is proven as engines are.
-    `point`: of a document; `low`, `high`: what certificates prove; `whatever`: as in `Enclosure`."""
+
+    Args:
+        point: of a document.
+        low, high: what certificates prove.
+        whatever: as in `Enclosure`.
+    """
     slack = AGREEMENT * float(high)
     known = Enclosure(float(high), float(low) - slack, float(high) + slack, whatever, "a certificate proves")
     return [*wrong_of_proof(point, low, high), *_wrong_numbers(point, known)]

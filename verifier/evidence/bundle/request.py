@@ -102,8 +102,12 @@ class Request:
 
 
 def request_of(content: Any) -> Request:
-    """The request that a decoded document holds. Raises InputError: it is none; UsageError: it asks for something
-    that does not exist."""
+    """The request that a decoded document holds.
+
+    Raises:
+        InputError: it is none.
+        UsageError: it asks for something that does not exist.
+    """
     try:
         dated = ("day",) if isinstance(content, dict) and "day" in content else ()
         document = _object(content, ("schema", "version", "files", "options", "command", *dated))
@@ -239,8 +243,11 @@ class Unpacked:
 
 @contextlib.contextmanager
 def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Unpacked]:
-    """The inputs of a bundle, read from a folder of their own that exists as long as the context. Raises InputError:
-    an input is missing or cannot be read; places name the file in the bundle."""
+    """The inputs of a bundle, read from a folder of their own that exists as long as the context.
+
+    Raises:
+        InputError: an input is missing or cannot be read; places name the file in the bundle.
+    """
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
         folder = Path(name).resolve()
         declared = [] if request.context is None else [request.context]

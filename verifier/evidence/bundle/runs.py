@@ -189,8 +189,11 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
 def _check_alike(
     parts: Parts, rebuilt: Study, runs: Mapping[str, RunOptions], tally: Tally, log: Log, of: str = ""
 ) -> dict[tuple[int, int], Proven]:
-    """Check runs of one system: path -> the options of the run; `of` is the alternative, or "" for the run. Returns
-    (block, requirement) -> what certificates prove about the probabilities."""
+    """Check runs of one system: path -> the options of the run; `of` is the alternative, or "" for the run.
+
+    Returns:
+        (block, requirement) -> what certificates prove about the probabilities.
+    """
     bounded = rebuilt.bounded and not of
     fitting, points = [], dict[tuple[int, int], Proven]()
     for path, options in runs.items():

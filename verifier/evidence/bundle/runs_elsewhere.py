@@ -72,8 +72,13 @@ def given_runs(
 
 
 def given_run(document: Document, request: Request, files: Mapping[str, bytes], limits: RunOptions) -> Given:
-    """What a run that was put in was made from, as far as it lies in the bundle. `document`: of the run; `request`,
-    `files`: of the bundle; `limits`: options of which the limits are those of whoever looks."""
+    """What a run that was put in was made from, as far as it lies in the bundle.
+
+    Args:
+        document: of the run.
+        request, files: of the bundle.
+        limits: options of which the limits are those of whoever looks.
+    """
     run: RunResult = document.result
     wanted = {each.role: each for each in run.inputs if each.role != "planner"}
     places = {digest_of(files[path]): path for path in (*request.given, request.matrices) if path in files}

@@ -95,8 +95,11 @@ def build_case(
 def standings(
     case: Case, documents: Sequence[Document], defeaters: Sequence[Defeater], unevidenced: Mapping[str, str] = NOTHING
 ) -> tuple[Standing, ...]:
-    """How every requirement with a target stands under every planner over all runs among the documents. `case`: made
-    of these documents, defeaters and requirements without a result."""
+    """How every requirement with a target stands under every planner over all runs among the documents.
+
+    Args:
+        case: made of these documents, defeaters and requirements without a result.
+    """
     claims: dict[tuple[str, str], list[tuple[Element, Document, RequirementResult]]] = {}
     for run in documents if case.goals else ():
         for each in run.result.requirements if run.kind == "run" else ():

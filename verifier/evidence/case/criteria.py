@@ -134,8 +134,12 @@ def _risk_goal(
 
 
 def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) -> str:
-    """The goal that the known triggering conditions are acceptable: without data for one nothing shows it. `draft`,
-    `runs`: as for `risk_goals`; `document`: of the triggering conditions."""
+    """The goal that the known triggering conditions are acceptable: without data for one nothing shows it.
+
+    Args:
+        draft, runs: as for `risk_goals`.
+        document: of the triggering conditions.
+    """
     found: TriggersResult = document.result
     by_hash = {run.sha256: run for run in runs}
     rests = [

@@ -208,7 +208,11 @@ class Draft:
 
     def person_goal(self, text: str, note: str, duty: str, amlas: str, named: bool, more: Sequence[str] = ()) -> str:
         """A goal that no computation shows: supported by documents, defeated by those that are not what they were,
-        else undeveloped, whoever is `named`. `more`: solutions beside the documents, which support it as well."""
+        else undeveloped, whoever is `named`.
+
+        Args:
+            more: solutions beside the documents, which support it as well.
+        """
         faulty, shown = self._declared.faulty(duty), self._declared.shown(duty)
         solutions = (*more, *map(self._document, shown))
         grade = weakest([each.grade for each in shown] or [Grade.DOCUMENTED if more else Grade.UNTESTED])

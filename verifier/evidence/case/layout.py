@@ -174,8 +174,13 @@ class Edge:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Everything at its place. `width`, `height`: in px; `placed`, `edges`: what is drawn; `anchors`: of the element
-    on top: the middle of its upper edge, and of its lower one."""
+    """Everything at its place.
+
+    Attributes:
+        width, height: in px.
+        placed, edges: what is drawn.
+        anchors: of the element on top: the middle of its upper edge, and of its lower one.
+    """
 
     width: float
     height: float

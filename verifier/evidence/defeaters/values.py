@@ -63,8 +63,11 @@ def doubt(kind: str, message: str, claims: tuple[Claim, ...], remedy: str) -> It
 
 @dataclass(frozen=True)
 class Defeater:
-    """A doubt with a name: `D1`, `D2`, ... in the order in which they were found. `kind`, `message`, `claims`,
-    `remedy`: as in `Doubt`."""
+    """A doubt with a name: `D1`, `D2`, ... in the order in which they were found.
+
+    Attributes:
+        kind, message, claims, remedy: as in `Doubt`.
+    """
 
     id: str
     kind: str

@@ -23,7 +23,10 @@ LABELS = frozenset({"true", "reported", "from", "to", "p_range_of", "label"})
 
 def explain_misfits(result: ExplainResult, explanations: Sequence[Any]) -> Misfits:
     """Probabilities are some, and what is said of one cell or one set of corrections is the same wherever it is.
-    `explanations`: its explanations as JSON values."""
+
+    Args:
+        explanations: its explanations as JSON values.
+    """
     yield from known_names(explanations, LABELS, result.labels, "/explanations")
     memory = result.channel.contexts is not None
     for at, each in enumerate(result.explanations):

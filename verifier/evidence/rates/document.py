@@ -130,8 +130,12 @@ class RateResult:
 
 
 def rate_document(found: HazardRate, context: tuple[str, str] | None = None) -> RateResult:
-    """The document of a rate. `found`: the rate; `context`: name and SHA-256 of the file of the case's context, where
-    it was read."""
+    """The document of a rate.
+
+    Args:
+        found: the rate.
+        context: name and SHA-256 of the file of the case's context, where it was read.
+    """
     accepted, shown = found.acceptance, found.demonstration
     return RateResult(
         verdict=found.verdict,

@@ -112,8 +112,11 @@ class Exposure:
         return Fraction(0) if self.level is None else 1 - self.level
 
     def interval(self, share: Fraction) -> tuple[Fraction, Fraction]:
-        """Lower and upper end, per hour, missing the true rate at most as often as `error(share)`. Raises ValueError:
-        a count, and `share` does not lie between 0 and 1."""
+        """Lower and upper end, per hour, missing the true rate at most as often as `error(share)`.
+
+        Raises:
+            ValueError: a count, and `share` does not lie between 0 and 1.
+        """
         if self.encounters is None or self.hours is None:
             assert self.lower is not None
             assert self.upper is not None
@@ -194,8 +197,11 @@ class Chance:
 
 
 def requirement_of(run: Document, name: str, planner: str | None) -> RequirementResult:
-    """The requirement of a run document, by its name and, where there are several, by planner. Raises UsageError: no
-    such requirement or planner, several planners and none named, or not the document of a run."""
+    """The requirement of a run document, by its name and, where there are several, by planner.
+
+    Raises:
+        UsageError: no such requirement or planner, several planners and none named, or not the document of a run.
+    """
     if run.kind != "run":
         raise UsageError(f"{run.name} is the result of verify {run.kind}; a rate is made from that of verify run")
     result: RunResult = run.result
@@ -214,8 +220,11 @@ def requirement_of(run: Document, name: str, planner: str | None) -> Requirement
 
 
 def unwanted(requirement: RequirementResult, event: Event | None) -> Event:
-    """Which event is meant: the one that is named, or the one that the target is about. Raises UsageError: no target,
-    and no event named; an event that is least probable at the end that was asked for."""
+    """Which event is meant: the one that is named, or the one that the target is about.
+
+    Raises:
+        UsageError: no target, and no event named; an event that is least probable at the end that was asked for.
+    """
     if not requirement.is_plain:
         message = f"{requirement.name} asks {requirement.asked}: rates are of events, whose probability a formula has"
         raise UsageError(message)

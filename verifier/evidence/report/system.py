@@ -37,8 +37,13 @@ UNSTATED = {
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a case beside its documents. `study`: the spec and its model as they were read; `context`:
-    what people state; `defeaters`: that nobody answered."""
+    """What is known of a case beside its documents.
+
+    Attributes:
+        study: the spec and its model as they were read.
+        context: what people state.
+        defeaters: that nobody answered.
+    """
 
     study: ParsedStudy
     context: CaseContext = field(default_factory=CaseContext)

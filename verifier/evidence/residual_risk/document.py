@@ -129,8 +129,11 @@ class Place:
     chances: tuple[Ends, ...]
 
     def terms(self, side: int) -> list[Fraction]:
-        """The events per hour in each condition, and in none of them, at the lower (0) or the upper end (1). Raises
-        ValueError: no shares between their ends add up to 1."""
+        """The events per hour in each condition, and in none of them, at the lower (0) or the upper end (1).
+
+        Raises:
+            ValueError: no shares between their ends add up to 1.
+        """
         ends = [pair[side] for pair in self.chances]
         weights = extreme_weights(np.array(ends, dtype=object), _mix(self.shares), 1 - 2 * side)
         known = self.met[side] * (1 - self.unlisted)
@@ -162,8 +165,11 @@ def middle(shares: Sequence[Ends]) -> tuple[Fraction, ...]:
 
 
 def risk_of(hazard: RiskHazard, environments: Sequence[RiskEnvironment]) -> RiskFound:
-    """What follows for one hazard. Raises ValueError: shares that cannot add up to 1, or cells that are not those of
-    the environments."""
+    """What follows for one hazard.
+
+    Raises:
+        ValueError: shares that cannot add up to 1, or cells that are not those of the environments.
+    """
     known = {each.name: each for each in environments if each.name in hazard.environments}
     cells = [
         (name, share.name) for name in hazard.environments for share in (known[name].shares if name in known else ())

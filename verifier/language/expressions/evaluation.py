@@ -141,8 +141,11 @@ def _chosen(node: Node, values: Mapping[str, Value], text: Source) -> Quantity |
 
 
 def exact_number(node: Node, values: Mapping[str, int | Fraction], source: Source | None = None) -> int | Fraction:
-    """The exact value of an arithmetic expression over constants; an int where it is whole. Raises InputError:
-    division by zero, a name without a value, or a number of more than `_LONGEST_INTEGER` bits."""
+    """The exact value of an arithmetic expression over constants; an int where it is whole.
+
+    Raises:
+        InputError: division by zero, a name without a value, or a number of more than `_LONGEST_INTEGER` bits.
+    """
     value: Fraction = _exactly(node, values, source or Source(""))
     return value.numerator if value.denominator == 1 else value
 

@@ -86,7 +86,11 @@ Quantity: TypeAlias = Exact | Floating
 
 def quantity(value: Any) -> Quantity | None:
     """The quantity that a number or an array of numbers is; None if an integer is beyond 64 bits, or a fraction
-    beyond float64. Raises ValueError: it is neither, or not finite."""
+    beyond float64.
+
+    Raises:
+        ValueError: it is neither, or not finite.
+    """
     if isinstance(value, np.ndarray):
         if value.dtype.kind in "iu":
             low, high = (int(value.min()), int(value.max())) if value.size else (0, 0)
@@ -118,8 +122,11 @@ class Arithmetic:
     source: Source
 
     def operate(self, node: Operation, operands: tuple[Quantity, ...]) -> Quantity:
-        """`+ - * / // %` and the unary minus. Raises InputError: division by zero, a result beyond its range, `//` or
-        `%` of fractions."""
+        """`+ - * / // %` and the unary minus.
+
+        Raises:
+            InputError: division by zero, a result beyond its range, `//` or `%` of fractions.
+        """
         if node.operator == "neg":
             return self._scaled(node, operands[0], -1)
         left, right = operands

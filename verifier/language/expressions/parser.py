@@ -72,8 +72,11 @@ def _parser() -> Lark:
 
 
 def read(parser: Lark, text: str, source: Source, start: Position, end: str) -> Node:
-    """Run `parser`, whose actions build nodes, over `text`, which begins at `start` of `source`. Raises InputError:
-    as `parse_expression`."""
+    """Run `parser`, whose actions build nodes, over `text`, which begins at `start` of `source`.
+
+    Raises:
+        InputError: as `parse_expression`.
+    """
     if len(text) > LONGEST_TEXT:
         message = f"the text has {len(text)} characters; at most {LONGEST_TEXT} are read"
         raise source.error(message, None)

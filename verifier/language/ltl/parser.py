@@ -146,8 +146,11 @@ _FROM_0, _ENDLESS = ("LE", "LT"), ("GE", "GT")
 
 
 def in_steps(node: Node, step_s: Fraction | None, source: Source | None = None) -> Node:
-    """`node` with every bound in seconds counted in steps of this duration. Raises InputError: the duration of a step
-    is not known, or a bound is not a whole number of steps."""
+    """`node` with every bound in seconds counted in steps of this duration.
+
+    Raises:
+        InputError: the duration of a step is not known, or a bound is not a whole number of steps.
+    """
 
     def steps(each: Temporal, seconds: Fraction) -> int:
         if step_s is None:

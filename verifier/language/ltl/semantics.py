@@ -26,8 +26,11 @@ Letter = frozenset[str]
 
 
 def holds_on_lasso(formula: Node, prefix: Sequence[Letter], loop: Sequence[Letter]) -> bool:
-    """Whether the infinite word `prefix loop loop loop ...` satisfies `formula`. Raises ValueError: the loop is
-    empty, or a subformula is neither temporal, a connective, a name nor a constant."""
+    """Whether the infinite word `prefix loop loop loop ...` satisfies `formula`.
+
+    Raises:
+        ValueError: the loop is empty, or a subformula is neither temporal, a connective, a name nor a constant.
+    """
     if not loop:
         raise ValueError("the loop of a lasso has at least one letter")
     word = [*prefix, *loop]

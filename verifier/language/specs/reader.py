@@ -58,8 +58,11 @@ _MODEL = re.compile(r'\s*"([^"\n]+)"\s*')
 
 
 def read_spec(path: str | Path) -> Specification:
-    """Read a `.ltl` file. Raises InputError: with file, line and column; names are checked later, against the model,
-    by `check_names`."""
+    """Read a `.ltl` file.
+
+    Raises:
+        InputError: with file, line and column; names are checked later, against the model, by `check_names`.
+    """
     text, raw = read_text(path, LARGEST_SPEC)
     return _specification(text, str(path), hashlib.sha256(raw).hexdigest())
 

@@ -38,8 +38,13 @@ class Comment:
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement. `text`: as written, every character of a comment replaced by a space; `start`: where the text
-    begins; `comments`: the comments that stand inside."""
+    """One statement.
+
+    Attributes:
+        text: as written, every character of a comment replaced by a space.
+        start: where the text begins.
+        comments: the comments that stand inside.
+    """
 
     text: str
     start: Position
@@ -51,8 +56,11 @@ class Statement:
 
 
 def statements(source: Source) -> Iterator[Statement]:
-    """The statements of a spec: a line each, or more lines while a bracket is open. Raises InputError: a bracket that
-    is open at the end, or where the next statement begins."""
+    """The statements of a spec: a line each, or more lines while a bracket is open.
+
+    Raises:
+        InputError: a bracket that is open at the end, or where the next statement begins.
+    """
     text = source.text
     begin, start = 0, Position(1, 1)
     open_brackets: list[tuple[str, int]] = []

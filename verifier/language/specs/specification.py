@@ -172,8 +172,11 @@ class Specification:
 
 
 def expand_lets(lets: Mapping[str, Node], source: Source) -> dict[str, Node]:
-    """Every let with the lets inside it replaced; they may stand in any order. Raises InputError: lets that need each
-    other, naming the circle; or a result beyond the limits of `substitute`."""
+    """Every let with the lets inside it replaced; they may stand in any order.
+
+    Raises:
+        InputError: lets that need each other, naming the circle; or a result beyond the limits of `substitute`.
+    """
     needs = {name: sorted(names_in(node) & lets.keys()) for name, node in lets.items()}
     try:
         order = list(TopologicalSorter(needs).static_order())

@@ -41,8 +41,12 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Drawn:
-    """How a detector's matrices were drawn for one spec. `kind`: posterior, or drives resampled; `channel`: the test
-    of the memoryless detector."""
+    """How a detector's matrices were drawn for one spec.
+
+    Attributes:
+        kind: posterior, or drives resampled.
+        channel: the test of the memoryless detector.
+    """
 
     detector: str
     kind: Kind
@@ -197,8 +201,13 @@ class RequirementComparison:
 
 @dataclass(frozen=True)
 class ParetoView:
-    """Two requirements at once. `non_dominated`: for each configuration whether no other is at least as good in both
-    and better in one, with the measured matrices; `chances`: of that, over the draws."""
+    """Two requirements at once.
+
+    Attributes:
+        non_dominated: for each configuration whether no other is at least as good in both and better in one, with the
+            measured matrices.
+        chances: of that, over the draws.
+    """
 
     first: str
     second: str

@@ -9,7 +9,10 @@ from verifier.study.options import RunOptions
 
 def with_default_memory(options: RunOptions, best_planner: int | None) -> RunOptions:
     """The options with the memory that the data support, where none is asked for and the best planner is not either.
-    Raises UsageError: memory is asked for together with the best planner."""
+
+    Raises:
+        UsageError: memory is asked for together with the best planner.
+    """
     if best_planner is None:
         return options.by_default()
     if options.remembers:

@@ -9,8 +9,11 @@ from verifier.questions.settings import ComparisonSettings, drop_rule, largest_d
 
 
 def compare_options(arguments: ComparisonSettings, baseline: Baseline | None = None) -> CompareOptions:
-    """What settings ask, `baseline` being what is read from the file of that name. Raises UsageError: an argument
-    that cannot be read."""
+    """What settings ask, `baseline` being what is read from the file of that name.
+
+    Raises:
+        UsageError: an argument that cannot be read.
+    """
     if arguments.best_planner is not None and arguments.best_planner < 1:
         raise UsageError(f"--best-planner: expected a number of steps of at least 1, got {arguments.best_planner}")
     drop = largest_drop(arguments.max_drop, arguments.baseline)

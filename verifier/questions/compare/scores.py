@@ -61,8 +61,13 @@ MEMORY_BYTES = 2**31
 
 @dataclass(eq=False)
 class Scores:
-    """What was collected; the keys are (requirement, configuration, place). `draws`: their number M; `least`: (M,)
-    worst score; `points`: the worst of Storm's points."""
+    """What was collected; the keys are (requirement, configuration, place).
+
+    Attributes:
+        draws: their number M.
+        least: (M,) worst score.
+        points: the worst of Storm's points.
+    """
 
     draws: int
     least: dict[tuple[int, int, Place], Floats] = field(default_factory=dict)
@@ -136,8 +141,12 @@ class Scores:
         )
 
     def curves(self, requirement: int, kinds: Sequence[Kind], sign: int, level: float) -> Iterator[Curve]:
-        """The configurations along every axis on which the scenarios of a requirement differ. `kinds`: of each
-        configuration's draws; `sign`: as in `add`."""
+        """The configurations along every axis on which the scenarios of a requirement differ.
+
+        Args:
+            kinds: of each configuration's draws.
+            sign: as in `add`.
+        """
         axes: dict[str, set[Fraction]] = {}
         for of, _, (axis, value) in self.least:
             if of == requirement and (axis, value) != WHOLE:
@@ -225,7 +234,10 @@ def shared_draws(data: Iterable[Data], settings: ConfidenceSettings) -> int:
 
 def check_enough_draws(count: int, least_chance: Fraction | None) -> None:
     """Refuse to tell a chance from so few draws that it, or its complement, would be less than `FEWEST_HITS` of them.
-    Raises UsageError: with the number that would do."""
+
+    Raises:
+        UsageError: with the number that would do.
+    """
     if least_chance is None:
         return
     needed = math.ceil(FEWEST_HITS / min(least_chance, 1 - least_chance))

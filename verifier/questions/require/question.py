@@ -74,8 +74,11 @@ class Question(QuestionSettings):
         return int(10**self.decimals)
 
     def in_question(self, matrices: ConfusionMatrices) -> Mask:
-        """(bins, true) bool: the cells that labels and distances leave; never those of label "empty". Raises
-        UsageError: a label, a bin or a context that the matrices do not have."""
+        """(bins, true) bool: the cells that labels and distances leave; never those of label "empty".
+
+        Raises:
+            UsageError: a label, a bin or a context that the matrices do not have.
+        """
         columns = np.array([label != EMPTY for label in matrices.labels])
         if self.labels:
             named = [matrices.labels.index(_label(text, matrices)) for text in self.labels]

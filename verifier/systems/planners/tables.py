@@ -216,8 +216,11 @@ class _Column:
 
 
 def table_of(raw: bytes, file: str) -> tuple[DecisionTable, list[Source]]:
-    """The decision table in the bytes of a CSV file, and for each question where it stands. Raises InputError: no
-    such table, with file and line; two rows overlap."""
+    """The decision table in the bytes of a CSV file, and for each question where it stands.
+
+    Raises:
+        InputError: no such table, with file and line; two rows overlap.
+    """
     text = decoded(raw, Place(file))
     separator = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)

@@ -20,8 +20,11 @@ MARKS = "osD^vPX*"
 
 
 def assess_figure(result: AssessmentResult) -> Figure:
-    """A row per system and distance: |change| with epsilon(d) above it; a row per degradation: its margins. Raises
-    UsageError: nothing to draw, or too much."""
+    """A row per system and distance: |change| with epsilon(d) above it; a row per degradation: its margins.
+
+    Raises:
+        UsageError: nothing to draw, or too much.
+    """
     panels = _panels(result)
     if not 0 < len(panels) <= MOST_PANELS:
         raise UsageError(f"--plot: {len(panels)} panels to draw; 1 to {MOST_PANELS} are. Choose with --system")

@@ -31,8 +31,11 @@ MARKERS = "osD^vP*X<>hp"
 
 
 def compare_figure(result: CompareResult) -> Figure:
-    """for each requirement its configurations and its curves, then the Pareto views. Raises UsageError: more panels
-    or configurations than can be told apart."""
+    """for each requirement its configurations and its curves, then the Pareto views.
+
+    Raises:
+        UsageError: more panels or configurations than can be told apart.
+    """
     panels = [panel for spec in result.specs for panel in _panels(spec, len(result.specs) > 1, result.level)]
     most = max(len(spec.configurations) for spec in result.specs)
     if len(panels) > MOST_PANELS or most > MOST_CONTENDERS:

@@ -109,7 +109,10 @@ FEWEST = 5
 
 def run_length_figure(counts: ConfusionCounts) -> Figure:
     """One panel per true label with tracks: the share of wrong reports by the length of the current run, per bin.
-    `counts`: with counts by run; of a family the lowest threshold is drawn."""
+
+    Args:
+        counts: with counts by run; of a family the lowest threshold is drawn.
+    """
     found = counts.by_context
     if found is None or found.contexts.kind != "run":
         raise ValueError("the counts are not by run")

@@ -30,8 +30,14 @@ TALLEST_IN = 14.0
 
 
 def explain_figure(result: ExplainResult) -> Figure:
-    """one row per requirement that was explained. `result`: with a map in every explanation, or in none. Raises
-    UsageError: more rows than can be drawn."""
+    """one row per requirement that was explained.
+
+    Args:
+        result: with a map in every explanation, or in none.
+
+    Raises:
+        UsageError: more rows than can be drawn.
+    """
     rows = len(result.explanations)
     if rows > MOST_ROWS:
         raise UsageError(
