@@ -20,7 +20,7 @@ from verifier.base.arrays import Floats
 from verifier.base.documents import Magnitude, Share
 from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.base.statistics import percentile_ends
-from verifier.closedloop.bootstrap import Draws, LogSums
+from verifier.closedloop.closed_loop_curve import Draws, LogSums
 from verifier.closedloop.curves import TradeOffCurve, area, areas, robroc, robustness, worst_case
 
 BASELINE = "baseline"

@@ -27,8 +27,7 @@ from verifier.base.errors import LimitError
 from verifier.closedloop.course import Course
 from verifier.closedloop.fleet import Engine, Fleet, make_batch
 from verifier.closedloop.settings import EngineName
-from verifier.closedloop.traces import NEAR, Ramp, ramp
-from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
+from verifier.closedloop.traces import NEAR, Ramp, VehicleSettings, ramp, safe_speed_mps
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.statistics import percentile_ends
-from verifier.closedloop.bootstrap import judged_sums
+from verifier.closedloop.closed_loop_curve import judged_sums
 from verifier.closedloop.curves import areas, worst_case
 from verifier.closedloop.detection_outcomes import Judged
 from verifier.perception.detections.columns import DetectionSet

@@ -34,8 +34,7 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import decoded, read_text
 from verifier.perception.detections.sources import Member, digest_record, read_source
 from verifier.perception.detections.tablefiles import BOX_2D
-from verifier.robustness.mutators.coco_annotations import read_coco
-from verifier.robustness.mutators.moving import (
+from verifier.robustness.mutators.coco_annotations import (
     MOVED_ALONG,
     AnnotationKind,
     Annotations,
@@ -43,6 +42,7 @@ from verifier.robustness.mutators.moving import (
     box_of,
     frame_name,
     image_name,
+    read_coco,
     with_box,
 )
 

@@ -37,9 +37,9 @@ from verifier.robustness.mutators.batch_result import (
     Output,
     folder_name,
 )
+from verifier.robustness.mutators.coco_annotations import Moved
 from verifier.robustness.mutators.frames import Frame, Pixels, check_pixels
 from verifier.robustness.mutators.imagefiles import DepthMap, DepthSource, ImageFile
-from verifier.robustness.mutators.moving import Moved
 from verifier.robustness.mutators.mutation import (
     AnyMutation,
     apply,

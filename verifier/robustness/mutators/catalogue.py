@@ -15,17 +15,19 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 
 from verifier.perception.detections.distances import LARGEST_M
-from verifier.robustness.mutators.blurs import (
+from verifier.robustness.mutators.defocus import defocus
+from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame, Metres, Pixels
+from verifier.robustness.mutators.geometric import (
     LONGEST_PATH_PX,
     WIDEST_SIGMA_PX,
+    Canvas,
     chromatic_aberration,
     gaussian_blur,
     motion_blur,
     pixelation,
+    rotate_frame,
+    truncate_frame,
 )
-from verifier.robustness.mutators.defocus import defocus
-from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame, Metres, Pixels
-from verifier.robustness.mutators.geometric import Canvas, rotate_frame, truncate_frame
 from verifier.robustness.mutators.photometric import (
     CHANNELS,
     HAZE_COLOUR,

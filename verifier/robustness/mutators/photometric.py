@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.libraries import library
-from verifier.robustness.mutators.blurs import gaussian_kernel
 from verifier.robustness.mutators.frames import Metres, Pixels, by_strips, check_pixels, checked_depth
+from verifier.robustness.mutators.geometric import gaussian_kernel
 
 Channel: TypeAlias = Literal["R", "G", "B", "Cb", "Cr"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
