@@ -21,8 +21,6 @@ from the negative ones, with replacement, as many as there are (a stratified boo
 same logs. What a curve needs for that is what each log adds to its sums (`LogSums`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ its ratio to the baseline's, the robustness. Beside them stands the mean over mu
 rPC of Michaelis et al. 2019), which asks how well a detector does on average and lets gains offset losses.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

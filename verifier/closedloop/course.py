@@ -5,8 +5,6 @@ path, the images are positions on it, and a detection in an image is a distance 
 would come within the control radius of what was detected.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ That holds for all sensitivities at once. A trade-off curve counts it over all l
 bootstrap counts it over the logs that were drawn (`verifier.closedloop.closed_loop_curve`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 

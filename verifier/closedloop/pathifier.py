@@ -23,8 +23,6 @@ time: where a vehicle has come to rest, the derivative by time says nothing. Kno
 together does not turn the direction.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -307,11 +305,7 @@ def violation_m(logs: Logs, paths: Paths, safety_radius_m: float) -> Floats:
 
 
 def courses(
-    logs: Logs,
-    source: str,
-    standardizer: Standardizer,
-    control_radius_m: float,
-    settings: PathSettings | None = None,
+    logs: Logs, source: str, standardizer: Standardizer, control_radius_m: float, settings: PathSettings | None = None
 ) -> tuple[Course, ...]:
     """What the simulator needs of each log: the detections of one source, and the people, along the path.
 

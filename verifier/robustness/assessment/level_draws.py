@@ -9,8 +9,6 @@ reaches at least 1 - (alpha / 2)^(1 / n) to both sides of the value, the share o
 from n images with probability alpha / 2 (Clopper and Pearson 1934, for none of n).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

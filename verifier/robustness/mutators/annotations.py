@@ -17,8 +17,6 @@ An image called NAME has its labels in NAME.txt (15 columns, 16 with a score). I
 the image SEQUENCE/NUMBER has the lines of SEQUENCE.txt that begin with its number. `DontCare` regions move, too.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -4,8 +4,6 @@ The JSON document is byte-stable: equal inputs give equal bytes. It holds no tim
 names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping

@@ -15,8 +15,6 @@ At the edge the image is mirrored about its outermost pixels (dcb|abcd|cba), as 
 chromatic aberration repeats the outermost pixels where its enlarged planes end.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args

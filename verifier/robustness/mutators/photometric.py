@@ -17,8 +17,6 @@ beta u_V = 3.912.
 Not to be confused with `alpha_blend`, which hazes everything alike.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Sequence
