@@ -31,12 +31,11 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError
 from verifier.base.statistics import drawn_with_replacement
-from verifier.closedloop.course import Course
 from verifier.closedloop.curves import FPR_MAX, TradeOffCurve
 from verifier.closedloop.detection_outcomes import Judged
 from verifier.closedloop.settings import EngineName
 from verifier.closedloop.simulator import Outcomes, simulate
-from verifier.closedloop.traces import VehicleSettings
+from verifier.closedloop.traces import Course, VehicleSettings
 
 
 def standard_sensitivities(count: int = 100, lowest: float = 1e-4, highest: float = 1.0) -> Floats:

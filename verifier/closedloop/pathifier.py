@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, shown
-from verifier.closedloop.course import Course
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.roboticizer import Standardizer
+from verifier.closedloop.traces import Course
 
 LONGEST_M = 1e6
 """Of any radius or extension; the squares of greater ones swallow the positions."""

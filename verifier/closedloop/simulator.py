@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import LimitError
-from verifier.closedloop.course import Course
 from verifier.closedloop.fleet import Engine, Fleet, make_batch
 from verifier.closedloop.settings import EngineName
-from verifier.closedloop.traces import NEAR, Ramp, VehicleSettings, ramp, safe_speed_mps
+from verifier.closedloop.traces import NEAR, Course, Ramp, VehicleSettings, ramp, safe_speed_mps
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,6 @@ from verifier.closedloop.closed_loop_curve import (
     judged_sums,
 )
 from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
-from verifier.closedloop.course import Course
 from verifier.closedloop.curves import TradeOffCurve, area, judged_curve
 from verifier.closedloop.cutting import selected
 from verifier.closedloop.detection_outcomes import (
@@ -46,7 +45,7 @@ from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.settings import EngineName, Metric
 from verifier.closedloop.simulator import simulate
 from verifier.closedloop.study_settings import DRIVEN, StudySettings
-from verifier.closedloop.traces import Trace, VehicleSettings, trace
+from verifier.closedloop.traces import Course, Trace, VehicleSettings, trace
 from verifier.closedloop.trade_offs import LogsUsed, SecondEngine
 
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]

@@ -33,9 +33,8 @@ from verifier.base.errors import EngineError
 from verifier.chains.chain import filled_counts
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.two_engines import AbstractFormula
-from verifier.evidence.bundle.decisions import wrong_decisions
 from verifier.evidence.bundle.layout import EXPLAIN_FILE
-from verifier.evidence.differences import differing
+from verifier.evidence.differences import differing, wrong_decisions
 from verifier.evidence.documents import Document
 from verifier.evidence.findings import Finding, Kind
 from verifier.language.ltl.progression import ACCEPT, REJECT
