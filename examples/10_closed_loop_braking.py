@@ -20,8 +20,8 @@ from verifier.closedloop.logs import Detections, Logs
 from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.study import study
 from verifier.closedloop.study_settings import StudySettings
+from verifier.closedloop.traces import VehicleSettings
 from verifier.closedloop.trade_offs import flips_between_metrics, flips_under_mutation
-from verifier.closedloop.vehicle import VehicleSettings
 from verifier.perception.matching import MatchingPolicy
 
 LOGS, SPACING_M, LENGTH_M = 60, 0.5, 40.0

@@ -14,8 +14,7 @@ from made_courses import course
 
 from verifier.base.errors import LimitError
 from verifier.closedloop.simulator import simulate
-from verifier.closedloop.traces import trace
-from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
+from verifier.closedloop.traces import VehicleSettings, safe_speed_mps, trace
 
 LEVEL = np.array([1.0])
 BRAKE_M = float(Fraction(125, 127))

@@ -11,8 +11,7 @@ from plain_vehicle import drive
 
 import verifier.closedloop.simulator as simulator_module
 from verifier.closedloop.simulator import simulate
-from verifier.closedloop.traces import trace
-from verifier.closedloop.vehicle import VehicleSettings
+from verifier.closedloop.traces import VehicleSettings, trace
 
 LEVELS = np.linspace(0.05, 1, 7)
 seeds = st.integers(0, 2**32 - 1)

@@ -21,9 +21,9 @@ from verifier.closedloop.roboticizer import standardizer_of
 from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.closedloop.study import never_stopped, sources_of, study
 from verifier.closedloop.study_settings import METRICS, StudySettings
-from verifier.closedloop.vehicle import VehicleSettings
+from verifier.closedloop.traces import VehicleSettings
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy

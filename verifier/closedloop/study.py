@@ -18,10 +18,18 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Mask
 from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_name
-from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, LogSums, closed_loop_sums, draw_logs, judged_sums
-from verifier.closedloop.closed_loop_curve import ClosedLoop, check_logs, closed_loop
+from verifier.closedloop.closed_loop_curve import (
+    FEWEST_LOGS,
+    ClosedLoop,
+    Draws,
+    LogSums,
+    check_logs,
+    closed_loop,
+    closed_loop_sums,
+    draw_logs,
+    judged_sums,
+)
 from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
-from verifier.closedloop.course import Course
 from verifier.closedloop.curves import TradeOffCurve, area, judged_curve
 from verifier.closedloop.cutting import selected
 from verifier.closedloop.detection_outcomes import (
@@ -37,9 +45,8 @@ from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.settings import EngineName, Metric
 from verifier.closedloop.simulator import simulate
 from verifier.closedloop.study_settings import DRIVEN, StudySettings
-from verifier.closedloop.traces import Trace, trace
+from verifier.closedloop.traces import Course, Trace, VehicleSettings, trace
 from verifier.closedloop.trade_offs import LogsUsed, SecondEngine, UndefinedMetric
-from verifier.closedloop.vehicle import VehicleSettings
 
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]
 LARGEST_BOOTSTRAP = 2 * 10**8

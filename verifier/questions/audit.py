@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from verifier.perception.confusion.choices import matching_policy
+from verifier.perception.confusion.choices import count_job, default_policy, matching_policy
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
-from verifier.perception.confusion.job import count_job, default_policy
 from verifier.perception.confusion.matrices import EMPTY
 from verifier.perception.confusion.recall import class_names
 from verifier.perception.confusion.request import check_data_named, check_stream, prepared

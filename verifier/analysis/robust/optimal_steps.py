@@ -34,6 +34,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.analysis.objective import without_steps
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.optimum import Optimum
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
@@ -86,7 +87,7 @@ class OptimalSteps(Optimum):
         """As `Objective.probabilities`, of what is gained."""
         steps = _steps_of(self, rates)
         best = best_of(self.choice_starts, self.greatest)
-        return _only(gained(steps, self.gains.values(rates), self.steps, best)[self.skeleton.starts].T)
+        return without_steps(gained(steps, self.gains.values(rates), self.steps, best)[self.skeleton.starts].T)
 
     def gain_bracket(self, rates: Floats, value_error: float) -> GainBracket:
         """Bounds of the optimum for one family of rates."""
@@ -124,7 +125,7 @@ class OptimalQuantile(Optimum):
         """As `Objective.probabilities`, of the time, where doubles decide what is nearly equal; inf for no time."""
         reached = super().probabilities(rates, roughly=roughly).probability
         found = self._found(_steps_of(self, rates), reached, None)
-        return _only(np.where(found == NEVER, np.inf, found * float(self.step_s)))
+        return without_steps(np.where(found == NEVER, np.inf, found * float(self.step_s)))
 
     def quantiles(self, rates: Floats, value_error: float, exact: Callable[[], DecisionProcess]) -> Ints:
         """(m,) least numbers of steps beyond doubt, `NEVER` where there is none.
@@ -212,12 +213,6 @@ def best_of(choice_starts: Ints, greatest: bool) -> Callable[[Floats], Floats]:
 def _steps_of(objective: Optimum, rates: Floats) -> Steps:
     skeleton = objective.skeleton
     return Steps(skeleton.indptr, skeleton.indices, skeleton.entry_values(rates).T, skeleton.entry)
-
-
-def _only(value: Floats) -> BatchResult:
-    """A result of which nobody asks how many steps were taken."""
-    zero = np.zeros_like(value)
-    return BatchResult(value, zero + 1, zero, zero, zero, value, value)
 
 
 @dataclass(frozen=True, eq=False)
