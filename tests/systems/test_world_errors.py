@@ -119,6 +119,8 @@ def test_worlds_that_cannot_be_are_named(tmp_path, capsys, changes, said):
          "only 'F a given F b' is known where the world decides"),
         ([], "a: P = ? [ F y = 2 given F x = 6 given F x = 1 ]", [], 4,
          "s.ltl:2:34: expected ']' or an operator, found 'given'"),
+        ([], "a: P = ? [ F present(chidl) ]", [], 4, "s.ltl:2:14: unknown object 'chidl'\n"),
+        ([], REACHED, ["--initial", "present(chidl)"], 4, "--initial:1:1: unknown object 'chidl'\n"),
         ([], "a: P = ? [ F y = 2 given F x = ]", [], 4, "s.ltl:2:32: expected a number, found ']'"),
         ([("[planners.p]", '[environments.late]\nobjects = [{ class = "ped", distance_m = 3 }]\ninitial = "x = 3"\n'
            "[planners.p]")], REACHED, [], 2,

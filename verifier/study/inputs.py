@@ -22,6 +22,7 @@ from verifier.perception.confusion.mix import MixedMatrices
 from verifier.study.options import RunOptions
 from verifier.study.remembered import with_memory
 from verifier.study.scenarios import Grid, checked_names, make_grid
+from verifier.systems.declarations import refuse_absent
 from verifier.systems.model import SystemModel
 from verifier.systems.reader import read_model
 
@@ -153,4 +154,5 @@ def read_spec_and_model(
     spec = checked_names(spec, model, chosen)
     if options.selection.initial is not None:
         check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
+        refuse_absent(model, options.selection.initial, Source("", "--initial"))
     return spec, model

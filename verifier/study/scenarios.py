@@ -19,6 +19,7 @@ from verifier.language.expressions.syntax import Node, Operation, Position, conj
 from verifier.language.specs import Requirement, Specification, check_names
 from verifier.study.options import Selection
 from verifier.systems.constants import Setting
+from verifier.systems.declarations import refuse_absent
 from verifier.systems.model import System, SystemModel
 from verifier.systems.model_parts import ENDED, Planner
 
@@ -159,7 +160,12 @@ def _blocks(
 def checked_names(spec: Specification, model: SystemModel, planners: Iterable[str] = ()) -> Specification:
     """The spec with its bounds in steps, when every name in it fits the model; InputError as `check_names`."""
     free = (ENDED,) if model.knows_ended else ()
-    return check_names(spec, model.types(planners), model.rewards, model.step_s, free)
+    found = check_names(spec, model.types(planners), model.rewards, model.step_s, free)
+    asked = (node for each in spec.requirements for node in (each.original, each.original_given))
+    for node in (*spec.lets.values(), spec.initial, *asked):
+        if node is not None:
+            refuse_absent(model, node, spec.source)
+    return found
 
 
 def refuse_others(requirements: Iterable[Requirement], what: str, model: SystemModel | None = None) -> None:

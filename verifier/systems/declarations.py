@@ -362,12 +362,7 @@ class _Checker:
         if atom.function in ("sees", "count") and name == EMPTY_CLASS:
             hint = "ask what is not reported: !sees(ped) & !sees(obs)"
             raise self._fail(path, f"{atom.function}({name}): nothing is ever reported as '{EMPTY_CLASS}'", hint)
-        names = {placed.name for objects in self.model.environments.values() for placed in objects} - {""}
-        if atom.function == "present":
-            names |= self.model.environment_classes()
-        if atom.function in ("report", "present") and name not in names:
-            message, hint = unknown_name("object", name, names)
-            raise self._fail(path, message, hint)
+        refuse_absent(self.model, atom, self.model.at(path))
 
     def _refuse_hidden(self, path: str, node: Node) -> None:
         """Refuse what reads a hidden variable, by way of a label or quantity or at once."""
@@ -383,6 +378,16 @@ class _Checker:
 
     def _fail(self, path: str, message: str, hint: str | None = None) -> InputError:
         return self.model.text_at(path).error(message, None, hint)
+
+
+def refuse_absent(model: SystemModel, node: Node, source: Source) -> None:
+    """Refuse `report(...)` of what is no object of any environment, `present(...)` of what is no class either."""
+    names = {placed.name for objects in model.environments.values() for placed in objects} - {""}
+    for atom in sorted(atoms_in(node), key=to_text):
+        known = names | model.environment_classes() if atom.function == "present" else names
+        if atom.function in ("report", "present") and labels_of(atom)[0] not in known:
+            message, hint = unknown_name("object", labels_of(atom)[0], known)
+            raise source.error(message, atom.position, hint)
 
 
 def _names_at(node: Node) -> list[Name]:
