@@ -322,7 +322,13 @@ class World:
             message = f"{where}no probabilities of '{draw.name}' lie in the intervals: the {what}"
             raise model.at(path).error(message, None)
         free = Fraction(0), Fraction(1)
-        return _extreme_points([ends.get(value, free) for value in draw.chances])
+        known = [ends.get(value, free) for value in draw.chances]
+        tried = len(known) * math.prod(len(set(each)) for each in known)
+        if tried > MOST_COMBINATIONS:
+            message = f"'{draw.name}' has {tried} combinations of the ends of its intervals"
+            place, hint = model.at(path).place(None), "join values, or give some of them a single probability"
+            raise LimitError(f"{message}; at most {MOST_COMBINATIONS} are tried", place, hint)
+        return _extreme_points(known)
 
 
 def _extreme_points(ends: list[tuple[Fraction, Fraction]]) -> list[Chances]:
