@@ -23,6 +23,11 @@ Format: TypeAlias = Literal[
     "mot",
     "yolo",
     "voc",
+    "argoverse",
+    "waymo",
+    "bdd100k",
+    "openlabel",
+    "cvat",
     "table",
 ]
 """Formats of detections and annotations."""
@@ -30,6 +35,8 @@ Measure: TypeAlias = Literal["euclidean_3d", "ground_plane", "forward", "given"]
 """How the distance of an object is measured."""
 DontCare: TypeAlias = Literal["keep", "drop"]
 """What becomes of regions that are not judged."""
+EgoOrCity: TypeAlias = Literal["ego", "city"]
+"""The coordinates that boxes of Argoverse stand in."""
 Removed: TypeAlias = Literal["ignore", "drop"]
 """What filtered annotations become: regions to ignore, or nothing."""
 Affinity: TypeAlias = Literal["iou_2d", "iou_bev", "iou_3d", "centre_2d", "centre_bev", "centre_3d"]
@@ -122,6 +129,9 @@ class CountSettings:
     ] = None
     first_category: Annotated[
         int | None, Option("number of the first class in predictions.json (yolo)", metavar="0|1")
+    ] = None
+    detection_frame: Annotated[
+        EgoOrCity | None, Option("coordinates of the detections (argoverse)", metavar="ego|city")
     ] = None
     column: OwnColumns = field(default_factory=dict)
 

@@ -14,6 +14,7 @@ from verifier.base.errors import ExitCode, InputError, UsageError
 from verifier.cli import main
 from verifier.perception.confusion.document import read_counts, write_confusion
 from verifier.perception.detections import Reading, class_map, read_detections
+from verifier.perception.detections.formats import FORMATS
 
 NAMES = ("car", "van")
 WIDTH, HEIGHT = 640, 480
@@ -135,6 +136,64 @@ def write_voc(folder):
         (folder / f"results/comp3_det_val_{name}.txt").write_text("".join(rows))
 
 
+def write_bdd100k(folder):
+    def frames(rows):
+        for k in range(IMAGES):
+            labels = [{"id": "lane", "category": "lane/single white", "poly2d": []}]
+            for at, kind, corners, *score in rows:
+                if at == k:
+                    box = dict(zip(("x1", "y1", "x2", "y2"), corners, strict=True))
+                    told = {"score": score[0]} if score else {"attributes": {"occluded": False, "weather": "clear"}}
+                    labels.append({"id": str(len(labels)), "category": NAMES[kind], "box2d": box, **told})
+            yield {"name": f"{stem(k)}.jpg", "videoName": None, "labels": labels if len(labels) > 1 else None}
+
+    for name, rows in (("bdd", TRUTH), ("bdd_found", FOUND)):
+        (folder / f"{name}.json").write_text(json.dumps(list(frames(rows))))
+
+
+def write_openlabel(folder):
+    """Each object is one of its own."""
+    for name, rows in (("openlabel", TRUTH), ("openlabel_found", FOUND)):
+        objects = {str(k): {"name": f"o{k}", "type": NAMES[kind]} for k, (_, kind, *_) in enumerate(rows)}
+        frames = {str(k): {"objects": {}} for k in range(IMAGES)}
+        for k, (at, _, (left, top, right, low), *score) in enumerate(rows):
+            box = {"name": "shape", "val": [(left + right) / 2, (top + low) / 2, right - left, low - top]}
+            if score:
+                box["attributes"] = {"num": [{"name": "score", "val": score[0]}]}
+            frames[str(at)]["objects"][str(k)] = {"object_data": {"bbox": [box]}}
+        document = {"metadata": {"schema_version": "1.0.0"}, "objects": objects, "frames": frames}
+        (folder / f"{name}.json").write_text(json.dumps({"openlabel": document}))
+
+
+def write_cvat(folder):
+    """Of images, and of a video in which each object is a track that ends in the frame after, by `outside`."""
+
+    def edges(corners):
+        return " ".join(f'{k}="{v}"' for k, v in zip(("xtl", "ytl", "xbr", "ybr"), corners, strict=True))
+
+    task = f"<task><size>{IMAGES}</size><labels><label><name>car</name></label></labels></task>"
+    for name, rows in (("cvat", TRUTH), ("cvat_found", FOUND)):
+        images, tracks = "", ""
+        for k in range(IMAGES):
+            boxes = [row for row in rows if row[0] == k]
+            inner = "".join(
+                f'<box label="{NAMES[kind]}" source="auto" occluded="0" {edges(corners)} z_order="0">'
+                + "".join(f'<attribute name="score">{each}</attribute>' for each in score)
+                + "</box>\n"
+                for _, kind, corners, *score in boxes
+            )
+            inner += '<polygon label="road" occluded="0" points="1,2;3,4;5,6"></polygon>'
+            images += f'<image id="{k}" name="{stem(k)}.jpg" width="{WIDTH}" height="{HEIGHT}">\n{inner}</image>\n'
+        for k, (at, kind, corners, *score) in enumerate(rows):
+            told = "".join(f' score="{each}"' for each in score)
+            box = f'<box frame="{{}}" outside="{{}}" occluded="0" keyframe="1" {edges(corners)}{told}/>'
+            tracks += f'<track id="{k}" label="{NAMES[kind]}">{box.format(at, 0)}{box.format(at + 1, 1)}</track>\n'
+        for suffix, inner in (("", images), ("_video", tracks)):
+            (folder / f"{name}{suffix}.xml").write_text(
+                f'<?xml version="1.0" encoding="utf-8"?>\n<annotations><meta>{task}</meta>{inner}</annotations>\n'
+            )
+
+
 SIZE = ("--image-size", f"{WIDTH}x{HEIGHT}")
 FORMS = {
     "table": (write_table, "truth.csv", "found.csv", ("--frames", "frames.csv")),
@@ -144,6 +203,10 @@ FORMS = {
     "yolo predictions": (write_yolo, "yolo/labels", "predictions.json", SIZE),
     "voc": (write_voc, "Annotations", "detected", ()),
     "voc results": (write_voc, "Annotations", "results", ()),
+    "bdd100k": (write_bdd100k, "bdd.json", "bdd_found.json", ()),
+    "openlabel": (write_openlabel, "openlabel.json", "openlabel_found.json", ()),
+    "cvat": (write_cvat, "cvat.xml", "cvat_found.xml", ()),
+    "cvat video": (write_cvat, "cvat_video.xml", "cvat_found_video.xml", ()),
 }
 
 
@@ -271,9 +334,7 @@ def test_forms_are_recognised(form, by_table, tmp_path, monkeypatch, capfd):
     same(read_counts("c.json"), by_table[0])
 
 
-@pytest.mark.parametrize(
-    "form", ["coco", "kitti_object", "kitti_tracking", "mot", "nuscenes", "nuscenes_compact", "table", "voc", "yolo"]
-)
+@pytest.mark.parametrize("form", [form for form in FORMATS if form not in ("auto", "fiftyone")])
 def test_the_small_files_of_every_format_are_recognised(form, root):
     folder = root / "tests/data/invalid/detections" / form / "valid"
     paths = [next(folder.glob(f"{name}*")) for name in ("annotations", "detections")]
@@ -287,7 +348,7 @@ def test_the_small_files_of_every_format_are_recognised(form, root):
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({}, "data: the format is not recognised: neither .txt nor .xml files, and no known file"),
+        ({}, "data: the format is not recognised: neither .txt, .xml nor .json files, and"),
         ({"a.txt": ""}, "data/a.txt: the format is not recognised: all 1 text files are empty"),
         ({"a.txt": "1 2 3\n"}, "data/a.txt: the format is not recognised: a line such as '1 2 3'"),
         ({"a.xml": "<html/>"}, "data/a.xml: the format is not recognised: XML without the element 'annotation'"),
@@ -307,7 +368,7 @@ def test_what_is_not_recognised(tmp_path, monkeypatch, files, words):
 def test_errors_say_how_a_format_was_recognised(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.json").write_text("[1]")
-    with pytest.raises(InputError, match="JSON, but neither COCO, FiftyOne nor a scene of nuScenes"):
+    with pytest.raises(InputError, match="JSON, but neither COCO, FiftyOne, OpenLABEL, BDD100K nor"):
         read_detections("auto", "a.json", "a.json")
     with pytest.raises(InputError, match="no such file or folder"):
         read_detections("auto", "nowhere", "a.json")

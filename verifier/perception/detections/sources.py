@@ -300,14 +300,19 @@ def load_json(path: Any) -> tuple[Any, bytes]:
         InputError: with file, line and column.
     """
     raw = read_bytes(path)
+    return decoded_json(raw, str(path)), raw
+
+
+def decoded_json(raw: bytes, file: str) -> Any:
+    """The document in the bytes of a JSON file; errors as `load_json`."""
     orjson = library("orjson")
     try:
-        return orjson.loads(raw), raw
+        return orjson.loads(raw)
     except orjson.JSONDecodeError:
-        text = decoded(raw, Place(str(path)))
+        text = decoded(raw, Place(file))
     if not text.strip():
-        raise InputError("the file is empty", Place(str(path)))
-    return json_value(text, Place(str(path))), raw
+        raise InputError("the file is empty", Place(file))
+    return json_value(text, Place(file))
 
 
 def elements(document: Any, file: str, what: str, key: str = "") -> Elements:
