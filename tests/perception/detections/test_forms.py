@@ -3,6 +3,7 @@ recognised; what only YOLO and VOC have."""
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import verifier
 from verifier.base.errors import ExitCode, InputError, UsageError
 from verifier.cli import main
 from verifier.perception.confusion.document import read_counts, write_confusion
-from verifier.perception.detections import Reading, class_map, read_detections
+from verifier.perception.detections import Reading, class_map, from_objects, read_detections
 from verifier.perception.detections.formats import FORMATS
 
 NAMES = ("car", "van")
@@ -282,6 +283,122 @@ def test_tables_of_pandas_give_the_same_matrices(by_table, tmp_path, monkeypatch
     same(renamed, short)
     write_confusion(short, tmp_path / "c.json")
     assert read_counts(tmp_path / "c.json").title == short.title
+
+
+def per_frame(rows, make):
+    """`make` of the corners, classes and scores of each image, by its name."""
+    found = {}
+    for k in range(IMAGES):
+        own = [row for row in rows if row[0] == k]
+        corners = np.array([row[2] for row in own], dtype=np.float32).reshape(-1, 4)
+        found[stem(k)] = make(corners, np.array([row[1] for row in own], dtype=int), np.array([r[3:] for r in own]))
+    return found
+
+
+def dictionaries(rows):
+    def one(corners, kinds, scores):
+        return {"boxes": corners, "labels": kinds} | ({"scores": scores[:, 0]} if scores.size else {})
+
+    found = per_frame(rows, one)
+    if rows is FOUND:
+        for each in found.values():
+            each.setdefault("scores", np.zeros(0))
+    return found
+
+
+def of_supervision(rows, named=False):
+    supervision = pytest.importorskip("supervision")
+
+    def one(corners, kinds, scores):
+        told = {"class_name": np.array([NAMES[k] for k in kinds])} if named else {}
+        kinds = kinds + 40 if named else kinds  # numbers of another scheme, as those of a detector are
+        confidence = scores.reshape(len(kinds)) if rows is FOUND else None
+        return supervision.Detections(corners, class_id=kinds, confidence=confidence, data=told)
+
+    return per_frame(rows, one)
+
+
+def of_maite(rows):
+    def one(corners, kinds, scores):
+        sure = np.ones(len(kinds)) if rows is TRUTH else scores.reshape(len(kinds))
+        return SimpleNamespace(boxes=corners, labels=kinds, scores=sure)
+
+    return per_frame(rows, one)
+
+
+def of_pycocotools(rows, folder):
+    coco = pytest.importorskip("pycocotools.coco")
+    truth = coco.COCO(folder / "truth.json")
+    return truth if rows is TRUTH else truth.loadRes(str(folder / "found.json"))
+
+
+def of_dataset(rows, _):
+    """Ground truth as a dataset on disk, detections by the names of its images."""
+    supervision = pytest.importorskip("supervision")
+    found = of_supervision(rows)
+    return found if rows is FOUND else supervision.DetectionDataset(list(NAMES), list(found), found)
+
+
+OBJECTS = {
+    "torchmetrics": lambda rows, _: list(dictionaries(rows).values()),
+    "torchmetrics by name": lambda rows, _: dictionaries(rows),
+    "supervision": lambda rows, _: list(of_supervision(rows).values()),
+    "supervision with names": lambda rows, _: of_supervision(rows, named=True),
+    "supervision.DetectionDataset": of_dataset,
+    "MAITE": lambda rows, _: of_maite(rows),
+    "pycocotools": of_pycocotools,
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_objects_of_other_libraries_give_the_same_matrices(kind, by_table, tmp_path):
+    counts, _, folder = by_table
+    write_coco(tmp_path)
+    truth, found = (OBJECTS[kind](rows, tmp_path) for rows in (TRUTH, FOUND))
+    told = (
+        {} if kind in ("supervision with names", "supervision.DetectionDataset", "pycocotools") else {"names": NAMES}
+    )
+    made = verifier.count(
+        truth, found, calibration=str(folder / "cameras.csv"), bins="0,5,10,20,40,60,inf", unmatched="own_bin",
+        localisation=True, **told,
+    )  # fmt: skip
+    same(made, counts)
+
+
+def test_classes_of_objects_are_matched_by_name(by_table):
+    """A detector that numbers the classes in its own way; a name that the ground truth does not have."""
+    truth, found = of_supervision(TRUTH), of_supervision(FOUND, named=True)
+    data = from_objects(truth, found, names=("van", "car")[::-1])
+    assert [NAMES[k] for k in data.detections.label] == [NAMES[row[1]] for row in FOUND]
+    first = next(iter(found.values()))
+    first.data["class_name"] = np.array(["tram"] * len(first))
+    if not len(first):
+        first = next(each for each in found.values() if len(each))
+        first.data["class_name"] = np.array(["tram"] * len(first))
+    with pytest.raises(InputError, match=r"<detections>:1: unknown class 'tram' of a detection; known: car, van"):
+        from_objects(truth, found, names=NAMES)
+
+
+NAMED = {"names": NAMES}
+
+
+@pytest.mark.parametrize(
+    ("truth", "found", "options", "words"),
+    [
+        ([{}], [{}], {}, "<annotations>: the labels have no names"),
+        ([3], [3], NAMED, "<annotations>: expected dictionaries, supervision.Detections or MAITE targets, got int"),
+        ({"a": {}}, {"b": {}}, NAMED, "<annotations>: no annotations of the image 'b'"),
+        ({"a": {}, "b": {}}, {"b": {}}, NAMED, "<detections>: no detections of the image 'a'"),
+        ([{}], {"b": {}}, NAMED, "<detections>: the images have names and those of the annotations have none"),
+        ([{"labels": []}] * 2, [{"labels": [], "scores": []}], NAMED, "<detections>: 1 entries for 2 frames"),
+        (SimpleNamespace(dataset={"a": 1j}), [], {}, "<annotations>: expected what COCO files hold: Type is not"),
+        (SimpleNamespace(dataset={"images": []}), [], {}, "<annotations>: expected an object with the key"),
+    ],
+)  # fmt: skip
+def test_objects_that_are_none(truth, found, options, words):
+    with pytest.raises(InputError) as caught:
+        from_objects(truth, found, **options)
+    assert str(caught.value).startswith(words)
 
 
 BOX = {"frame": [1, 1], "class": ["a", "a"], "x1": [0, 0], "y1": [0, 0], "x2": [9, 9], "y2": [9, 9]}

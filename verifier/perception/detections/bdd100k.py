@@ -16,9 +16,8 @@ from verifier.base.errors import InputError, Place
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.gathered import Gathered, each_frame
 from verifier.perception.detections.sources import Elements, Reading, Source, decoded_json, elements, read_source
-from verifier.perception.detections.tablefiles import check_columns, table_set
+from verifier.perception.detections.tablefiles import BOX_2D, check_columns, table_set
 
-BOX = ("x1", "y1", "x2", "y2")
 REGION = ("crowd", "ignored")
 
 
@@ -80,12 +79,12 @@ def _gather(gathered: Gathered, part: int, labels: Elements, frame: tuple[str, s
         if box is None:
             left_out += 1
             continue
-        if not isinstance(box, dict) or any(name not in box for name in BOX):
+        if not isinstance(box, dict) or any(name not in box for name in BOX_2D):
             raise labels.fail(row, "box2d", "expected an object with x1, y1, x2 and y2")
         attributes = label.get("attributes") or {}
         if not isinstance(attributes, dict):
             raise labels.fail(row, "attributes", "expected an object")
-        values = {name: box[name] for name in BOX}
+        values = {name: box[name] for name in BOX_2D}
         values |= {"sequence": frame[0], "frame": frame[1], "class": label.get("category")}
         values |= {"score": label.get("score")} if scored else {}
         values |= {"track": str(label["id"])} if frame[0] and "id" in label else {}
