@@ -199,6 +199,9 @@ class CountSettings:
     localisation: Annotated[
         bool, Option("count also the distance bins reported of objects, for planners that ask within")
     ] = False
+    average_precision: Annotated[
+        bool, Option("also average precision (AP) of each class under this matching, with intervals, by pycocotools")
+    ] = False
     memory: Annotated[
         str,
         Option("count also by context: what went before on the track, run:L or last:K", metavar="CONTEXTS"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from verifier.base.errors import UsageError, one_line
+from verifier.base.numbers import interval_text, level_text, number_text
 from verifier.base.words import counted, percent
 from verifier.perception.confusion.context_selection import selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, OfTracks
@@ -46,6 +48,8 @@ def matrix_blocks(counts: ConfusionCounts, most: int | None = None) -> Iterator[
     In each matrix the rows are reports and the columns true labels; a column's rates sum to 1.
     """
     yield _recall_table(counts)
+    if "average_precision" in counts.metadata:
+        yield _precision_table(counts.metadata["average_precision"])
     if counts.by_context is not None:
         yield _context_table(counts, counts.by_context)
     for index in range(counts.bins.count if most is None else min(most, counts.bins.count)):
@@ -61,6 +65,17 @@ def _recall_table(counts: ConfusionCounts) -> Table:
     )
     header = ("distance", *(name_text(label_text(label)) for label in counts.labels))
     return Table("Reported as what it is, by true label and distance: rate (count of items)", header, rows, True)
+
+
+def _precision_table(found: Mapping[str, Any]) -> Table:
+    """Average precision of each class, with its interval."""
+    rows = []
+    for each in found["classes"]:
+        ends = "" if each["lower"] is None else interval_text(each["lower"], each["upper"])
+        value = Cell("no objects") if each["value"] is None else Cell(number_text(each["value"]), each["value"])
+        rows.append((name_text(each["label"]), value, ends, Cell(str(each["objects"]), each["objects"])))
+    header = ("class", "AP", f"{level_text(found['level'])} interval, by {found['unit']}", "objects")
+    return Table("Average precision under this matching", header, tuple(rows), True)
 
 
 def _context_table(counts: ConfusionCounts, found: ContextCounts) -> Table:

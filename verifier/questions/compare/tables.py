@@ -12,7 +12,7 @@ from typing import Annotated
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.comparison import RankingChange
 from verifier.analysis.intervals.intervals import Kind
-from verifier.base.documents import Condition, Count, Exact, Limits, NumberText, Share
+from verifier.base.documents import Condition, Count, Exact, Limits, MisfitError, NumberText, Share
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over
 from verifier.study.points import Judged, Point
 from verifier.study.profile import Profile
@@ -156,6 +156,105 @@ class Reach:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """A share of so many items (of average precision: objects), with an interval; None where there are none.
+
+    Attributes:
+        lower, upper: 95 % interval: of drives drawn again where there are several, else of independent items.
+    """
+
+    items: Count
+    value: Share | None
+    lower: Share | None
+    upper: Share | None
+
+    def __post_init__(self) -> None:
+        if (self.value is None) != (self.items == 0):
+            raise MisfitError(["value"], f"expected {'a number' if self.items else 'null'}")
+        if (self.lower is None) != (self.upper is None) or (self.lower or 0) > (self.upper or 0):
+            raise MisfitError(["lower"], "expected both ends of an interval, or none")
+
+
+@dataclass(frozen=True)
+class BinMetrics:
+    """A class in one bin.
+
+    Attributes:
+        matters: whether P of any requirement depends on rates of the class there.
+        precision: None where false positives are not counted.
+    """
+
+    bin: str
+    matters: bool
+    recall: Estimate
+    precision: Estimate | None
+
+
+@dataclass(frozen=True)
+class DriveMetrics:
+    """A class in one drive; None where there is nothing to count."""
+
+    drive: str
+    items: Count
+    recall: Share | None
+    precision: Share | None
+    average_precision: Share | None
+
+
+@dataclass(frozen=True)
+class ClassMetrics:
+    """Detection metrics of one class of a detector.
+
+    Attributes:
+        average_precision: None where the matrices were counted without.
+        recall_that_matters: within the bins that matter, put together.
+    """
+
+    detector: str
+    label: str
+    average_precision: Estimate | None
+    recall: Estimate
+    precision: Estimate | None
+    recall_that_matters: Estimate
+    bins: tuple[BinMetrics, ...]
+    drives: tuple[DriveMetrics, ...]
+
+
+@dataclass(frozen=True)
+class BinEffect:
+    """P of two detectors when one has the rates of the other in one bin.
+
+    Attributes:
+        first: P of the first with the rates of the second there; `second` the other way round.
+    """
+
+    bin: str
+    first: Share
+    second: Share
+
+
+@dataclass(frozen=True)
+class Reversal:
+    """Two detectors of which the first has the better P and the lower average precision of a class.
+
+    Attributes:
+        bins: those that change P, the one that explains most first.
+    """
+
+    planner: str
+    label: str
+    first: str
+    second: str
+    first_average_precision: Share
+    second_average_precision: Share
+    bins: tuple[BinEffect, ...]
+
+    def __post_init__(self) -> None:
+        if self.first_average_precision >= self.second_average_precision:
+            raise MisfitError(["first_average_precision"], "expected less than that of the second detector")
+
+
+@dataclass(frozen=True)
 class RequirementComparison:
     """One requirement of one spec.
 
@@ -165,6 +264,7 @@ class RequirementComparison:
         curves: one per axis on which the scenarios differ.
         reach: of the best possible planner, for each detector; none where that was not asked for.
         asked: as in the document of a run.
+        reversals: where average precision ranks two detectors the other way; none unless metrics were asked for.
     """
 
     name: str
@@ -175,6 +275,7 @@ class RequirementComparison:
     curves: tuple[Curve, ...]
     reach: tuple[Reach, ...] = ()
     asked: AskedText = "P"
+    reversals: tuple[Reversal, ...] = ()
 
     @property
     def larger_is_better(self) -> bool:
@@ -211,10 +312,11 @@ class ParetoView:
 
 @dataclass(frozen=True)
 class SpecComparison:
-    """All requirements of one spec, with how each detector was drawn for it."""
+    """All requirements of one spec, how each detector was drawn for it, and detection metrics where asked for."""
 
     spec: str
     configurations: tuple[Configuration, ...]
     drawn: tuple[Drawn, ...]
     requirements: tuple[RequirementComparison, ...]
     pareto: ParetoView | None
+    metrics: tuple[ClassMetrics, ...] = ()
