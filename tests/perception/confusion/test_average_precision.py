@@ -172,7 +172,7 @@ def test_a_sum_has_none_and_a_matching_without_order_is_refused(tmp_path, monkey
     data = ["confusion", "--format", "table", "--annotations", "truth.csv", "--detections", "found.csv"]
     command = [*data, "--frames", "frames.csv", "--bins", "0,10", "--average-precision", "--assignment", "optimal"]
     assert main(command) == ExitCode.USAGE
-    assert "--average-precision needs a matching that takes the surest detections first" in capfd.readouterr().err
+    assert "--average-precision needs a matching that takes detections by falling score" in capfd.readouterr().err
 
 
 def test_on_kitti_it_is_that_of_pycocotools(shared):

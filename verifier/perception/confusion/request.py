@@ -180,7 +180,7 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None, data: Detec
         counts = with_localisation(counts, in_drives, observed, rule)
     if settings.average_precision:
         if observed is None or not takes_surest_first(policy):
-            raise UsageError("--average-precision needs a matching that takes the surest detections first")
+            raise UsageError("--average-precision needs a matching that takes detections by falling score")
         of_sequences = None if by_frame else table
         counts = with_average_precision(counts, in_drives, observed.matches, rule.classes, of_sequences)
     record = None if observed is None or settings.record is None else record_table(data, rule, observed, table)
