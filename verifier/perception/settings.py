@@ -35,6 +35,8 @@ Measure: TypeAlias = Literal["euclidean_3d", "ground_plane", "forward", "given"]
 """How the distance of an object is measured."""
 DontCare: TypeAlias = Literal["keep", "drop"]
 """What becomes of regions that are not judged."""
+FrameNames: TypeAlias = Literal["name", "stem"]
+"""By what frames of annotations and detections are the same."""
 EgoOrCity: TypeAlias = Literal["ego", "city"]
 """The coordinates that boxes of Argoverse stand in."""
 Removed: TypeAlias = Literal["ignore", "drop"]
@@ -97,6 +99,12 @@ class CountSettings:
     class_map: Annotated[str | None, reads("file of lines such as 'human.* -> ped'; * is any text")] = None
     frames: Annotated[str | None, reads("lists every frame, also empty ones (kitti_tracking, table)")] = None
     sequence: Annotated[tuple[str, ...], Option("only this sequence (repeatable)", metavar="NAME")] = ()
+    match_frames: Annotated[
+        FrameNames,
+        Option(
+            "frames of the detections by name, or by its stem: without folder, suffix, leading zeros (FrameNames)"
+        ),
+    ] = "name"
     groups: Annotated[
         str | None, reads(GROUPS_HELP.format("sequence or frame", "'sequence,drive' or 'frame,drive'"))
     ] = None

@@ -2,6 +2,7 @@
 recognised; what only YOLO and VOC have."""
 
 import json
+import re
 import shutil
 from types import SimpleNamespace
 
@@ -399,6 +400,55 @@ def test_objects_that_are_none(truth, found, options, words):
     with pytest.raises(InputError) as caught:
         from_objects(truth, found, **options)
     assert str(caught.value).startswith(words)
+
+
+RENAMED = {
+    "table": ("found.csv", lambda text: re.sub(r"(?m)^0*(\d+),", r"cam/\1.png,", text)),
+    "coco": ("found.json", lambda text: re.sub(r'"image_id": (\d+)', r'"image_id": "/data/\1.jpeg"', text)),
+    "fiftyone": ("found.json", lambda text: text.replace('"filepath": "', '"filepath": "/elsewhere/')),
+    "bdd100k": ("bdd_found.json", lambda text: text.replace('.jpg"', '.png"')),
+    "cvat": ("cvat_found.xml", lambda text: text.replace('name="i', 'name="b/i').replace(".jpg", ".png")),
+}
+
+
+@pytest.mark.parametrize("form", RENAMED)
+def test_names_of_another_scheme_are_matched_by_stem_on_request(form, by_table, tmp_path, monkeypatch, capfd):
+    """Other folders, suffixes and leading zeros; without being asked the frames do not match."""
+    monkeypatch.chdir(tmp_path)
+    FORMS[form][0](tmp_path)
+    (tmp_path / "cameras.csv").write_text(CAMERA)
+    file, change = RENAMED[form]
+    if form == "fiftyone":
+        (tmp_path / file).write_bytes((tmp_path / "samples.json").read_bytes())
+    for name in ("truth.csv", "frames.csv", "found.csv", "truth.json") if form in ("table", "coco") else ():
+        if (tmp_path / name).exists():  # numbers as stems
+            text = (tmp_path / name).read_text()
+            (tmp_path / name).write_text(
+                re.sub(r'"i(\d)', r'"\1', text) if "json" in name else re.sub(r"(?m)^i", "", text)
+            )
+    (tmp_path / file).write_text(change((tmp_path / file).read_text()))
+    command = confusion(form)
+    command[command.index("--detections") + 1] = file
+    assert main(command) == ExitCode.BAD_INPUT
+    assert "--match-frames stem where only folder, suffix or zeros differ" in capfd.readouterr().err
+    assert main([*command, "--match-frames", "stem"]) == 0
+    same(read_counts("c.json"), by_table[0])
+    assert read_counts("c.json").metadata["source"]["match_frames"] == "stem"
+
+
+def test_frames_of_one_stem_cannot_be_matched_by_it(tmp_path):
+    rows = "frame,class,x1,y1,x2,y2\na/1.jpg,car,0,0,9,9\nb/01.jpg,car,0,0,9,9\n"
+    (tmp_path / "t.csv").write_text(rows)
+    (tmp_path / "f.csv").write_text("frame,class,x1,y1,x2,y2,score\n1,car,0,0,9,9,0.5\n")
+    with pytest.raises(InputError, match=r"^the frames 'a/1\.jpg' and 'b/01\.jpg' have one stem"):
+        read_detections("table", tmp_path / "t.csv", tmp_path / "f.csv", Reading(match_frames="stem"))
+    sequences = "sequence," + rows.replace("\na", "\nx,a").replace("\nb", "\ny,b")
+    (tmp_path / "t.csv").write_text(sequences)
+    (tmp_path / "f.csv").write_text("sequence,frame,class,x1,y1,x2,y2,score\ny,1,car,0,0,9,9,0.5\n")
+    data = read_detections("table", tmp_path / "t.csv", tmp_path / "f.csv", Reading(match_frames="stem"))
+    assert [data.frame_name[k] for k in data.detections.frame] == ["y/b/01.jpg"]
+    with pytest.raises(UsageError, match="match_frames must be 'name' or 'stem', got 'end'"):
+        Reading(match_frames="end")
 
 
 BOX = {"frame": [1, 1], "class": ["a", "a"], "x1": [0, 0], "y1": [0, 0], "x2": [9, 9], "y2": [9, 9]}

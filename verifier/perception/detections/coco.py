@@ -51,7 +51,8 @@ def coco(
     found_document, found_file, found_record = _document(results, "detections")
     inside = "annotations" if isinstance(found_document, dict) else ""
     items = elements(found_document, found_file, "detections", inside)
-    found = distances_of(result_rows(items, index, names, 1), items, detection_distance_field)
+    wanted = (reading or Reading()).frame_index(index, frames.names)
+    found = distances_of(result_rows(items, wanted, names, 1), items, detection_distance_field)
     material = Material(
         "coco",
         frames,

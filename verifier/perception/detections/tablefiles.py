@@ -311,18 +311,18 @@ def table_set(
     all_keys = truth_keys if keys is None else keys
     index = {key: number for number, key in enumerate(all_keys)}
     found_codes, found_keys = frame_keys(found)
-    files = truth.files or (truth.file,)
+    files, how = truth.files or (truth.file,), reading or Reading()
     material = Material(
         name,
         frames_of(all_keys),
         rows_of(truth, looked_up(truth_codes, truth_keys, index), 0, scored=False),
-        rows_of(found, looked_up(found_codes, found_keys, index), len(files), scored=True),
+        rows_of(found, looked_up(found_codes, found_keys, how.frame_index(index)), len(files), scored=True),
         (*files, *(found.files or (found.file,))),
         records,
         classes,
         notes=notes,
     )
-    return assemble(material, reading or Reading())
+    return assemble(material, how)
 
 
 def assumed_zero(named: NamedTable) -> list[str]:

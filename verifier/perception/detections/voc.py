@@ -46,13 +46,14 @@ def voc(annotations: str | Path, detections: str | Path, reading: Reading | None
     truth = read_source(annotations, "annotations", ".xml")
     frames = image_frames(truth.members)
     index = {name: at for at, name in enumerate(frames.names)}
+    wanted = (reading or Reading()).frame_index(index)
     found = _detected(detections)
     offset = len(truth.members)
     if found.members[0].name.lower().endswith(".xml"):
         image_frames(found.members)  # refuses two files of one image
-        rows = _of_xml(found, index, offset, scored=True)
+        rows = _of_xml(found, wanted, offset, scored=True)
     else:
-        rows = _of_results(found, index, offset)
+        rows = _of_results(found, wanted, offset)
     files = tuple(each.name for each in truth.members + found.members)
     labels = _of_xml(truth, index, 0)
     material = Material("voc", frames, labels, rows, files, [truth.record, found.record])
