@@ -17,6 +17,7 @@ import numpy as np
 
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.base.version import own_versions
 from verifier.checking.process import StormProcess
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
@@ -28,7 +29,6 @@ from verifier.pipeline import verified
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions, Selection
-from verifier.study.provenance import own_versions
 from verifier.study.results import RunResult, engines_of
 from verifier.study.scenarios import refuse_others
 

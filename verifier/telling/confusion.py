@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_colu
 from verifier.perception.confusion.replay import Replayed
 from verifier.perception.confusion.sanity import left_out_texts, remark_texts
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
-from verifier.questions.audit import Audited
-from verifier.questions.validation import Validation
-from verifier.telling.blocks import Cell, Row, Table
-from verifier.telling.grounds import name_text
+from verifier.telling.blocks import Cell, Row, Table, name_text
 from verifier.telling.terminal import aligned, block_lines
+
+if TYPE_CHECKING:
+    from verifier.questions.audit import Audited
+    from verifier.questions.validation import Validation
 
 MOST_THIN = 6
 MOST_DIFFERENCES = 12

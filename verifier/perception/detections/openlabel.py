@@ -14,18 +14,18 @@ one without `frames` is a frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, shown
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.distances import Motion
+from verifier.perception.detections.distances import Motion, rotations
 from verifier.perception.detections.gathered import Gathered, drives_of, each_frame
 from verifier.perception.detections.sources import Member, Reading, Source, decoded_json, read_source
 from verifier.perception.detections.tablefiles import BOX_3D, check_columns, table_set
@@ -76,8 +76,8 @@ class _File:
     part: int
     member: Member
     drive: str
-    poses: dict[Any, NDArray[np.float64]] = field(default_factory=dict)
-    cuboids: list[tuple[int, list[float], NDArray[np.float64]]] = field(default_factory=list)
+    poses: dict[Any, Floats] = field(default_factory=dict)
+    cuboids: list[tuple[int, list[float], Floats]] = field(default_factory=list)
     systems: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self) -> list[tuple[str, str]]:
@@ -151,7 +151,7 @@ class _File:
                 if isinstance(each, dict) and isinstance(each.get("name"), str):
                     yield each["name"], each.get("val")
 
-    def pose(self, system: Any, moves: Mapping[str, Any], at: str) -> NDArray[np.float64]:
+    def pose(self, system: Any, moves: Mapping[str, Any], at: str) -> Floats:
         """(4, 4) from a coordinate system into that of the vehicle, at a frame."""
         local = [name for name, each in self.systems.items() if isinstance(each, dict) and each.get("type") in LOCAL]
         if system is None or [system] == local:
@@ -172,7 +172,7 @@ class _File:
             self.poses[key] = reached[local[0]]
         return self.poses[key]
 
-    def edges(self, moves: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, Any], NDArray[np.float64]]]:
+    def edges(self, moves: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, Any], Floats]]:
         """((from, to), (4, 4)) of poses, both ways; those of the frame after those that do not move."""
         given: list[tuple[Any, Any, Any, str]] = [
             (name, each.get("parent"), each.get("pose_wrt_parent"), f"/openlabel/coordinate_systems/{name}")
@@ -218,14 +218,28 @@ class _File:
         return InputError(message, Place(self.member.name, path=at))
 
 
-def _turn(numbers: list[float]) -> NDArray[np.float64]:
+def _turn(numbers: list[float]) -> Floats:
     """(3, 3) of a quaternion x, y, z, w, or of angles about x, y, z; NaN for a quaternion of zeros."""
     if len(numbers) == 3:
-        return np.asarray(Rotation.from_euler("xyz", numbers).as_matrix())
-    return np.asarray(Rotation.from_quat(numbers).as_matrix()) if any(numbers) else np.full((3, 3), np.nan)
+        return _euler("ZYX", numbers[::-1])
+    x, y, z, w = numbers
+    found: Floats = rotations(np.array([[w, x, y, z]]))[0]
+    return found
 
 
-def _matrix(data: Any) -> NDArray[np.float64] | None:
+def _euler(sequence: str, angles: Sequence[float]) -> Floats:
+    """(3, 3) the product of the turns about these axes, from left to right."""
+    found = np.eye(3)
+    for axis, angle in zip(sequence, angles, strict=True):
+        a, b = {"X": (1, 2), "Y": (2, 0), "Z": (0, 1)}[axis]
+        turn = np.eye(3)
+        turn[[a, b], [a, b]] = math.cos(angle)
+        turn[b, a], turn[a, b] = math.sin(angle), -math.sin(angle)
+        found = found @ turn
+    return found
+
+
+def _matrix(data: Any) -> Floats | None:
     """(4, 4) of `transform_data`; None where it is none that can be inverted."""
     if not isinstance(data, dict):
         return None
@@ -238,8 +252,7 @@ def _matrix(data: Any) -> NDArray[np.float64] | None:
             if "quaternion" in data:
                 found[:3, :3] = _turn([float(each) for each in data["quaternion"]])
             else:
-                sequence = data.get("sequence", "ZYX").upper()
-                found[:3, :3] = Rotation.from_euler(sequence, data["euler_angles"]).as_matrix()
+                found[:3, :3] = _euler(data.get("sequence", "ZYX").upper(), data["euler_angles"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
     return found if np.isfinite(found).all() and abs(np.linalg.det(found)) > 1e-9 else None

@@ -11,12 +11,13 @@ from verifier.base.errors import UsageError
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
 from verifier.perception.confusion.matrices import EMPTY, label_text
 from verifier.perception.confusion.recall import wilson
-from verifier.study.results import RunResult
 from verifier.telling.figures.drawing import MOST_ROWS, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from verifier.study.results import RunResult
 
 MARKERS = "os^Dv<>p*hXd"
 """Beside colours, so that lines are told apart without these."""

@@ -10,11 +10,12 @@ import numpy as np
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.matrices import ConfusionMatrices
 from verifier.perception.confusion.recall import class_names, recalls
-from verifier.questions.require.require_result import RequireResult
 from verifier.telling.figures.drawing import plain, subplots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from verifier.questions.require.require_result import RequireResult
 
 
 def figure_of_counts(counts: ConfusionCounts) -> Figure:
