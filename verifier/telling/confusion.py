@@ -306,18 +306,23 @@ def validation_table(found: Validation) -> str:
 
 
 def audit_table(found: Sequence[Audited]) -> str:
-    """One row per policy, then the range of every number over all policies."""
+    """One row per set of policies with equal matrices, then the range of every number over all policies."""
+    from verifier.questions.audit import policies_text
+
     classes = list(dict.fromkeys(name for each in found for name in each.recall))
     requirements = list(dict.fromkeys(name for each in found for name in each.probabilities))
     header = ["policy", *(f"recall {name}" for name in classes), "confused", "alarms",
               *(f"P {name}" for name in requirements)]  # fmt: skip
     numbers = [_audit_numbers(each, classes, requirements) for each in found]
+    equal: dict[bytes, list[int]] = {}
+    for at, each in enumerate(found):
+        equal.setdefault(each.counts.counts.tobytes(), []).append(at)
     rows = [
-        [str(each.candidate), *(_share_text(number) for number in row)]
-        for each, row in zip(found, numbers, strict=True)
+        [policies_text([found[at].candidate for at in group]), *map(_share_text, numbers[group[0]])]
+        for group in equal.values()
     ]
     lines = aligned(header, rows)
-    lines += ["", f"Over {len(found)} policies:"]
+    lines += ["", f"Over {len(found)} policies with {len(rows)} different matrices:"]
     for name, values in zip(header[1:], zip(*numbers, strict=True), strict=True):
         known = [value for value in values if not math.isnan(value)]
         if known:
