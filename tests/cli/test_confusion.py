@@ -228,8 +228,8 @@ def test_the_audit_shows_what_the_policy_does(run, root):
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0].split() == ["policy", "recall", "ped", "recall", "obs", "confused", "alarms"]
-    # Within 2 m the obs at 12 m is the ped reported at 13 m; with equal classes only it is missed. Whatever the distance
-    # and the assignment, so that 36 policies are four rows.
+    # The obs at 12 m is the ped reported at 13 m; with equal classes only it is missed. Distances and assignments
+    # change nothing, so that 36 policies are four rows.
     radii = "centre_bev <= 1 m or centre_bev <= 2 m or centre_bev <= 4 m, greedy or optimal"
     rows = [re.split(r" {2,}", line) for line in lines[2 : lines.index("")]]
     assert [(name.removeprefix(f"{radii}, "), numbers) for name, *numbers in rows] == [

@@ -1,7 +1,5 @@
 """The command `verify confusion`: call what counts, print and write. Nothing is computed here."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from functools import partial
@@ -19,9 +17,8 @@ from verifier.perception.confusion.request import check_data_named, counted, mer
 from verifier.perception.confusion.streaming import finish
 from verifier.perception.settings import CountSettings, MergeSettings, ReplaySettings
 from verifier.telling.confusion import audit_table, counts_table, replay_table, validation_table
+from verifier.telling.figures.confusion import figure_of_counts, run_length_figure
 from verifier.telling.figures.drawing import check_plot_target, figure_bytes
-from verifier.telling.figures.memory import run_length_figure
-from verifier.telling.figures.recall import figure_of_counts
 
 
 def count_command(arguments: CountSettings, command: Command) -> int:

@@ -23,14 +23,13 @@ from verifier.base.statistics import drawn_with_replacement, percentile_ends
 from verifier.perception.confusion.document_precision import check_average_precision
 from verifier.perception.confusion.matrices import ConfusionMatrices
 from verifier.perception.confusion.recall import wilson
-from verifier.questions.compare.tables import (
+from verifier.questions.compare.compare_result import Configuration, RequirementComparison
+from verifier.questions.compare.metric_tables import (
     BinEffect,
     BinMetrics,
     ClassMetrics,
-    Configuration,
     DriveMetrics,
     Estimate,
-    RequirementComparison,
     Reversal,
 )
 from verifier.study.case import Study
