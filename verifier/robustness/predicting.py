@@ -19,11 +19,11 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import json_of, read_text
 from verifier.base.options import pair
 from verifier.base.result import Result
+from verifier.base.version import own_versions
 from verifier.closedloop.comparison import BASELINE
 from verifier.robustness.prediction import AdrTable, Prediction, predict
 from verifier.robustness.rates import AdrResult
 from verifier.robustness.settings import PredictSettings
-from verifier.study.provenance import own_versions
 
 USUAL = ("defocus=gaussian_blur", "haze=alpha_blend")
 """The pairs of the paper."""

@@ -19,6 +19,7 @@ from verifier.base.documents import Count, InputFile, Magnitude, Share
 from verifier.base.errors import InputError, UsageError
 from verifier.base.options import named_file, named_files
 from verifier.base.result import Result
+from verifier.base.version import own_versions
 from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.roboticizer import Standardizer
@@ -32,7 +33,6 @@ from verifier.robustness.detection_metrics import judged
 from verifier.robustness.mutators.batch_result import folder_name
 from verifier.robustness.mutators.sweeps import PUBLISHED
 from verifier.robustness.settings import RatesSettings
-from verifier.study.provenance import own_versions
 
 CURVE = standard_sensitivities(101, 1e-4, 1.0)
 """False positives per baseline image at which curves have points, among them the paper's marks .001, .01 and .1."""

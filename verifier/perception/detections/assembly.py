@@ -148,7 +148,8 @@ class Checks:
                 f"the frames do not match: none of {len(rows)} {kind}s stands in a frame of the ground truth; "
                 f"the first stands in {rows.frame_text(0)}, the first frame there is {shown(self.frames[0])}",
                 rows.place(0, self.files),
-                "name annotations and detections of the same frames, by the same names",
+                "name annotations and detections of the same frames, by the same names; "
+                "--match-frames stem where only folder, suffix or zeros differ",
             )
         rows = self.without(
             rows,

@@ -13,6 +13,7 @@ from typing import Any
 
 from verifier.base.errors import InputError
 from verifier.base.files import make_folder, read_bytes, write_text
+from verifier.base.version import own_versions
 from verifier.closedloop.comparison import BASELINE
 from verifier.perception.detections import Reading, read_detections
 from verifier.perception.detections.columns import DetectionSet
@@ -23,7 +24,7 @@ from verifier.robustness.campaign.making import detected
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
 from verifier.robustness.detectors.run import identity_digest
 from verifier.robustness.mutators import needs_depth
-from verifier.study.provenance import installed_versions, own_versions
+from verifier.study.provenance import installed_versions
 
 PACKAGES = ("onnxruntime", "opencv-python-headless", "opencv-python", "pillow", "pycocotools")
 """What images are read, changed, searched and judged with, under the names it is installed by."""

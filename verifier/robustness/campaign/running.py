@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, VerifierError
 from verifier.base.files import make_folder
+from verifier.base.version import own_versions
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.logs import Logs
@@ -49,7 +50,7 @@ from verifier.robustness.campaign.scenes import Scenes, open_scenes
 from verifier.robustness.detectors.images import image_size
 from verifier.robustness.mutators import moves_boxes
 from verifier.robustness.rates import AdrResult, adr_of
-from verifier.study.provenance import installed_versions, own_versions
+from verifier.study.provenance import installed_versions
 
 Watch: TypeAlias = Callable[[Iterable[str], int], Iterable[str]]
 """Wraps the conditions as they are finished, with their number, to say how far the campaign is."""
