@@ -121,7 +121,10 @@ def test_rates_are_those_of_verify_adr(made, capsys):
 def test_areas_are_those_of_verify_closed_loop(made, capsys):
     metrics = list(row_of(made, "baseline").area)
     assert metrics[:2] == ["roc_a", "roc_b"]
-    assert "closed_loop" in metrics
+    assert metrics[-1] == "safety_radius"
+    # The drives of a second each end before the reference vehicle has to stop: that is said, and no area is made up.
+    assert made[1].not_defined == {"closed_loop": "the reference vehicle stops in no positive log"}
+    assert "closed_loop is not defined: the reference vehicle stops in no positive log" in made[1].remarks
     command = ["closed-loop", str(made[0] / "logs"), "--validation", "self", "--control-radius", "2"]
     command += ["--safety-radius", "1.5", "--draws", "0", "--json", "--group", f"AnySevere={HAZY}"]
     command += [word for name in metrics for word in ("--metric", name)]

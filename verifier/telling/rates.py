@@ -33,7 +33,7 @@ def campaign_table(result: CampaignResult, *, colour: bool = False, columns: int
 def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
     """For each detector what it finds under every condition and in the worst case of groups; then the system."""
     rows = result.study.campaign
-    metrics = list(dict.fromkeys(name for row in rows for name in row.area))
+    metrics = list(dict.fromkeys([*(name for row in rows for name in row.area), *result.study.not_defined]))
     for detector in result.study.detectors:
         own = [row for row in rows if row.detector == detector]
         lines = []
@@ -45,7 +45,8 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
             for name in metrics:
                 area, share = row.area.get(name), row.robustness.get(name)
                 told = "" if share is None else f" ({share:.2f})"
-                cells.append("-" if area is None else Cell(f"{area:.3f}{told}", area, heat=share))
+                none = "not defined" if name in result.study.not_defined else "-"
+                cells.append(none if area is None else Cell(f"{area:.3f}{told}", area, heat=share))
             lines.append(tuple(cells))
         header = ("condition", "severity", "AP", "recall", "ADR", *map(name_text, metrics))
         yield Table(f"{name_text(detector)} under each mutation", header, tuple(lines), sortable=True)

@@ -55,7 +55,7 @@ class CampaignRow:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CampaignDocument:
-    """Result of `verify campaign`; as `CampaignResult`."""
+    """Result of `verify campaign`; as `CampaignResult`. `not_defined` says why of the metrics without areas."""
 
     schema: ClassVar[str] = "verifier.campaign"
     version: ClassVar[int] = 1
@@ -68,6 +68,7 @@ class CampaignDocument:
     detectors: Mapping[str, Mapping[str, Any]]
     campaign: tuple[CampaignRow, ...]
     magnitudes: tuple[Magnitudes, ...] = ()
+    not_defined: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)

@@ -80,7 +80,7 @@ def campaign_result(file: str, folder: str, jobs: int = 1, watch: Watch = lambda
     )
     made = {detector: _made(campaign, scenes, detector, data, target) for detector, data in found.items()}
     logs = campaign_logs(campaign, scenes, {name: _people(campaign, target, name) for name in found})
-    loop, remarks = _loop(campaign, logs, target)
+    loop, without, remarks = _loop(campaign, logs, target)
     for detector, choice in campaign.detectors.items():
         remarks += [f"{detector}: {each}" for each in operating_remarks(choice, found[detector][""])]
     runs, checked = _runs(campaign, made)
@@ -91,7 +91,7 @@ def campaign_result(file: str, folder: str, jobs: int = 1, watch: Watch = lambda
         for each in (made[detector][name],)
     ]
     document = _document(campaign, scenes, _with_areas(rows, loop), (*remarks, *adr.remarks), loop)
-    return CampaignResult(document, adr, loop, runs)
+    return CampaignResult(replace(document, not_defined=without), adr, loop, runs)
 
 
 def _checked(campaign: Campaign) -> Scenes:
@@ -189,8 +189,8 @@ def _made(
     return made
 
 
-def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | None, list[str]]:
-    """The tables of the closed loop, or of the ROCs alone, and what is not defined."""
+def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | None, dict[str, str], list[str]]:
+    """The tables of the closed loop, or of the ROCs alone, what is not defined and why, and remarks."""
     shutil.rmtree(target / "logs", ignore_errors=True)
     write_logs(logs, target / "logs")
     settings = study_settings(campaign.loop)
@@ -199,19 +199,23 @@ def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | Non
     groups = {"AnySevere": severe} if 0 < len(severe) < len(campaign.mutations) else {}
     remarks, metrics = list[str](), settings.metrics
     remarks += [f"{name} moves what is seen: it has no trade-off areas" for name in _moving(campaign)]
+    without: dict[str, str] = {}
     if logs.positive.all() or not logs.positive.any():
-        metrics = tuple(each for each in metrics if each == "roc_a")
         kind = "negative" if logs.positive.all() else "positive"
-        remarks.append(f"only ROC A is defined: there is no {kind} log")
-    if not metrics or not len(logs.person_image):
-        return None, [*remarks, "no metric of the closed loop is defined"]
+        without = {each: f"there is no {kind} log" for each in metrics if each != "roc_a"}
+    metrics = tuple(each for each in metrics if each not in without)
     settings = replace(settings, metrics=metrics, skip_undefined=True, severities=severities, groups=groups)
-    found = study(logs, None, settings)
+    try:
+        found = study(logs, None, settings) if metrics else None
+    except InputError as error:
+        found, without = None, {**without, **dict.fromkeys(metrics, error.message)}
+    without |= {} if found is None else {each.metric: each.reason for each in found.not_defined}
+    remarks += [f"{metric} is not defined: {reason}" for metric, reason in without.items()]
+    if found is None:
+        return None, without, remarks
     title = f"{campaign.title}: {', '.join(campaign.detectors)}"
-    record = settings.record()
-    return TradeOffs(
-        title, (), record, own_versions(), found.remarks, found.tables, found.logs, found.second
-    ), remarks
+    parts = found.remarks, found.tables, found.logs, found.second, found.not_defined
+    return TradeOffs(title, (), settings.record(), own_versions(), *parts), without, remarks
 
 
 def _runs(
