@@ -88,7 +88,7 @@ def crowded_logs() -> Measured:
     rng = np.random.default_rng(1)
     courses = [made_course(rng, log % 2 == 0, 10) for log in range(LOGS)]
     vehicle = VehicleSettings()
-    (ours_s,) = alternately(3, lambda: simulate(courses, LEVELS, vehicle))
+    (ours_s,) = alternately(3, lambda: simulate(courses, LEVELS, vehicle, "steps"))
     started = time.perf_counter()
     for course in courses[:4]:
         for level in LEVELS[::20]:

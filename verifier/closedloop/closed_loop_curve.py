@@ -66,7 +66,7 @@ class LoopSettings:
     """
 
     vehicle: VehicleSettings
-    engine: EngineName = "steps"
+    engine: EngineName = "events"
     stop_cost_s: float = 0.0
     tolerance_m: float = 1e-6
 

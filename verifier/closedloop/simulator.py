@@ -206,7 +206,7 @@ class StepEngine:
 
 
 def simulate(
-    courses: Iterable[Course], sensitivity: Floats, vehicle: VehicleSettings, engine: EngineName = "steps"
+    courses: Iterable[Course], sensitivity: Floats, vehicle: VehicleSettings, engine: EngineName
 ) -> Outcomes:
     """Run every course at every sensitivity, and once driven by the truth.
 
