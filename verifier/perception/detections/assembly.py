@@ -167,7 +167,8 @@ class Checks:
                 rows = self.without(rows, bad, "faulty_boxes", _value_text(f"{kind} with {name}", values))
         for name in rows.attributes or {}:
             values = (rows.attributes or {})[name]
-            rows = self.without(rows, np.isinf(values), "faulty_boxes", _value_text(f"{kind} with {name}", values))
+            bad = np.isinf(values) if values.dtype.kind != "U" else np.zeros(len(values), dtype=bool)
+            rows = self.without(rows, bad, "faulty_boxes", _value_text(f"{kind} with {name}", values))
         for name in ("box_2d", "box_3d"):
             box = getattr(rows, name)
             if box is not None:
