@@ -608,7 +608,9 @@ def test_explanations_name_the_context_of_each_miss(systems, tmp_path, capsys):
         assert f"ped in [10, 20) m, {context} reported as empty" in told
     # Missed at first (1/4), once more (6/10), and a third time (9/10): the only way to fail.
     assert "The formula fails with probability 0.135." in told
-    assert "after wrong*2 is there, and no ped is reported (probability 0.9)" in told
+    assert "and no ped is reported (probability 0.25). Then t = 1, seen = 0, context of ped = wrong*1" in told
+    assert "after wrong*1 is there, and no ped is reported, for the 2nd time in a row (probability 0.6)" in told
+    assert "and no ped is reported, for at least the 3rd time in a row (probability 0.9)" in told
     assert "P would be 1" in told
     assert main([*asked, "--initial-context", "counted"]) == 2
     assert "verify explain follows runs from one context" in capsys.readouterr().err
