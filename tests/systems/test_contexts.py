@@ -545,9 +545,9 @@ def test_contexts_without_a_test_are_a_condition(tmp_path):
     assert (refused.verdict.value, refused.reason.kind) == ("inconclusive", "untested")
 
 
-def persisting(folder, longest, frames, **options):
+def persisting(folder, longest, frames, first=(7000, 93000), **options):
     """The run of a latch over so many frames, if errors last so long; of 100,000 looks without one before 7 % err."""
-    rows = {"start": [0, 0], "right*1": [7000, 93000], "wrong*1": [0, 7000]}
+    rows = {"start": [*first], "right*1": [7000, 93000], "wrong*1": [0, 7000]}
     model = latch(frames)
     spec, matrices = files_of(folder, model, tracked_document(rows, Contexts("run", 1)), "ped", ["F seen = 1"])
     spec.write_text(spec.read_text().replace("P = ?", "P >= 0.9"))
@@ -566,6 +566,15 @@ def test_a_miss_persists_as_long_as_it_may(frames, tmp_path):
         assert bounds.upper == 1 if frames > 1 else 0.93 < bounds.upper < 0.935
     assert (point.verdict.value, point.basis) == ("satisfied", "assumed")
     assert "no error lasts longer than 5 frames and they begin as counted (assumed)" in point.condition
+
+
+def test_errors_at_first_sight_have_rates_of_their_own(tmp_path):
+    """A detector that misses 40 % at first sight and 7 % later is one whose errors begin as counted."""
+    bounds = persisting(tmp_path, 5, 3, (4000, 6000)).uncertainty.confidence_bounds
+    assert 0.58 < bounds.lower < 0.6  # and not 0.89, as of the first looks and all others together
+    assert bounds.upper == 1
+    unseen = persisting(tmp_path, 5, 3, (0, 0)).uncertainty.confidence_bounds
+    assert (unseen.lower, unseen.upper) == (0, 1)  # nobody saw a first look
 
 
 def test_data_that_show_longer_misses_refuse_shorter_ones(tmp_path):
