@@ -104,7 +104,8 @@ def _persistent(
             "; verify confusion --memory run:50 tells longer ones apart" if more and found.contexts.cap < 50 else ""
         )
         raise UsageError(
-            f"--persist {longest}: {told}{hint}; name a longer time, or accept it with --assume-persistence"
+            f"--persist {longest}: {told}{hint}; name a longer time (50 at most), or accept it with "
+            "--assume-persistence"
         )
     metadata = {**file.matrices.metadata, "contexts": _record(file, found, counts, [])}
     text = (

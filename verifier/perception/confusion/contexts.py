@@ -53,7 +53,8 @@ class Contexts:
     def __post_init__(self) -> None:
         most = LARGEST_CAP[self.kind]
         if not min(1, most) <= self.cap <= most:
-            raise UsageError(f"contexts {self.kind}:{self.cap}: expected a length from {min(1, most)} to {most}")
+            asked = f"--persist {self.cap}" if self.kind == "persist" else f"contexts {self.kind}:{self.cap}"
+            raise UsageError(f"{asked}: expected a length from {min(1, most)} to {most}")
 
     @classmethod
     def parsed(cls, text: str) -> Contexts:
