@@ -272,8 +272,11 @@ def test_the_worst_context_is_among_the_initial_states(systems, tmp_path):
     case = systems[1]
     files = files_of(tmp_path, case["model"], document(case), case["environment"], ["F stopped"])
     contexts = Contexts("run", case["contexts"]["cap"])
-    points = verify_spec(*files, replace(EXACT, memory=str(contexts), initial_context="worst")).requirements[0].points
+    result = verify_spec(*files, replace(EXACT, memory=str(contexts), initial_context="worst"))
+    points = result.requirements[0].points
     assert [point.initial["context of ped"] for point in points] == list(range(contexts.count))
+    told = ", ".join(f"{number} {name}" for number, name in enumerate(contexts.names))
+    assert f"every context is one to begin with, by its number: {told}" in result.remarks
     for policy in ("start", "right", "wrong"):
         (alone,) = (
             verify_spec(*files, replace(EXACT, memory=str(contexts), initial_context=policy)).requirements[0].points
