@@ -366,6 +366,14 @@ def test_objects_of_other_libraries_give_the_same_matrices(kind, by_table, tmp_p
     same(made, counts)
 
 
+def test_names_are_of_objects_alone(by_table, tmp_path):
+    _, (truth, found, _), folder = by_table
+    with pytest.raises(UsageError, match="names and sequences are of one object for each image"):
+        verifier.count(truth, found, names=NAMES)
+    with pytest.raises(UsageError, match="names and sequences are of objects in memory; files have their own"):
+        verifier.count(folder / "truth.csv", folder / "found.csv", sequences=["a"])
+
+
 def test_classes_of_objects_are_matched_by_name(by_table):
     """A detector that numbers the classes in its own way; a name that the ground truth does not have."""
     truth, found = of_supervision(TRUTH), of_supervision(FOUND, named=True)

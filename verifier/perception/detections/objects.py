@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from verifier.base.errors import InputError, Place, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.perception.detections.arrays import FILES, from_dicts, from_maite, from_supervision
 from verifier.perception.detections.coco import coco
 from verifier.perception.detections.columns import DetectionSet
@@ -40,7 +40,11 @@ def from_objects(
 
     Raises:
         InputError: an object of none of these kinds, images that differ; otherwise as the reader.
+        UsageError: `names` or `sequences` of tables or of COCO.
     """
+    whole = isinstance(getattr(annotations, "dataset", None), dict) or hasattr(annotations, "columns")
+    if whole and (names is not None or sequences is not None):
+        raise UsageError("names and sequences are of one object for each image; tables and COCO have their own")
     if isinstance(getattr(annotations, "dataset", None), dict):
         return coco(annotations, detections, reading, **options)
     if names is None:
