@@ -76,8 +76,11 @@ def _listed(given: Any) -> Any:
 
 def _in_order(annotations: Any, detections: Any) -> list[Any]:
     """The detections of each image of the annotations."""
-    if not isinstance(detections, Mapping):
+    if isinstance(detections, Sequence) and not isinstance(detections, str):
         return list(detections)
+    if not isinstance(detections, Mapping):
+        message = f"expected one object for each image, got {type(detections).__name__}"
+        raise InputError(message, Place(FILES[1]))
     if not isinstance(annotations, Mapping):
         raise InputError("the images have names and those of the annotations have none", Place(FILES[1]))
     for one, other, text in ((detections, annotations, "annotations"), (annotations, detections, "detections")):

@@ -123,6 +123,8 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
         if ours in TEXTS:
             if arrow.types.is_dictionary(column.type):
                 column = column.cast(column.type.value_type)
+            if not len(column):  # of no rows no type is known
+                column = column.cast(arrow.string())
             number = arrow.types.is_integer(column.type)
             if not (number or arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)):
                 raise InputError(f"column '{ours}': expected names or whole numbers, got {column.type}", Place(file))
@@ -178,7 +180,7 @@ def joined_tables(parts: Sequence[NamedTable], file: str) -> NamedTable:
     tables = []
     for named in parts:
         texts = [name for name in (*TEXTS, "track") if named.has(name)]
-        for name in texts:
+        for name in texts[: -1 if named.has("track") else None]:
             named.codes(name)  # names the file of an empty cell
         columns = {name: named.table[name] for name in named.table.column_names}
         tables.append(arrow.table(columns | {name: columns[name].cast(arrow.string()) for name in texts}))
@@ -187,7 +189,7 @@ def joined_tables(parts: Sequence[NamedTable], file: str) -> NamedTable:
     except arrow.ArrowException as error:
         raise InputError(f"the columns of its files do not fit together: {first_line(error)}", Place(file)) from None
     if "track" in whole.column_names:
-        tracks = whole["track"].combine_chunks().dictionary_encode().indices
+        tracks = whole["track"].combine_chunks().dictionary_encode().indices.fill_null(-1)
         whole = whole.set_column(whole.column_names.index("track"), "track", tracks)
     sizes = [len(named) for named in parts]
     line = np.concatenate([named.line for named in parts])
