@@ -13,11 +13,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from verifier.perception.confusion.choices import matching_policy
+from verifier.perception.confusion.choices import default_policy, matching_policy
 from verifier.perception.confusion.counting import confusion_counts, count
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
-from verifier.perception.confusion.job import default_policy
 from verifier.perception.confusion.matrices import EMPTY
 from verifier.perception.confusion.recall import class_names
 from verifier.perception.confusion.request import check_data_named, check_stream, prepared

@@ -179,7 +179,7 @@ def test_on_kitti_it_is_that_of_pycocotools(shared):
     """Real rectangles, with regions not judged: the value that the COCO metrics of `robustness` give at IoU 0.5."""
     from verifier.perception.confusion.average_precision import with_average_precision
     from verifier.perception.confusion.bins import Bins
-    from verifier.perception.confusion.job import count_job
+    from verifier.perception.confusion.choices import count_job
     from verifier.perception.confusion.rules import CountingRule
     from verifier.robustness.detection_metrics import coco_evaluation
 
@@ -209,7 +209,7 @@ def test_on_kitti_it_is_that_of_pycocotools(shared):
 def test_classes_without_an_object_or_a_detection(tmp_path):
     from verifier.perception.confusion.average_precision import with_average_precision
     from verifier.perception.confusion.bins import Bins
-    from verifier.perception.confusion.job import count_job
+    from verifier.perception.confusion.choices import count_job
     from verifier.perception.confusion.rules import CountingRule
 
     truth = {"frame": [0, 1], "class": [0, 0], "box_2d": [[0, 0, 9, 9]] * 2, "distance_m": [5, 5]}

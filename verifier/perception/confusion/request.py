@@ -21,7 +21,10 @@ from verifier.base.errors import UsageError
 from verifier.base.keywords import settings_from
 from verifier.perception.confusion.average_precision import with_average_precision
 from verifier.perception.confusion.choices import (
+    count_job,
     counting_rule,
+    default_measure,
+    default_policy,
     filters,
     matching_policy,
     reader_options,
@@ -34,7 +37,6 @@ from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.dependence import Outcomes, dependence
 from verifier.perception.confusion.document import read_hashed_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
-from verifier.perception.confusion.job import count_job, default_measure, default_policy
 from verifier.perception.confusion.localisation import with_localisation
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.record import Table, record_table

@@ -163,7 +163,7 @@ class Checks:
             if values is not None:
                 bad = np.isinf(values) | (np.isnan(values) if name == "score" else values < 0)
                 rows = self.without(rows, bad, "faulty_boxes", _value_text(f"{kind} with {name}", values))
-        for name in rows.attributes or {}:
+        for name in [name for name, values in (rows.attributes or {}).items() if values.dtype.kind != "U"]:
             values = (rows.attributes or {})[name]
             rows = self.without(rows, np.isinf(values), "faulty_boxes", _value_text(f"{kind} with {name}", values))
         for name in ("box_2d", "box_3d"):
