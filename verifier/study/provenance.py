@@ -210,10 +210,12 @@ def run_remarks(
             f"transition probabilities were rounded to {options.decimals} decimals; rows may not sum to 1, so the "
             "results are not probabilities: use them only to reproduce published numbers"
         )
-    if options.dependence_free and options.weights == "item":
+    if options.dependence_free:
+        frames = ", and counts weigh it by its frames; --weights track weighs each object once"
         remarks.append(
-            "bounds however reports depend on each other are about an object drawn at random, and counts weigh it "
-            "by its frames; --weights track weighs each object once"
+            "bounds however reports depend on each other suppose that each report has in every step the rate of its "
+            "bin and true label, which is not tested, and are about an object drawn at random"
+            + (frames if options.weights == "item" else "")
         )
     if options.endless:
         remarks.append(

@@ -16,8 +16,10 @@ from verifier.base import checksums
 from verifier.base.numbers import decimal_text
 from verifier.base.words import counted
 from verifier.checking.verdicts import Reason, Refused, Verdict, WithinBounds, verdict_text
+from verifier.perception.confusion.contexts import Contexts
 from verifier.study.points import FreeBounds, Numbers, Point
 from verifier.study.results import Target
+from verifier.systems.contexts import CONTEXT_OF
 from verifier.telling.blocks import LONGEST_NAME as LONGEST_NAME
 from verifier.telling.blocks import name_text as name_text
 
@@ -196,9 +198,11 @@ def scenario_text(point: Numbers) -> str:
     return " ".join([name_text(point.environment), *parts])
 
 
-def state_text(values: Mapping[str, int]) -> str:
-    """A state of the system."""
-    return ", ".join(f"{name_text(name)} = {value}" for name, value in values.items())
+def state_text(values: Mapping[str, int], contexts: str | None = None) -> str:
+    """A state of the system; of a detector that remembers contexts with the name of each."""
+    names = () if contexts is None else Contexts.parsed(contexts).names
+    told = {name: names[value] if name.startswith(CONTEXT_OF) else value for name, value in values.items()}
+    return ", ".join(f"{name_text(name)} = {value}" for name, value in told.items())
 
 
 def sentence(text: str) -> str:

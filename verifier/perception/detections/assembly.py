@@ -138,10 +138,7 @@ class Checks:
     frames: tuple[str, ...] = ()
 
     def rows(self, rows: Rows, kind: str) -> Rows:
-        """The rows that pass; the first that does not is an error unless its kind of fault is ignored.
-
-        With `frames`, the names of all frames, it is said where no row at all stands in one of them.
-        """
+        """The rows that pass; the first that does not, or all in other frames, is an error unless that is ignored."""
         unknown = rows.frame == UNKNOWN_FRAME
         if self.frames and len(rows) > 1 and unknown.all() and "unknown_frames" not in self.reading.ignore:
             raise InputError(
@@ -166,7 +163,7 @@ class Checks:
             if values is not None:
                 bad = np.isinf(values) | (np.isnan(values) if name == "score" else values < 0)
                 rows = self.without(rows, bad, "faulty_boxes", _value_text(f"{kind} with {name}", values))
-        for name in rows.attributes or {}:
+        for name in [name for name, values in (rows.attributes or {}).items() if values.dtype.kind != "U"]:
             values = (rows.attributes or {})[name]
             rows = self.without(rows, np.isinf(values), "faulty_boxes", _value_text(f"{kind} with {name}", values))
         for name in ("box_2d", "box_3d"):

@@ -70,6 +70,13 @@ class NamedTable:
         """(n,) values, NaN where there is none, and which cells are empty (n,)."""
         return doubles_of(self.table[name].combine_chunks(), name, self.file)
 
+    def attribute(self, name: str) -> NDArray[Any]:
+        """(n,) numbers, NaN where there is none; or the names of tracks, empty where there is none."""
+        column = self.table[name]
+        if is_number(column.type):
+            return self.numbers(name)[0]
+        return np.array(column.fill_null("").to_pylist(), dtype=str)
+
     def codes(self, name: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """(n,) code of each cell, and the texts by code. An empty cell is an error."""
         return codes_of(self.table[name].combine_chunks(), name, self.line, self.file)
@@ -107,7 +114,7 @@ def named_frame(frame: Any, columns: Mapping[str, str], required: Sequence[str],
 
 
 def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], file: str) -> Any:
-    """The table with the names above; columns that are neither known nor numbers are left out."""
+    """The table with the names above; of other columns, numbers and names of tracks only."""
     arrow = library("pyarrow")
     if len(set(table.column_names)) != len(table.column_names):
         twice = next(name for name in table.column_names if table.column_names.count(name) > 1)
@@ -120,14 +127,16 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
     for name in table.column_names:
         ours = own.get(name, name if name not in columns else f"{name} of the file")
         column = table[name]
+        if ours in (*TEXTS, "track") and arrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
         if ours in TEXTS:
-            if arrow.types.is_dictionary(column.type):
-                column = column.cast(column.type.value_type)
-            number = arrow.types.is_integer(column.type)
-            if not (number or arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)):
+            if not len(column):  # of no rows no type is known
+                column, text = column.cast(arrow.string()), True
+            if not (text or arrow.types.is_integer(column.type)):
                 raise InputError(f"column '{ours}': expected names or whole numbers, got {column.type}", Place(file))
             taken[ours] = column
-        elif is_number(column.type):
+        elif is_number(column.type) or (text and ours == "track"):
             taken[ours] = column
         elif ours in NAMES:
             raise InputError(f"column '{ours}': expected numbers, got {column.type}", Place(file))
@@ -160,7 +169,7 @@ def rows_of(named: NamedTable, frames: LookedUp, file: int, scored: bool) -> Row
         box_2d,
         box_3d,
         distance,
-        {name: named.numbers(name)[0] for name in others},
+        {name: named.attribute(name) for name in others},
         no_2d,
         no_3d,
         region,
@@ -178,7 +187,7 @@ def joined_tables(parts: Sequence[NamedTable], file: str) -> NamedTable:
     tables = []
     for named in parts:
         texts = [name for name in (*TEXTS, "track") if named.has(name)]
-        for name in texts:
+        for name in texts[: -1 if named.has("track") else None]:
             named.codes(name)  # names the file of an empty cell
         columns = {name: named.table[name] for name in named.table.column_names}
         tables.append(arrow.table(columns | {name: columns[name].cast(arrow.string()) for name in texts}))
@@ -187,7 +196,7 @@ def joined_tables(parts: Sequence[NamedTable], file: str) -> NamedTable:
     except arrow.ArrowException as error:
         raise InputError(f"the columns of its files do not fit together: {first_line(error)}", Place(file)) from None
     if "track" in whole.column_names:
-        tracks = whole["track"].combine_chunks().dictionary_encode().indices
+        tracks = whole["track"].combine_chunks().dictionary_encode().indices.fill_null(-1)
         whole = whole.set_column(whole.column_names.index("track"), "track", tracks)
     sizes = [len(named) for named in parts]
     line = np.concatenate([named.line for named in parts])
