@@ -249,7 +249,7 @@ def test_systems_to_start_from_need_only_themselves(name, tmp_path, monkeypatch,
 
 
 def test_a_system_whose_matrices_depend_on_more_than_distance_is_drawn(tmp_path, monkeypatch):
-    """Bins of occlusion do not sum to one matrix to draw beside them; what is required is named without a backslash."""
+    """Bins of occlusion do not sum to one matrix to draw beside them; names of required recalls have no backslash."""
     monkeypatch.chdir(tmp_path)
     main(["init", "warehouse"])
     assert main(["run", "warehouse.ltl", "--cm", "warehouse.json", "--point-only", "--plot", "hall.png"]) == 0
