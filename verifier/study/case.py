@@ -60,6 +60,8 @@ class Study:
         given: that of B for `A given B`, else None.
         matrices: those that the options choose, or others with the same bins and labels.
         cache: of skeletons and products; studies about the same scenarios share it.
+        families: of confidence bounds that hold at once: those of the chain, and those whatever the dependence where
+            their rates are others because the detector remembers.
     """
 
     inputs: Inputs
@@ -69,19 +71,22 @@ class Study:
     given: tuple[AbstractFormula | None, ...]
     matrices: ConfusionMatrices
     cache: Cache
+    families: int = 1
 
     @classmethod
     def of(cls, inputs: Inputs, options: RunOptions) -> Study:
         """What files and options ask for; VerifierError where they do not fit together."""
         grid = inputs.grid(options)
         cache = Cache(options.limits.memory_bytes // KEPT_SHARE)
-        return cls(inputs, options, grid, *inputs.formulas(grid.requirements), inputs.matrices(options), cache)
+        asked, families = inputs.formulas(grid.requirements), _families(inputs, options)
+        return cls(inputs, options, grid, *asked, inputs.matrices(options), cache, families)
 
     def under(self, options: RunOptions) -> Study:
         """The same scenarios under other options, which may select some of the requirements."""
         selected = asked_requirements(self.inputs.spec, self.inputs.model, options.selection.requirements)
         chosen = [number for number, each in enumerate(self.requirements) if each in selected]
-        return replace(self.asking(chosen), options=options, matrices=self.inputs.matrices(options))
+        known, families = self.inputs.matrices(options), _families(self.inputs, options)
+        return replace(self.asking(chosen), options=options, matrices=known, families=families)
 
     def asking(self, numbers: Iterable[int]) -> Study:
         """The same with some of the requirements only."""
@@ -98,6 +103,14 @@ class Study:
         formulas, given = inputs.formulas(self.requirements)
         matrices = inputs.matrices(self.options)
         return replace(self, inputs=inputs, matrices=matrices, formulas=formulas, given=given)
+
+    @cached_property
+    def forgetful(self) -> Study:
+        """The same without memory of the detector, which bounds whatever the dependence are about."""
+        if self.inputs.contexts is None:
+            return self
+        options = replace(self.options, memory="none", initial_context="start")
+        return replace(self, options=options).with_inputs(replace(self.inputs, contexts=None))
 
     def with_counts(self, counts: NDArray[np.int64], *, exact: bool) -> Study:
         """The same structure with other counts; on chains with fractions where `exact`."""
@@ -156,7 +169,8 @@ class Study:
         strata = self.inputs.mixed(self.options)
         if strata is not None:
             return mixed_data(chains, self.measured, strata, self.options.confidence)
-        data = data_of_run(chains, self.measured, self.inputs.sequences(self.options), self.options.confidence)
+        sequences, settings = self.inputs.sequences(self.options), self.options.confidence
+        data = data_of_run(chains, self.measured, sequences, settings, self.families)
         if self.options.rate_box is None:
             return data
         return data.within(read_rate_box(self.options.rate_box, self.matrices, self.options.assume_rate_box))
@@ -180,6 +194,10 @@ class Study:
             options.initial_context,
             options.limits,
         )
+
+
+def _families(inputs: Inputs, options: RunOptions) -> int:
+    return 1 + (options.dependence_free and inputs.contexts is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,6 +383,18 @@ class Case(Block):
     def initial_states(self) -> tuple[dict[str, int], ...]:
         """One valuation each."""
         return tuple(initial for initial, _ in self.beginnings)
+
+    @cached_property
+    def forgetful(self) -> Case:
+        """The same block of the study without memory."""
+        return self if self.study.forgetful is self.study else replace(self, study=self.study.forgetful)
+
+    @cached_property
+    def forgetful_starts(self) -> tuple[int, ...]:
+        """For each initial state the start of the block without memory, which knows no contexts there."""
+        number = {tuple(initial.values()): k for k, initial in enumerate(self.forgetful.initial_states)}
+        kept = len(self.system.variables)
+        return tuple(number[tuple(initial.values())[:kept]] for initial in self.initial_states)
 
     @cached_property
     def draws(self) -> Drawn:

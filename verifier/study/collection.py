@@ -59,7 +59,8 @@ class CheckedCase:
         notes: for each requirement that is not vacuous throughout, what is constant in it.
         refused: number of a requirement -> why it has no answer; what is said of each requirement leaves it out.
         look: what the chain shows of the model.
-        free: for each requirement and initial state proven bounds whatever the dependence; empty where not asked for.
+        free: for each requirement and initial state of the block without memory proven bounds whatever the
+            dependence; empty where not asked for.
     """
 
     case: Case
@@ -170,9 +171,10 @@ def collected(
     return tuple(results)
 
 
-def _free(checked: CheckedCase, number: int, start: int) -> FreeBounds | None:
+def _free(checked: CheckedCase, number: int, place: int) -> FreeBounds | None:
     if not checked.free:
         return None
+    start = checked.case.forgetful_starts[place]
     return FreeBounds.told(checked.free[number][start], rates_of(checked.case.study))
 
 
@@ -203,7 +205,7 @@ def _points(
     judging: Judging | None,
 ) -> Iterable[Point]:
     case, target = checked.case, target_of(requirement)
-    for numbers, (_, parts) in zip(_numbers(checked, number), case.beginnings, strict=True):
+    for place, (numbers, (_, parts)) in enumerate(zip(_numbers(checked, number), case.beginnings, strict=True)):
         k, whatever = next(iter(parts)), {checked.whatever[number][each] for each in parts}
         point = Point(
             **numbers,
@@ -212,7 +214,7 @@ def _points(
             whatever_predicted=whatever.pop() if len(whatever) == 1 else None,
             vacuity=checked.vacuity[number][k],
             uncertainty=None if sure is None else _uncertainty(sure[number], k),
-            dependence_free=_free(checked, number, k),
+            dependence_free=_free(checked, number, place),
         )
         if judging is not None:
             point = point.decided(judging.decision(point, target))

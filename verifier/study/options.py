@@ -226,6 +226,7 @@ class RunOptions:
             f"--verdict-from {self.verdict_from}": self.verdict_from != "bounds",
             "--semantics shared-matrix": self.confidence is not None and self.confidence.semantics != "per_state",
             "--strict": self.strict,
+            "--dependence-free": self.dependence_free,
         }
         for option in [option for option, given in others.items() if given]:
             raise UsageError(

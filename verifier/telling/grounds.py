@@ -6,6 +6,7 @@ Numbers and names of documents as a person reads them. Nothing is rounded toward
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from verifier.analysis.channel_test import Channel, ContextTest, Untested, contradicted_text, detector_text
@@ -104,7 +105,10 @@ def bounds_told(bounds: BoundsBasis) -> str:
 
 
 def looks_text(bounds: BoundsBasis) -> str:
-    """For which looks at growing data confidence bounds hold, to follow `they hold`."""
+    """For which looks at growing data confidence bounds hold, and with which others, to follow `they hold`."""
+    if bounds.families > 1:
+        others = f"at once with those whatever the dependence (each has 1/{bounds.families} of alpha)"
+        return f"{looks_text(replace(bounds, families=1))}, {others}"
     if bounds.tier in ("anytime", "rate_box"):
         return "at every look"
     if bounds.every_look:

@@ -255,6 +255,8 @@ class BoundsBasis(Derives):
         level: of all bounds of the run at once.
         chances: K0, among how many rates alpha is divided; also those of columns without items.
         looks: how often the data are looked at.
+        families: among how many families of bounds alpha is divided first, so that all hold at once: 2 where bounds
+            whatever the dependence are of other rates, because the detector remembers.
         every_look: whether they hold at every look while drives are added, if these are identically distributed.
         shift: how far the rate of each observation (the labels that a planner does not tell apart, as one) may lie
             from that of the data; columns held by convention do not shift.
@@ -286,6 +288,7 @@ class BoundsBasis(Derives):
     icc_at_most: Share | None = field(default=None, metadata=ALWAYS)
     box: BoxRecord | None = None
     unit: Unit = "drive"
+    families: Annotated[int, Limits(ge=1)] = 1
 
     def __post_init__(self) -> None:
         if (self.tier == "icc_at_most") != (self.icc_at_most is not None):
