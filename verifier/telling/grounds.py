@@ -133,7 +133,7 @@ def channel_lines(channel: Channel) -> Iterator[str]:
     """What the test of the detector says, class by class."""
     for test in channel.classes:
         if isinstance(test, Untested):
-            yield f"{test.label}: not tested"
+            yield f"{test.label}: not tested{' (no misses to test it by)' if test.no_misses else ''}"
             continue
         text = f"{test.label}: {test.test.replace('_', ' ')}"
         if isinstance(test, ContextTest):
