@@ -203,9 +203,10 @@ def test_no_function_has_the_name_of_a_module():
     for name in modules - {"__main__"}:
         importlib.import_module(f"verifier.{name}")
     assert set(FUNCTIONS) == {
-        "assess", "build_evidence", "check_evidence", "collision_map", "compare", "count", "drive_logs", "explain",
-        "markov_chain", "metric", "mutate", "report", "require", "risk", "robroc", "run", "triggers",
-        "with_planner", "write_artefacts",
+        "adr", "assess", "build_evidence", "campaign", "check_evidence", "collision_map", "compare", "count",
+        "drive_logs",
+        "explain", "markov_chain", "metric", "mutate", "predict", "report", "require", "risk", "robroc", "run",
+        "triggers", "with_planner", "write_artefacts",
     }  # fmt: skip
     assert not modules & set(FUNCTIONS)
     assert all(vars(verifier)[name] is function for name, function in FUNCTIONS.items())

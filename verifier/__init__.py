@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from verifier.questions.explain.explain_result import ExplainResult
     from verifier.questions.require.require_result import RequireResult
     from verifier.robustness.assessment.result import AssessmentResult
+    from verifier.robustness.campaign.result import CampaignResult
     from verifier.robustness.mutators.batch_result import BatchResult
+    from verifier.robustness.predicting import PredictResult
+    from verifier.robustness.rates import AdrResult
     from verifier.study.results import RunResult
     from verifier.systems.model import SystemModel
 
@@ -206,11 +209,9 @@ def count(
     """Confusion matrices by distance, for `run`: what a detector reports of what is there (`verify confusion`).
 
     Args:
-        annotations, detections: files or folders; or objects of pandas, torchmetrics, supervision, MAITE or
-            pycocotools, see `verifier.perception.detections.from_objects`.
+        annotations, detections: files or folders, or objects as of `verifier.perception.detections.from_objects`.
         format: of files, such as "kitti_tracking", "nuscenes", "coco", "yolo", "table".
-        names: of the labels of objects by their number, where these do not say them.
-        sequences: the drive of each image of such objects.
+        names, sequences: of such objects what labels mean, by number, and the drive of each image.
         choices: as the options of `verify confusion`, such as `bins="0,10,20,inf"`, `labelling="proposition"`.
 
     >>> from pandas import DataFrame
@@ -219,19 +220,9 @@ def count(
     >>> {name: value for name, value in found.metrics().items() if name.startswith("ped") and "recall" in name}
     {'ped/0_20_m/recall': 1.0, 'ped/20_40_m/recall': 0.0}
     """
-    from verifier.perception.confusion.choices import reader_options, reading
-    from verifier.perception.confusion.request import counted
-    from verifier.perception.detections import from_objects
-    from verifier.perception.settings import CountSettings
+    from verifier.perception.confusion.request import counts_of
 
-    files = {"annotations": annotations, "detections": detections}
-    named = all(isinstance(given, str | Path) for given in files.values())
-    asked = settings_from(CountSettings, ({"format": format} | files if named else {}) | choices)
-    if named:
-        return counted(asked).counts
-    told = {"names": names, "sequences": sequences, **reader_options(asked)}
-    data = from_objects(annotations, detections, reading(asked), **told)
-    return counted(asked, data=data).counts
+    return counts_of(annotations, detections, format, names, sequences, choices)
 
 
 def metric(names: Sequence[str] | None = None, **choices: Any) -> ConfusionMetric:
@@ -304,6 +295,53 @@ def mutate(images: Files, output: File, **choices: Any) -> BatchResult:
 
     chosen = {"images": images, "output": output, **choices}
     return mutated(settings_from(MutateSettings, chosen, outputs=("output",)))
+
+
+def campaign(file: File, output: File, jobs: int = 1) -> CampaignResult:
+    """What mutations do to detectors, from images to every number and the files behind it (`verify campaign`).
+
+    Args:
+        file: campaign file (.toml).
+        output: folder for all that is made; one of an earlier run is gone on with.
+        jobs: conditions at the same time.
+    """
+    from verifier.robustness.campaign.running import campaign_result
+
+    return campaign_result(str(file), str(output), jobs)
+
+
+def adr(annotations: Files | Mapping[str, File], detections: Mapping[str, File], **choices: Any) -> AdrResult:
+    """Detection rate under mutations, at thresholds fixed on the images as they were taken (`verify adr`).
+
+    Args:
+        annotations: ground truth; by condition where a mutation moves objects, "" for the images as they were taken.
+        detections: file of each source, DETECTOR or DETECTOR@CONDITION.
+        choices: as the options of `verify adr`, such as `format="coco"`, `unit="sequence"`.
+    """
+    from verifier.robustness.rates import adr_result
+    from verifier.robustness.settings import RatesSettings
+
+    truth = annotations if not isinstance(annotations, Mapping) else _named(annotations)
+    return adr_result(
+        settings_from(RatesSettings, {"annotations": truth, "detections": _named(detections), **choices})
+    )
+
+
+def _named(files: Mapping[str, File]) -> tuple[str, ...]:
+    return tuple(f"{name}={path}" if name else str(path) for name, path in files.items())
+
+
+def predict(rates: File, **choices: Any) -> PredictResult:
+    """What mutations by depth do to detectors, predicted from what simple ones do (`verify predict`).
+
+    Args:
+        rates: result of `verify adr`, or a table.
+        choices: as the options of `verify predict`, such as `pair="defocus=gaussian_blur"`.
+    """
+    from verifier.robustness.predicting import predict_result
+    from verifier.robustness.settings import PredictSettings
+
+    return predict_result(settings_from(PredictSettings, {"rates": str(rates), **choices}))
 
 
 def assess(assessment: File, **choices: Any) -> AssessmentResult:

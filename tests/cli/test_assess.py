@@ -14,7 +14,7 @@ from verifier.robustness.assessment.datasets import computed_distances, ssim
 from verifier.robustness.assessment.follow_up import make_follow_up
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.reader import read_assessment
-from verifier.robustness.assessment.scenes import open_scenes
+from verifier.robustness.campaign.scenes import open_scenes
 
 EXAMPLE = "examples/12_robustness_assessment.toml"
 ROBUST = """\
@@ -226,7 +226,7 @@ def test_plan_first_images_second_distances_third(run, images, tmp_path):
     plan = follow_up_plan(car.circumstances, ["a.png", "b.png", "c.png"], size=5, occurrence="independent")
     target = tmp_path / "target"
     target.mkdir()
-    assert len(make_follow_up(plan, open_scenes(car, tmp_path), target)) == 5
+    assert len(make_follow_up(plan, open_scenes(car.source.files, tmp_path, "car"), target)) == 5
     with (target / "pairs.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert [row["source"] for row in rows] == [each.source for each in plan.images]
@@ -255,7 +255,7 @@ def test_the_images_of_a_plan_are_the_same_again(images, tmp_path):
     plan = follow_up_plan(car.circumstances, ["a.png", "b.png", "c.png"], occurrence="independent", seed=7)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        make_follow_up(plan, open_scenes(car, tmp_path), tmp_path / name)
+        make_follow_up(plan, open_scenes(car.source.files, tmp_path, "car"), tmp_path / name)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
@@ -319,9 +319,9 @@ def test_follow_up_images_never_mix_with_others(images, tmp_path):
     (car,) = read_assessment(images).assessments
     plan = follow_up_plan(car.circumstances, ["a.png"], occurrence="independent")
     with pytest.raises(InputError, match="empty folder"):
-        make_follow_up(plan, open_scenes(car, tmp_path), tmp_path / "source")
+        make_follow_up(plan, open_scenes(car.source.files, tmp_path, "car"), tmp_path / "source")
     with pytest.raises(InputError, match="no such folder"):
-        make_follow_up(plan, open_scenes(car, tmp_path), tmp_path / "none")
+        make_follow_up(plan, open_scenes(car.source.files, tmp_path, "car"), tmp_path / "none")
 
 
 def test_features_from_tables(run, tmp_path):

@@ -8,11 +8,15 @@ import zipfile
 import numpy as np
 import pytest
 
+from verifier.base.documents import read_document
 from verifier.base.errors import InputError, UsageError
+from verifier.cli import main
 from verifier.closedloop.logfiles import read_logs, write_logs
 from verifier.closedloop.logs import LogLimits
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.readers.fieldsafe import _utm
+from verifier.closedloop.readers.from_sets import Placing
+from verifier.closedloop.trade_offs import TradeOffsResult
 
 DETECTORS = {
     "centerpoint": "det_centerpoint",
@@ -390,3 +394,74 @@ def test_an_archive_with_two_files(tmp_path, field):
             field / "tractor_gps_coordinates.csv.zip",
             field / "utm2PixelsTransformMatrix.csv",
         )
+
+
+def kitti_drive(folder):
+    """Three frames of one sequence: a person 8 m ahead and 1 m to the right, seen in rectangles only; then nobody."""
+    (folder / "label_02").mkdir()
+    (folder / "rrc/Pedestrian").mkdir(parents=True)
+    focal, centre_x, centre_y, height_m = 500.0, 320.0, 240.0, 1.5
+    labels, found = [], []
+    for frame, ahead in ((0, 8.0), (1, 7.7)):
+        u, foot = centre_x + focal * 1.0 / ahead, centre_y + focal * height_m / ahead
+        box = f"{u - 20} {foot - 100} {u + 20} {foot}"
+        labels.append(f"{frame} 1 Pedestrian 0 0 0 {box} 1.7 0.6 0.6 1.0 1.65 {ahead} 0")
+        found.append(f"{frame} 1 Pedestrian -1 -1 -10 {box} -1 -1 -1 -1000 -1000 -1000 -10 0.9")
+    found.append("2 1 Pedestrian -1 -1 -10 10 20 30 60 -1 -1 -1 -1000 -1000 -1000 -10 0.8")  # its foot is in the sky
+    (folder / "label_02/0000.txt").write_text("\n".join(labels) + "\n")
+    (folder / "rrc/0000.txt").write_text("\n".join(found) + "\n")
+    (folder / "frames.csv").write_text("seq,n_frames\n0000,3\n")
+    (folder / "camera.csv").write_text(f"fx,fy,cx,cy,height_m\n{focal},{focal},{centre_x},{centre_y},{height_m}\n")
+    return folder
+
+
+def test_rectangles_are_placed_on_the_ground_or_by_depth(tmp_path):
+    folder = kitti_drive(tmp_path)
+    given = folder / "label_02", {"rrc": folder / "rrc"}, 3.0, folder / "frames.csv"
+    logs = kitti_tracking_logs(*given, placing=Placing(str(folder / "camera.csv")))
+    # The vehicle is at 0.3 m when it takes the second image: 0.3 + 7.7 = 8 m, and 1 m to the right.
+    assert logs.source("rrc").point_m[:2] == pytest.approx(np.array([[8.0, -1.0], [8.0, -1.0]]), abs=1e-9)
+    assert np.isnan(logs.source("rrc").point_m[2]).all()
+    assert "rrc: 1 of 3 detections have no place: they stop nobody" in logs.remarks
+    depth = folder / "depth/0000"
+    depth.mkdir(parents=True)
+    for frame in range(3):
+        np.save(depth / f"{frame:06d}.npy", np.full((480, 640), 6.0))
+    deep = kitti_tracking_logs(*given, placing=Placing(str(folder / "camera.csv"), str(folder / "depth")))
+    # At 6 m the middle of a rectangle 1 m to the right at 8 m is 6/8 m to the right.
+    assert deep.source("rrc").point_m[0] == pytest.approx([6.0, -6 / 8], abs=1e-9)
+    assert deep.person_m == pytest.approx(logs.person_m)  # people have boxes in space
+
+
+def test_rocs_ask_for_no_positions_and_give_what_they_give_with_them(tmp_path, capsys):
+    folder = kitti_drive(tmp_path)
+    files = ["closed-loop", f"{folder}/label_02", "--format", "kitti_tracking", "--detections", f"rrc={folder}/rrc"]
+    files += ["--frames", f"{folder}/frames.csv", "--validation", "self", "--draws", "0", "--json"]
+    assert main([*files, "--metric", "roc_a"]) == 0
+    (alone,) = json.loads(capsys.readouterr().out)["metrics"]
+    placed = [
+        "--speed",
+        "3",
+        "--calibration",
+        f"{folder}/camera.csv",
+        "--control-radius",
+        "2",
+        "--safety-radius",
+        "1",
+    ]
+    assert main([*files, *placed, "--metric", "roc_a"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert read_document(TradeOffsResult, document, "loop.json").inputs[-1].role == "calibration"
+    assert str(folder) not in json.dumps({**document, "command": []})
+    (beside,) = document["metrics"]
+    assert alone["rows"] == beside["rows"]
+    # Two people are found without a false positive, which comes at 1/3 per image, where efficiency is 0.
+    assert alone["rows"][0]["cells"][0]["area"] == 1
+    for more, complaint in (
+        ([], "needs --speed"),
+        (["--speed", "3"], "name the control radius"),
+        (["--metric", "roboticizer", "--speed", "3"], "have no boxes in space"),
+        (["--metric", "roc_a", "--depth-folder", "depth"], "--depth-folder needs --calibration"),
+    ):
+        assert main([*files, *more]) == 2
+        assert complaint in capsys.readouterr().err

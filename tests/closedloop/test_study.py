@@ -90,7 +90,7 @@ def test_real_logs_end_to_end(data, request):
                 ]
                 assert cell.area == pytest.approx(float(rectangle_area(worst_case(points))), abs=1e-12)
     loop = found.tables[-1]
-    for source in sources_of(logs):
+    for source in sources_of(logs.detections):
         standard = standardizer_of(logs, source.name.partition("@")[0], TWO_METRES)
         runs = courses(logs, source.name, standard, radius_m)
         curve = loop.curves[source.detector, source.condition].curve
@@ -141,16 +141,16 @@ def test_a_bootstrap_too_large_is_refused_with_its_size():
 
 def test_sources_and_their_conditions():
     logs = made_logs({"a": (True, straight(3))}, [], {"x@fog": [], "x": [], "y@1": [], "y": []})
-    found = [(each.name, each.detector, each.condition) for each in sources_of(logs)]
+    found = [(each.name, each.detector, each.condition) for each in sources_of(logs.detections)]
     # Baselines first; the last @ counts.
     assert found[:2] == [("x", "x", BASELINE), ("y", "y", BASELINE)]
     assert ("y@1", "y", "1") in found
     with pytest.raises(
         UsageError, match="there is no source 'z' with the detections on the images as they were taken"
     ):
-        sources_of(made_logs({"a": (True, straight(3))}, [], {"z@fog": []}))
+        sources_of(made_logs({"a": (True, straight(3))}, [], {"z@fog": []}).detections)
     with pytest.raises(UsageError, match="no source 'y@1' with"):
-        sources_of(made_logs({"a": (True, straight(3))}, [], {"y@1@fog": []}))
+        sources_of(made_logs({"a": (True, straight(3))}, [], {"y@1@fog": []}).detections)
 
 
 def test_a_metric_that_is_undefined_is_named():

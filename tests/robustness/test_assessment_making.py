@@ -22,7 +22,7 @@ from verifier.robustness.assessment.level_recipe import LevelRecipe
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.reader import read_assessment
-from verifier.robustness.assessment.scenes import moved_truth, open_scenes
+from verifier.robustness.campaign.scenes import moved_truth, open_scenes
 from verifier.robustness.detectors import read_image
 from verifier.robustness.detectors.protocol import Detections
 from verifier.robustness.mutators import MUTATORS, Frame, apply, moves_boxes
@@ -397,7 +397,7 @@ def test_regions_to_ignore_move_along(copied, tmp_path):
     )
     (copied / "truth.json").write_text(json.dumps(truth))
     (car,) = read_assessment(copied / "car.toml").assessments
-    scenes = open_scenes(car, copied)
+    scenes = open_scenes(car.source.files, copied, "car")
     only = [each for each in car.circumstances if each.name.startswith("something")]
     plan = follow_up_plan(only, ["street1.png"], occurrence="independent")
     (tmp_path / "made").mkdir()
@@ -653,14 +653,14 @@ def test_noise_differs_between_follow_up_images_of_one_source(copied, tmp_path):
     )
     plan = follow_up_plan([noisy], ["street1.png"], occurrence="independent", size=2)
     (tmp_path / "made").mkdir()
-    make_follow_up(plan, open_scenes(car, copied), tmp_path / "made")
+    make_follow_up(plan, open_scenes(car.source.files, copied, "car"), tmp_path / "made")
     one, two = (read_image(path).pixels for path in sorted((tmp_path / "made").glob("*.png")))
     assert (one != two).mean() > 0.5
 
 
 def test_depth_moves_with_what_moves_the_image(copied):
     (car,) = read_assessment(copied / "car.toml").assessments
-    scenes = open_scenes(car, copied)
+    scenes = open_scenes(car.source.files, copied, "car")
     depth_m = np.load(copied / "depth/street1.npy")
     cut = scenes.moved_depth_m(
         "street1.png", parse_mutation("haze:visibility_m=9+truncation:left=0.25,canvas=cropped")

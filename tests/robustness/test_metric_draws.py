@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from adr_studies import adr_study
 
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.matching import CONVENTIONS
-from verifier.robustness.adr import AdrSettings, adr_study
+from verifier.robustness.adr import AdrSettings
 from verifier.robustness.adr_intervals import drawn_adr, drawn_coco, drawn_shares, image_weights
-from verifier.robustness.assessment.level_draws import reaching
+from verifier.robustness.campaign.draws import reaching
 from verifier.robustness.detection_metrics import TABLE_6, coco_metrics, count_hits
 
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")

@@ -28,7 +28,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, UsageError
-from verifier.robustness.prediction import IDENTITY, AdrTable, predict, r_squared
+from verifier.robustness.prediction import IDENTITY, AdrTable, jackknife_plus, predict, r_squared
 
 DEFORMABLE = "Deformable R-FCN"
 CORRECTED = 0.63
@@ -253,7 +253,7 @@ def test_tables_that_are_none():
     with pytest.raises(ValueError, match="lies in \\[0, 1\\]"):
         AdrTable(("A", "B"), np.ones(2), ("t",), [[0.5, 1.5]])
     with pytest.raises(ValueError, match="lies in \\[0, 1\\]"):
-        AdrTable(("A", "B"), np.ones(2), ("t",), [[0.5, np.nan]])
+        AdrTable(("A", "B"), [1, np.nan], ("t",), [[0.5, 0.5]])
     with pytest.raises(ValueError, match="occurs twice"):
         AdrTable(("A", "A"), np.ones(2), ("t",), [[0.5, 0.5]])
     with pytest.raises(InputError, match="the baseline of 'B' is 0"):
@@ -280,3 +280,54 @@ def test_nothing_to_predict_or_to_learn_from():
     for targets, simple, identity in (([], ["f"], True), (["t"], ["t"], True), (["t"], [], False)):
         with pytest.raises(UsageError, match="each named once"):
             predict(table, targets, simple, identity)
+
+
+@given(st.integers(4, 6), st.integers(1, 2), st.sampled_from([0.5, 0.6, 0.8]), st.integers(0, 2**32 - 1))
+def test_prediction_intervals_are_those_of_an_own_jackknife(detectors, features, confidence, seed):
+    rng = np.random.default_rng(seed)
+    columns = np.column_stack([np.ones(detectors), rng.uniform(0, 1, (detectors, features))])
+    values, at = rng.uniform(0, 1, detectors), np.append(1.0, rng.uniform(0, 1, features))
+    low, high = [], []
+    for out in range(detectors):
+        rest = [each for each in range(detectors) if each != out]
+        weights = by_enumeration(columns[rest], values[rest])
+        residual = abs(values[out] - columns[out] @ weights)
+        low.append(at @ weights - residual)
+        high.append(at @ weights + residual)
+    # alpha (n + 1) counted in tenths, so that no rounding decides which value it is.
+    below = round((1 - confidence) * 10) * (detectors + 1) // 10
+    above = -(-round(confidence * 10) * (detectors + 1) // 10)
+    found = jackknife_plus(columns, values, at, confidence)
+    if above > detectors:
+        assert below == 0
+        assert all(map(math.isnan, found))
+    else:
+        assert found == pytest.approx((sorted(low)[below - 1], sorted(high)[above - 1]), abs=1e-7)
+
+
+def test_intervals_hold_new_detectors_as_often_as_they_say():
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(300):
+        columns = np.column_stack([np.ones(8), rng.uniform(0.2, 1, 8)])
+        values = 0.3 + 0.6 * columns[:, 1] + rng.normal(0, 0.05, 8)
+        low, high = jackknife_plus(columns[:7], values[:7], columns[7], 0.75)
+        held += low <= values[7] <= high
+    assert 0.5 < 0.7 < held / 300 < 0.95  # 1 - 2 alpha for certain; 3/4, give or take four standard deviations
+
+
+def test_what_was_not_measured_is_predicted_by_all_others():
+    adr = np.random.default_rng(5).uniform(0.2, 1, (3, 5))
+    full = AdrTable(tuple("ABCDE"), np.ones(5), ("t", "s1", "s2"), adr)
+    holed = adr.copy()
+    holed[0, 1] = np.nan
+    found = predict(AdrTable(tuple("ABCDE"), np.ones(5), ("t", "s1", "s2"), holed), ["t"], ["s1", "s2"])
+    assert found.predicted[0, 1] == predict(full, ["t"], ["s1", "s2"]).predicted[0, 1]
+    assert math.isnan(found.observed[0, 1])
+    without = AdrTable(tuple("ACDE"), np.ones(4), ("t", "s1", "s2"), np.delete(adr, 1, axis=1))
+    assert found.predicted[0, 0] == predict(without, ["t"], ["s1", "s2"]).predicted[0, 0]
+    assert found.weights_of_all == pytest.approx(predict(without, ["t"], ["s1", "s2"]).weights_of_all)
+    assert found.r_squared["A"] != found.r_squared["A"]  # one target: nothing varies
+    with pytest.raises(UsageError, match="s1: no ADR of B"):
+        predict(AdrTable(tuple("AB"), np.ones(2), ("t", "s1"), [[0.5, 0.5], [0.5, np.nan]]), ["t"], ["s1"])
+    with pytest.raises(UsageError, match="t: no detector but B to learn from"):
+        predict(AdrTable(tuple("AB"), np.ones(2), ("t", "s1"), [[np.nan, 0.5], [0.5, 0.5]]), ["t"], ["s1"])

@@ -1,7 +1,7 @@
 """Detectors as ONNX files, made on the spot: what they put out is fixed, or is taken from their input."""
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, load, numpy_helper
 
 TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64}
 
@@ -50,3 +50,52 @@ def brightness(path, shape=("N", 3, "H", "W")):
     }
     outputs = {"boxes": TensorProto.FLOAT, "scores": TensorProto.FLOAT}
     return save(path, nodes, constants, outputs, shape)
+
+
+SCALES = ((34, 14), (46, 20), (62, 26), (82, 34))
+
+
+def dark_figures(path, names="{0: 'person'}"):
+    """A network laid out as YOLOv8 that finds dark upright figures: output0 (N, 5, n), centres and sizes in pixels.
+
+    A candidate's score is how much darker its box is than the box with a margin around it. Metadata as Ultralytics
+    writes them.
+    """
+    high, wide, step = 200, 320, 8
+    nodes, scores, boxes = [], [], []
+    nodes.append(helper.make_node("ReduceMean", ["images"], ["grey"], axes=[1], keepdims=1))
+    for at, (tall, broad) in enumerate(SCALES):
+        edge, pool = broad // 2, {"strides": [step, step], "count_include_pad": 0}
+        wider = {"kernel_shape": [tall + 2 * edge, broad + 2 * edge], "pads": [edge] * 4}
+        nodes += [
+            helper.make_node("AveragePool", ["grey"], [f"in{at}"], kernel_shape=[tall, broad], **pool),
+            helper.make_node("AveragePool", ["grey"], [f"out{at}"], **wider, **pool),
+            helper.make_node("Sub", [f"out{at}", f"in{at}"], [f"darker{at}"]),
+            helper.make_node("Reshape", [f"darker{at}", "flat"], [f"row{at}"]),
+        ]
+        scores.append(f"row{at}")
+        rows, columns = np.mgrid[0 : high - tall + 1 : step, 0 : wide - broad + 1 : step]
+        size = np.ones(rows.size)
+        boxes.append([columns.ravel() + broad / 2, rows.ravel() + tall / 2, size * broad, size * tall])
+    nodes += [
+        helper.make_node("Concat", scores, ["darker"], axis=2),
+        helper.make_node("Sub", ["darker", "little"], ["enough"]),
+        helper.make_node("Mul", ["enough", "gain"], ["scaled"]),
+        helper.make_node("Clip", ["scaled", "least", "most"], ["scores"]),
+        helper.make_node("Mul", ["scores", "nothing"], ["zeros"]),
+        helper.make_node("Add", ["zeros", "boxes"], ["placed"]),
+        helper.make_node("Concat", ["placed", "scores"], ["output0"], axis=1),
+    ]
+    single = {"little": 0.06, "gain": 8.0, "least": 0.0, "most": 1.0, "nothing": 0.0}
+    constants = {name: np.array(value, np.float32) for name, value in single.items()}
+    constants |= {"flat": np.array([0, 1, -1]), "boxes": np.concatenate(boxes, axis=1)[None].astype(np.float32)}
+    save(path, nodes, constants, {"output0": TensorProto.FLOAT}, ("N", 3, high, wide))
+    return with_metadata(path, {"names": names, "imgsz": f"[{high}, {wide}]", "stride": "32", "task": "detect"})
+
+
+def with_metadata(path, metadata):
+    """The network with metadata as exporters write them."""
+    model = load(str(path))
+    helper.set_model_props(model, metadata)
+    path.write_bytes(model.SerializeToString())
+    return path

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from verifier.base.errors import nearest_name, one_line, shown
-from verifier.base.options import add_common, add_options, settings_of, show_only
+from verifier.base.options import add_common, add_options, options_of, settings_of, show_only
 from verifier.cli.verbs import EVIDENCE_HELP, FAMILIES, VERBS, Verb
 
 
@@ -78,12 +78,15 @@ def add_verbs(commands: Any, family: str = "") -> None:
 
 
 def _fill(parser: VerbParser, words: Collection[str], name: str) -> None:
-    if name in VERBS:
+    below = f"{name} {next(iter(words), '')}" in VERBS
+    # Where a word could be a place or a command, it is what is typed first that says which of both is meant.
+    placed = name in VERBS and any(each.option.positional for _, each in options_of(VERBS[name].settings))
+    if name in VERBS and not (placed and below):
         add_options(parser, VERBS[name].settings)
         add_common(parser)
         if VERBS[name].common:
             show_only(parser, VERBS[name].common.split(), words)
-    if name in FAMILIES:
+    if name in FAMILIES and (below or not placed or "--help-all" in words):
         add_verbs(parser.add_subparsers(prog=parser.prog, **FAMILIES[name]), name)
 
 

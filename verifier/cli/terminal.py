@@ -3,7 +3,8 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
 Item = TypeVar("Item")
@@ -37,6 +38,21 @@ def progress_bar(items: Sequence[Item], what: str = "chains", unit: str | None =
     from tqdm import tqdm
 
     return tqdm(items, desc=what, unit=unit or what[:-1], leave=False, delay=0.5)
+
+
+def watched(finished: Iterable[Item], count: int, what: str) -> Iterator[Item]:
+    """What is finished, one after the other, with a progress bar, or, where nobody watches, a line each on stderr."""
+    if is_watched():
+        from tqdm import tqdm
+
+        yield from tqdm(finished, desc=what, total=count, leave=False)
+        return
+    start = time.monotonic()
+    for number, each in enumerate(finished, 1):
+        left = (time.monotonic() - start) / number * (count - number)
+        told = f", about {left:.0f} s left" if number < count else ""
+        print(f"verify: {number} of {count} {what}{told}", file=sys.stderr, flush=True)
+        yield each
 
 
 class Bars:

@@ -107,12 +107,17 @@ Degrade images: every image under every mutation, as PNG files in FOLDER/MUTATIO
 A mutation is NAME:PARAMETER=VALUE,...; steps are joined by +. --show lists all names and parameters. Files that
 cannot be used are listed, all others are made, and the exit code is 4.
 """
+CAMPAIGN = """\
+What mutations do to detectors: from images to AP, recall, ADR, trade-off areas, lambda, P and a report.
+
+  verify campaign init --onnx yolo.onnx --images images --annotations truth.json --depth depth
+  verify campaign campaign.toml --jobs 4
+"""
 ASSESS = """\
 Is a detector robust in the circumstances of its use (Wozniak, Segura and Mazo 2024)? One TOML file says which
 circumstances there are, how often and how significant they are, what the detector achieves on source and target data,
 how far these are apart, and how much change is accepted at that distance.
 
-  verify assess ASSESSMENT.toml
   verify assess ASSESSMENT.toml --markdown REPORT.md --plan PLAN.json
   verify assess ASSESSMENT.toml --make FOLDER
 """
@@ -157,8 +162,6 @@ the matrices of each condition; each RESULT is that of verify run with one of th
 
   verify evidence risk case.toml day_run.json night_run.json
 """
-
-
 TRIGGERS = """\
 Triggering conditions of CASE, each once: known and not hazardous, known as hazardous, undecided, without data, or
 kept out by a monitor; with items and drives, what each requirement is in it with its bounds, what would decide it,
@@ -167,8 +170,6 @@ a bin of a further variable), or the matrices themselves, whose items are counte
 
   verify evidence triggers case.toml low_sun_run.json low_sun.json
 """
-
-
 _SCENARIOS = "cm planner environment initial set sweep requirement where empty-columns false-positives memory"
 _MODEL_RESULT = "exact timeout json output"
 
@@ -290,6 +291,30 @@ VERBS: Mapping[str, Verb] = {
         "degrade images: blur, haze and defocus by depth, noise, and more",
         MUTATE,
     ),
+    "campaign": Verb(
+        "verifier.robustness.settings:CampaignSettings",
+        "verifier.cli.campaign:campaign_command",
+        "from images and detectors to what mutations do to them",
+        CAMPAIGN,
+    ),
+    "campaign init": Verb(
+        "verifier.robustness.settings:CampaignInitSettings",
+        "verifier.cli.campaign:campaign_init_command",
+        "write a campaign file for a network and images",
+        "Write a campaign file; what of the network's layout is guessed is listed, to be confirmed.",
+    ),
+    "adr": Verb(
+        "verifier.robustness.settings:RatesSettings",
+        "verifier.cli.rates:adr_command",
+        "detection rate under mutations, at thresholds fixed beforehand",
+        "Average detection rate (ADR) at thresholds fixed on unchanged images, with intervals (Pezzementi 2018).",
+    ),
+    "predict": Verb(
+        "verifier.robustness.settings:PredictSettings",
+        "verifier.cli.rates:predict_command",
+        "what mutations by depth do, predicted from simple ones",
+        "Predict what mutations by depth do to each detector from what simple ones do, by the model of all others.",
+    ),
     "assess": Verb(
         "verifier.robustness.settings:AssessSettings",
         "verifier.cli.robustness:assess_command",
@@ -355,6 +380,7 @@ VERBS: Mapping[str, Verb] = {
 
 
 FAMILIES: Mapping[str, Mapping[str, Any]] = {
+    "campaign": {"title": "commands on campaign files", "metavar": "COMMAND"},
     "confusion": {"title": "commands on matrix files and records", "metavar": "COMMAND"},
     "evidence": {"title": "commands", "metavar": "COMMAND", "required": True},
 }

@@ -27,6 +27,7 @@ from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import LogLimits, Logs
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
+from verifier.closedloop.readers.from_sets import Placing
 from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings, RobrocSettings, checked_severities
 from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.closedloop.study import Progress, study, study_trace
@@ -35,6 +36,7 @@ from verifier.closedloop.traces import Trace
 from verifier.closedloop.trade_offs import CurveSet, TradeOffs
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import read_counts
+from verifier.perception.detections.depth import UNITS_PER_M
 
 if TYPE_CHECKING:
     from verifier.closedloop.verified_curves import Progress as FamilyProgress
@@ -166,9 +168,11 @@ def input_files(settings: ClosedLoopSettings) -> list[ListedFile]:
             files += _below("detections", path)
         for path in named_files("--cm", settings.cm).values():
             files += _below("confusion", path)
-        for role in ("frames", "positions", "matrix"):
+        for role in ("frames", "positions", "matrix", "calibration"):
             if getattr(settings, role):
                 files += _below(role, getattr(settings, role))
+        if settings.depth_folder:
+            files += _below("depth", settings.depth_folder, (".npy", ".png"))
     if settings.validation not in (SELF, DRAWN):
         files += _of_folder("validation", settings.validation)
     return list(dict.fromkeys(files))
@@ -191,7 +195,7 @@ def logs_and_validation(settings: ClosedLoopSettings) -> tuple[Logs, Logs | None
         drive = _drawn(drive, counts, settings, 0)
     if settings.window is not None:
         drive = windows(drive, settings.window)
-    return positive_by_path(drive, settings.control_radius), apart
+    return positive_by_path(drive, settings.control_radius) if settings.asks_for_radii else drive, apart
 
 
 def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:
@@ -199,7 +203,7 @@ def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:
     validation = settings.validation if settings.validation in (SELF, DRAWN) else "other"
     record: dict[str, Any] = {"format": settings.format, "validation": validation}
     for name, value in settings.of_formats.items():
-        if name not in ("frames", "positions", "matrix"):
+        if name not in ("frames", "positions", "matrix", "calibration", "depth_folder"):
             own = f"{name}_{UNITS[name]}" if name in UNITS else name
             record[own] = list(named_files("", value)) if name in ("detections", "cm") else value
     if settings.format == "fieldsafe":
@@ -214,8 +218,11 @@ def _read(settings: ClosedLoopSettings) -> Logs:
     if settings.format == "nuscenes":
         logs = nuscenes_logs(settings.logs, sources, ignore=settings.ignore, limits=_limits(settings), **people)
     elif settings.format == "kitti_tracking":
-        chosen = settings.logs, sources, settings.speed or 0.0, settings.frames, settings.sequence or None
-        logs = kitti_tracking_logs(*chosen, ignore=settings.ignore, **people)
+        speed = settings.speed if settings.asks_for_positions else None
+        chosen = settings.logs, sources, speed, settings.frames, settings.sequence or None
+        placed = Placing(settings.calibration, settings.depth_folder, settings.depth_scale or UNITS_PER_M)
+        where = placed if settings.calibration else None
+        logs = kitti_tracking_logs(*chosen, ignore=settings.ignore, placing=where, **people)
     else:
         files = settings.logs, settings.positions, settings.matrix
         logs = fieldsafe_logs(*files, every=settings.every or EVERY, limits=_limits(settings))
@@ -270,14 +277,14 @@ def _of_folder(role: str, folder: str) -> Iterator[ListedFile]:
                 yield ListedFile(role, path.relative_to(root).as_posix(), path)
 
 
-def _below(role: str, path: str) -> Iterator[ListedFile]:
-    """A file, or the text files in a folder."""
+def _below(role: str, path: str, endings: tuple[str, ...] = (".txt",)) -> Iterator[ListedFile]:
+    """A file, or those with such an ending in a folder."""
     target = Path(path)
     if target.is_file():
         yield ListedFile(role, target.name, target)
     elif target.is_dir():
-        for file in sorted(target.rglob("*.txt")):
-            if file.is_file():
+        for file in sorted(target.rglob("*")):
+            if file.is_file() and file.suffix in endings:
                 yield ListedFile(role, f"{target.resolve().name}/{file.relative_to(target).as_posix()}", file)
 
 

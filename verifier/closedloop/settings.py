@@ -48,6 +48,8 @@ Severity: TypeAlias = Literal["mild", "severe"]
 LogFormat: TypeAlias = Literal["tables", "nuscenes", "kitti_tracking", "fieldsafe"]
 """Formats of logs."""
 
+UNPLACED: tuple[Metric, ...] = ("roc_a", "roc_b")
+"""The metrics that ask for no positions."""
 USUAL_METRICS: tuple[Metric, ...] = ("roboticizer", "pathifier", "safety_radius", "closed_loop")
 SELF, DRAWN = "self", "drawn"
 BOXES: tuple[LogFormat, ...] = ("nuscenes", "kitti_tracking")
@@ -55,7 +57,9 @@ FOREIGN: tuple[LogFormat, ...] = (*BOXES, "fieldsafe")
 POSED: tuple[LogFormat, ...] = ("tables", "nuscenes", "fieldsafe")
 BELONGS: Mapping[str, tuple[LogFormat, ...]] = {
     **dict.fromkeys(("detections", "people", "ignore"), BOXES),
-    **dict.fromkeys(("frames", "speed", "sequence"), ("kitti_tracking",)),
+    **dict.fromkeys(
+        ("frames", "speed", "sequence", "calibration", "depth_folder", "depth_scale"), ("kitti_tracking",)
+    ),
     **dict.fromkeys(
         ("positions", "matrix", "every", "cm", "class", "position_error", "empty_columns"), ("fieldsafe",)
     ),
@@ -66,7 +70,7 @@ BELONGS: Mapping[str, tuple[LogFormat, ...]] = {
 NEEDS: Mapping[LogFormat, tuple[str, ...]] = {
     "tables": (),
     "nuscenes": ("detections",),
-    "kitti_tracking": ("detections", "frames", "speed"),
+    "kitti_tracking": ("detections", "frames"),
     "fieldsafe": ("positions", "matrix", "cm"),
 }
 """Format -> the options without which its logs cannot be made."""
@@ -200,6 +204,15 @@ class ClosedLoopSettings:
         float | None, Option("kitti_tracking: that is assumed, straight ahead", metavar="M/S", parse=from_0)
     ] = None
     sequence: Annotated[tuple[str, ...], Option("kitti_tracking: only this one; repeat", metavar="NAME")] = ()
+    calibration: Annotated[
+        str, reads("kitti_tracking: cameras; rectangles without boxes in space are placed on the ground")
+    ] = ""
+    depth_folder: Annotated[
+        str, reads("kitti_tracking, with --calibration: depth maps that place rectangles instead", metavar="DIR")
+    ] = ""
+    depth_scale: Annotated[
+        float | None, Option("what a metre is in PNG depth maps (default: 256)", metavar="N", parse=above_0)
+    ] = None
     positions: Annotated[str, reads("fieldsafe: the tractor's GPS coordinates")] = ""
     matrix: Annotated[str, reads("fieldsafe: utm2PixelsTransformMatrix.csv")] = ""
     every: Annotated[
@@ -295,6 +308,16 @@ class ClosedLoopSettings:
     ] = None
 
     @property
+    def asks_for_positions(self) -> bool:
+        """Whether a metric asks where people and vehicle are."""
+        return not self.metric or not set(self.metric) <= set(UNPLACED)
+
+    @property
+    def asks_for_radii(self) -> bool:
+        """Whether a metric asks how close the vehicle may come."""
+        return not self.metric or not set(self.metric) <= {*UNPLACED, "roboticizer"}
+
+    @property
     def of_formats(self) -> dict[str, Any]:
         """What is given of the options that belong to some formats (`BELONGS`), by their names."""
         given = {each.name: getattr(self, each.field) for _, each in options_of(ClosedLoopSettings)}
@@ -308,7 +331,11 @@ class ClosedLoopSettings:
         for name in NEEDS[self.format]:
             if name not in self.of_formats:
                 raise UsageError(f"--format {self.format} needs --{name}")
-        for name in ("control", "safety"):
+        if self.format == "kitti_tracking" and self.asks_for_positions and self.speed is None:
+            raise UsageError("--format kitti_tracking needs --speed: KITTI tracking has no ego pose")
+        if self.depth_folder and not self.calibration:
+            raise UsageError("--depth-folder needs --calibration: in which direction does a pixel look?")
+        for name in ("control", "safety") if self.asks_for_radii else ():
             if math.isnan(getattr(self, f"{name}_radius")):
                 raise UsageError(f"name the {name} radius: --{name}-radius M (there is no usual one)")
         if not self.validation:

@@ -89,7 +89,7 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
     Raises:
         UsageError, InputError: sources, logs and settings do not fit together; each says what to do.
     """
-    sources = sources_of(logs)
+    sources = sources_of(logs.detections)
     _check(sources, settings)
     nominal = logs if validation is None else validation
     tables = {
@@ -103,7 +103,9 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
     settings, undefined = _defined(logs, sources[0].name, tables[sources[0].detector], settings)
     found: dict[str, list[NamedCurve]] = {each: [] for each in settings.metrics}
     loops: list[_Driven] = []
-    limit_m = violation_m(logs, paths_of(logs, settings.path), settings.radii.safety_m)
+    limit_m = np.zeros(0)
+    if settings.radii is not None and set(settings.metrics) & set(DRIVEN):
+        limit_m = violation_m(logs, paths_of(logs, settings.path), settings.radii.safety_m)
     for source in progress(sources):
         severity = settings.severities.get(source.condition, "")
         curves, driven = _curves(logs, source.name, tables[source.detector], limit_m, settings)
@@ -134,21 +136,21 @@ def study_trace(
     if log not in logs.names:
         message, hint = unknown_name("log", log, logs.names)
         raise UsageError(f"{message} ({hint})")
-    sources = {each.name: each for each in sources_of(logs)}
+    sources = {each.name: each for each in sources_of(logs.detections)}
     name = source if source is not None else next(iter(sources), None)
     if name is None or name not in sources:
         message, hint = unknown_name("source of detections", name or "", sources)
         raise UsageError(f"{message} ({hint})")
     nominal = logs if validation is None else validation
     standardizer = standardizer_of(nominal, sources[name].detector, settings.policy)
-    ahead = courses(logs, name, standardizer, settings.radii.control_m, settings.path)
+    ahead = courses(logs, name, standardizer, settings.control_m, settings.path)
     return trace(ahead[logs.names.index(log)], None if source is None else level, settings.loop.vehicle)
 
 
-def sources_of(logs: Logs) -> list[Source]:
-    """The sources of the logs, baselines first; UsageError where a detector has no baseline."""
+def sources_of(names: Iterable[str]) -> list[Source]:
+    """What names of sources stand for, baselines first; UsageError where a detector has no baseline."""
     found = []
-    for name in logs.detections:
+    for name in names:
         detector, at, condition = name.rpartition("@")
         found.append(Source(detector, condition, name) if at else Source(name, BASELINE, name))
     with_baseline = {each.detector for each in found if each.condition == BASELINE}
@@ -178,7 +180,7 @@ def _without_unstopped(logs: Logs, settings: StudySettings) -> tuple[Logs, tuple
     if settings.never_stops == "safe":
         return logs, ()
     loop = settings.loop
-    out = never_stopped(logs, settings.radii.control_m, loop.vehicle, loop.engine, settings.path)
+    out = never_stopped(logs, settings.control_m, loop.vehicle, loop.engine, settings.path)
     if out.all():
         raise InputError("the reference vehicle never stops in any log, so that none is left")
     return selected(logs, ~out), tuple(logs.names[at] for at in np.flatnonzero(out).tolist())
@@ -208,7 +210,7 @@ def _curves(
             found[metric] = judged_curve(judged, settings.sensitivity, settings.fpr_max), sums
     if not set(settings.metrics) & set(DRIVEN):
         return found, []
-    ahead = courses(logs, source, standardizer, settings.radii.control_m, settings.path)
+    ahead = courses(logs, source, standardizer, settings.control_m, settings.path)
     driven = closed_loop(ahead, settings.sensitivity, settings.loop)
     if "safety_radius" in settings.metrics:
         kept = driven.kept(limit_m)
@@ -268,7 +270,7 @@ def _judged(metric: Metric, logs: Logs, source: str, standardizer: Standardizer,
         return judge_roc_b(logs, source, standardizer, settings.policy)
     if metric == "roboticizer":
         return judge_roboticizer(logs, source, standardizer)
-    return judge_pathifier(logs, source, standardizer, settings.radii.control_m, settings.pathifier, settings.path)
+    return judge_pathifier(logs, source, standardizer, settings.control_m, settings.pathifier, settings.path)
 
 
 def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
@@ -35,7 +36,7 @@ class StudySettings:
 
     Attributes:
         radii: the distance that the controller keeps, and the lesser one that is safe; the paper gives no numbers,
-            so there is no default.
+            so there is no default; None where no metric asks.
         loop: vehicle, engine, cost of a stop.
         sensitivity: (K,) increasing levels, for every metric.
         metrics: in rising order of context.
@@ -51,7 +52,7 @@ class StudySettings:
         draws: of the bootstrap over logs; 0 for none.
     """
 
-    radii: Radii
+    radii: Radii | None
     loop: LoopSettings
     sensitivity: Floats
     metrics: tuple[Metric, ...] = USUAL_METRICS
@@ -67,12 +68,18 @@ class StudySettings:
     seed: int = 0
     confidence: float = 0.95
 
+    @property
+    def control_m(self) -> float:
+        """The distance that the controller keeps; NaN where no metric asks."""
+        return math.nan if self.radii is None else self.radii.control_m
+
     def record(self) -> dict[str, Any]:
         """Every choice that can change a number, by name."""
         levels = self.sensitivity
+        radii = self.radii
+        named = {} if radii is None else {"control_radius_m": radii.control_m, "safety_radius_m": radii.safety_m}
         return {
-            "control_radius_m": self.radii.control_m,
-            "safety_radius_m": self.radii.safety_m,
+            **named,
             "path_extension_m": self.path.extension_m,
             "knot_spacing_m": self.path.knot_spacing_m,
             "metrics": list(self.metrics),
@@ -105,7 +112,7 @@ def study_settings(settings: ClosedLoopSettings) -> StudySettings:
             settings.too_close,
         )
         levels = standard_sensitivities(settings.levels, settings.lowest, settings.highest)
-        radii = Radii(settings.control_radius, settings.safety_radius)
+        radii = Radii(settings.control_radius, settings.safety_radius) if settings.asks_for_radii else None
     except ValueError as error:
         raise UsageError(str(error)) from None
     return recorded(

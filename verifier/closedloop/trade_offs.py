@@ -93,7 +93,8 @@ def _flips(first: MetricTable, at: int, second: MetricTable, there: int) -> list
 
 
 ROLES = (
-    "logs", "validation", "detections", "frames", "positions", "matrix", "curves", "spec", "model", "confusion"
+    "logs", "validation", "detections", "frames", "positions", "matrix", "calibration", "depth", "curves", "spec",
+    "model", "confusion"
 )  # fmt: skip
 """Of files that went in."""
 

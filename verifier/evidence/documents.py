@@ -39,13 +39,17 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
 """Schema -> module and name of the type of its documents; imported where one is read or its schema asked for."""
 OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "verifier.campaign": ("verifier.robustness.campaign.result", "CampaignDocument"),
+        "verifier.adr": ("verifier.robustness.rates", "AdrResult"),
+        "verifier.predict": ("verifier.robustness.predicting", "PredictResult"),
         "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),
         "verifier.bundle_built": ("verifier.evidence.bundle.build", "BuiltResult"),
         "verifier.bundle_check": ("verifier.evidence.findings", "CheckResult"),
         "verifier.parse": ("verifier.study.parsed", "ParsedStudy"),
     }
 )
-"""Likewise for what is written about bundles and of what was read, of which no report is made."""
+"""Likewise for what is written about bundles and of what was read, and of detection rates, of which no
+report is made."""
 OF_MODELS = "verifier.model"
 """The schema of model files, which people write."""
 SCHEMA_NAMES = tuple(sorted(TYPES))

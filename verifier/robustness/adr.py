@@ -17,10 +17,8 @@ nine levels, evenly spaced in the logarithm, are the convention of the Caltech b
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +28,7 @@ from verifier.closedloop.logs import IOU_HALF
 from verifier.closedloop.roboticizer import Standardizer
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.detection_metrics import judged
+from verifier.robustness.detection_metrics import Judged, judged
 
 LEVELS = tuple(float(level) for level in np.logspace(-3, -1, 9))
 """False positives per image, 1e-3 to 1e-1."""
@@ -85,6 +83,11 @@ class Thresholds:
     false_positives: tuple[int, ...]
     images: int
 
+    def __add__(self, other: Thresholds) -> Thresholds:
+        """Those of both, one after the other, of one baseline."""
+        false = self.false_positives + other.false_positives
+        return Thresholds(self.levels + other.levels, self.scores + other.scores, false, self.images)
+
     @property
     def at_least(self) -> tuple[float, ...]:
         """(k) the same for whoever keeps the scores **at least** so great, as `Filters.lowest_score` does."""
@@ -120,6 +123,18 @@ class DetectionRates:
     found: tuple[int, ...]
     false_positives: tuple[int, ...]
 
+    @classmethod
+    def of(cls, found: Judged, thresholds: Thresholds) -> DetectionRates:
+        """From what matching says of a data set."""
+        counts = (_above(scores, thresholds.scores) for scores in (found.hit, found.false))
+        return cls(thresholds, len(found.hit), found.images, *counts)
+
+    def part(self, which: slice) -> DetectionRates:
+        """At some of the thresholds."""
+        own = self.thresholds
+        kept = Thresholds(own.levels[which], own.scores[which], own.false_positives[which], own.images)
+        return replace(self, thresholds=kept, found=self.found[which], false_positives=self.false_positives[which])
+
     @property
     def rates(self) -> tuple[float, ...]:
         """(k) share of the objects that are found."""
@@ -152,28 +167,6 @@ class DetectionRates:
         return self.adr / baseline.adr
 
 
-@dataclass(frozen=True)
-class AdrStudy:
-    """ADR of one detector under several conditions; `baseline` is not among them."""
-
-    baseline: DetectionRates
-    conditions: Mapping[str, DetectionRates]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per condition, the baseline first: ADR, normalised ADR, and false positives per image."""
-        listed = {"baseline": self.baseline, **self.conditions}
-        return [
-            {
-                "condition": name,
-                "adr": each.adr,
-                "normalised_adr": each.normalised(self.baseline),
-                "detection_rates": list(each.rates),
-                "false_positive_rates": list(each.false_positive_rates),
-            }
-            for name, each in listed.items()
-        ]
-
-
 def pick_thresholds(baseline: DetectionSet, settings: AdrSettings | None = None) -> Thresholds:
     """The thresholds for the levels, from the images as they were taken.
 
@@ -203,31 +196,7 @@ def detection_rates(
     found = judged(data, settings.policy)
     if not len(found.hit):
         raise InputError("no annotated object that can be judged, so that no detection rate")
-    return DetectionRates(
-        thresholds,
-        len(found.hit),
-        found.images,
-        _above(found.hit, thresholds.scores),
-        _above(found.false, thresholds.scores),
-    )
-
-
-def adr_study(
-    baseline: DetectionSet, conditions: Mapping[str, DetectionSet], settings: AdrSettings | None = None
-) -> AdrStudy:
-    """ADR of one detector: thresholds from the baseline, kept under every condition.
-
-    Args:
-        baseline: annotations and detections of the images as they were taken.
-        conditions: by name, those of the images after a mutation.
-
-    Raises:
-        InputError, UsageError: as `pick_thresholds` and `detection_rates`.
-    """
-    settings = settings or AdrSettings()
-    thresholds = pick_thresholds(baseline, settings)
-    found = {name: detection_rates(data, thresholds, settings) for name, data in conditions.items()}
-    return AdrStudy(detection_rates(baseline, thresholds, settings), found)
+    return DetectionRates.of(found, thresholds)
 
 
 def _above(scores: Floats, thresholds: tuple[float, ...]) -> tuple[int, ...]:

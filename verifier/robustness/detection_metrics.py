@@ -265,7 +265,7 @@ class Judged:
 
     Attributes:
         hit: (n,) score of the detection that found each object that can be judged; -inf: none.
-        hit_frame: (n,)
+        hit_frame, hit_row: (n,) frame, and row among the annotations.
         false: (m,) scores of the detections that explain no object.
         false_frame: (m,)
         images: number of frames.
@@ -273,6 +273,7 @@ class Judged:
 
     hit: Floats
     hit_frame: Ints
+    hit_row: Ints
     false: Floats
     false_frame: Ints
     images: int
@@ -297,6 +298,7 @@ def judged(data: DetectionSet, policy: MatchingPolicy) -> Judged:
     return Judged(
         hit[objects],
         data.annotations.frame[objects],
+        np.flatnonzero(objects),
         score[false],
         data.detections.frame[false],
         data.frame_count,

@@ -12,6 +12,14 @@ all detectors and configurations, about the one mean of all.
 The **identity feature** is the baseline itself, 1 for every detector: "no blur" beside the blurs. It is no intercept
 to be centred, but one more configuration whose weight may not be negative. A depth-varying blur leaves parts of an
 image sharp, so without it the model has no way to say so.
+
+An ADR that was not measured (NaN) under a contextual configuration is predicted by the model of all other detectors.
+
+**Prediction intervals** are jackknife+ (Barber, Candes, Ramdas and Tibshirani 2021, Annals of Statistics 49): of n
+other detectors each is left out in turn; its residual R_i and the prediction p_i without it give p_i - R_i and
+p_i + R_i. The interval is from the floor(alpha (n + 1))-th smallest of the former to the
+ceil((1 - alpha)(n + 1))-th smallest of the latter, and not defined where n is too small. If detectors are
+exchangeable it holds the value with probability 1 - 2 alpha at least, and about 1 - alpha in practice.
 """
 
 from __future__ import annotations
@@ -19,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +47,7 @@ class AdrTable:
         detectors: (d) names.
         baseline: (d,) ADR on the images as they were taken, above 0.
         conditions: (c) names.
-        adr: (c, d) in [0, 1].
+        adr: (c, d) in [0, 1]; NaN where it was not measured.
 
     Raises:
         InputError: a detector with a baseline of 0: there is nothing to normalise by.
@@ -60,7 +69,7 @@ class AdrTable:
             object.__setattr__(self, name, array)
             if array.shape != shape:
                 raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
-            if not ((array >= 0) & (array <= 1)).all():
+            if not (((array >= 0) & (array <= 1)) | (np.isnan(array) & (name == "adr"))).all():
                 raise ValueError(f"{name}: an average detection rate lies in [0, 1]")
         for names in (self.detectors, self.conditions):
             if len(set(names)) != len(names):
@@ -122,8 +131,9 @@ class Prediction:
         detectors: (d) names.
         targets: (t) the contextual configurations.
         features: (f) the simple configurations, `IDENTITY` first where it is used.
-        observed: (t, d) normalised ADR.
+        observed: (t, d) normalised ADR; NaN where it was not measured.
         predicted: (t, d)
+        lower, upper: (t, d) of the prediction interval; NaN where it is not defined.
         weights: (d, t, f) of the model without detector d, for target t.
         weights_of_all: (t, f) of the model of all detectors (the paper's figure 8).
         unique: (d, t) whether no other weights fit as well. Where some do, the prediction is one of several.
@@ -134,6 +144,8 @@ class Prediction:
     features: tuple[str, ...]
     observed: Floats
     predicted: Floats
+    lower: Floats
+    upper: Floats
     weights: Floats
     weights_of_all: Floats
     unique: Mask
@@ -150,7 +162,9 @@ class Prediction:
         return r_squared(self.observed.reshape(-1), self.predicted.reshape(-1))
 
 
-def predict(table: AdrTable, targets: Sequence[str], simple: Sequence[str], identity: bool = True) -> Prediction:
+def predict(
+    table: AdrTable, targets: Sequence[str], simple: Sequence[str], identity: bool = True, confidence: float = 0.8
+) -> Prediction:
     """Leave each detector out, fit on the others, predict it.
 
     Args:
@@ -158,10 +172,11 @@ def predict(table: AdrTable, targets: Sequence[str], simple: Sequence[str], iden
         targets: the contextual configurations.
         simple: configurations of the corresponding simple mutator.
         identity: whether the baseline is a feature, see above.
+        confidence: 1 - alpha of the prediction intervals.
 
     Raises:
-        UsageError: there is no such condition, no target, no feature, a condition named twice, or fewer than two
-            detectors.
+        UsageError: there is no such condition, no target, no feature, a condition named twice, an unknown ADR under a
+            simple configuration, or a target that no other detector was measured under.
     """
     names = tuple(simple)
     if not targets or not (names or identity) or len({*names, *targets}) != len(names) + len(targets):
@@ -172,27 +187,57 @@ def predict(table: AdrTable, targets: Sequence[str], simple: Sequence[str], iden
     columns = table.normalised(names).T
     if identity:
         columns = np.column_stack([np.ones(len(table.detectors)), columns])
+    if np.isnan(columns).any():
+        row, column = np.argwhere(np.isnan(columns))[0].tolist()
+        name = names[column - identity]
+        raise UsageError(f"{name}: no ADR of {table.detectors[row]}, which the simple mutations must all have")
     shape = (len(table.detectors), len(targets), columns.shape[1])
     weights, unique = np.zeros(shape), np.zeros(shape[:2], dtype=np.bool_)
+    ends = np.full((2, shape[1], shape[0]), np.nan)
+    known = ~np.isnan(observed)
     for left_out in range(shape[0]):
-        others = np.arange(shape[0]) != left_out
         for target in range(shape[1]):
+            others = np.flatnonzero(known[target] & (np.arange(shape[0]) != left_out))
+            if not len(others):
+                raise UsageError(f"{targets[target]}: no detector but {table.detectors[left_out]} to learn from")
             fitted = _fit(columns[others], observed[target, others])
             weights[left_out, target], unique[left_out, target] = fitted
+            of_others = columns[others], observed[target, others]
+            ends[:, target, left_out] = jackknife_plus(*of_others, columns[left_out], confidence)
     return Prediction(
         table.detectors,
         tuple(targets),
         ((IDENTITY,) if identity else ()) + names,
         observed,
         np.einsum("dtf,df->td", weights, columns),
+        ends[0],
+        ends[1],
         weights,
-        np.array([_fit(columns, row)[0] for row in observed]),
+        np.array([_fit(columns[has], row[has])[0] for row, has in zip(observed, known, strict=True)]),
         unique,
     )
 
 
+def jackknife_plus(features: Floats, values: Floats, at: Floats, confidence: float) -> tuple[float, float]:
+    """The prediction interval at the features `at` (f,), from `features` (n, f) and `values` (n,); NaN where n is
+    too small for the confidence."""
+    count = len(values)
+    place = math.ceil(Fraction(repr(confidence)) * (count + 1))
+    if count < 2 or place > count:
+        return math.nan, math.nan
+    predicted, residual = np.zeros(count), np.zeros(count)
+    for each in range(count):
+        rest = np.arange(count) != each
+        weights = _fit(features[rest], values[rest])[0]
+        predicted[each], residual[each] = at @ weights, abs(values[each] - features[each] @ weights)
+    return float(np.sort(predicted - residual)[count - place]), float(np.sort(predicted + residual)[place - 1])
+
+
 def r_squared(observed: Floats, predicted: Floats) -> float:
-    """1 - sum (observed - predicted)^2 / sum (observed - mean)^2 of (n,) values; NaN where all observed are equal."""
+    """1 - sum (observed - predicted)^2 / sum (observed - mean)^2 of (n,) values, those not observed (NaN) left out;
+    NaN where all are equal."""
+    known = ~np.isnan(observed)
+    observed, predicted = observed[known], predicted[known]
     if (observed == observed[:1]).all():
         return math.nan
     spread = float(np.square(observed - observed.mean()).sum())

@@ -1,4 +1,5 @@
-"""The words for what can be chosen of mutations, and every choice of `verify mutate` and `verify assess`.
+"""The words for what can be chosen of mutations, and every choice of `verify mutate`, `campaign`,
+`adr`, `predict` and `assess`.
 
 Only light modules are imported.
 """
@@ -8,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from verifier.base.options import Option, PrintedTables, Written, reads, writes
-from verifier.perception.settings import IMAGE_SUFFIXES
+from verifier.base.options import Option, PrintedTables, Written, above_0, limited, reads, share, whole, writes
+from verifier.perception.confusion.drives import GroupedBy
+from verifier.perception.settings import IMAGE_SUFFIXES, Format
 
 Densifying: TypeAlias = Literal["nearest", "linear", "pyramid"]
 """How unknown depths are filled."""
@@ -108,3 +110,131 @@ class AssessSettings:
     plot: Annotated[str | None, writes("change of performance against distance, and margins (.png, .svg, .pdf)")] = (
         None
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatesSettings:
+    """Every choice of `verify adr`."""
+
+    format: Annotated[Format, Option("{choices}", metavar="NAME", group="data")] = "auto"
+    annotations: Annotated[
+        tuple[str, ...],
+        Option(
+            "ground truth of all conditions, or of one whose mutation moves objects (repeatable)",
+            metavar="[CONDITION=]PATH",
+            role="named_file",
+        ),
+    ] = ()
+    detections: Annotated[
+        tuple[str, ...],
+        Option(
+            "what a detector reports; NAME is DETECTOR or DETECTOR@CONDITION (repeatable)",
+            metavar="NAME=PATH",
+            role="named_file",
+        ),
+    ] = ()
+    class_map: Annotated[str | None, reads("file of lines such as 'human.* -> ped'; * is any text")] = None
+    frames: Annotated[str | None, reads("lists every frame, also empty ones (kitti_tracking, table)")] = None
+    ignore: Annotated[tuple[str, ...], Option("skip input errors of this kind (repeatable)", metavar="KIND")] = ()
+
+    level: Annotated[
+        tuple[float, ...],
+        Option(
+            "false positives per baseline image at which thresholds are chosen (repeatable; default: nine from "
+            "0.001 to 0.1)",
+            metavar="X",
+            parse=above_0,
+            group="rates and intervals",
+        ),
+    ] = ()
+    iou: Annotated[
+        float,
+        Option(
+            "IoU from which a detection of the same class finds an object",
+            metavar="X",
+            parse=limited(float, lambda value: 0 < value <= 1, "a number above 0, at most 1"),
+        ),
+    ] = 0.5
+    draws: Annotated[int, Option("of the bootstrap (0: no intervals)", metavar="N", parse=whole(0, 10**6))] = 1000
+    seed: Annotated[int, Option("random seed", metavar="N", parse=whole(0))] = 0
+    confidence: Annotated[float, Option("level of the intervals", metavar="LEVEL", parse=share)] = 0.95
+    unit: Annotated[GroupedBy, Option("what is drawn: {choices}")] = "frame"
+
+    json: PrintedTables = False
+    output: Written = None
+    csv: Annotated[str | None, writes("write one row per condition and detector")] = None
+    objects: Annotated[
+        str | None, writes("write the false-positive rate at which each object is found, before and after (CSV)")
+    ] = None
+    plot: Annotated[str | None, writes("draw miss rate against false positives per image (.png, .svg, .pdf)")] = None
+    plot_table: Annotated[str | None, writes("draw the table, coloured by normalised ADR")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictSettings:
+    """Every choice of `verify predict`."""
+
+    rates: Annotated[
+        str,
+        reads(
+            "result of verify adr (.json), or a table (.csv): condition, and a column per detector; one row is the "
+            "baseline, an empty cell is predicted",
+            metavar="RATES",
+            positional=True,
+        ),
+    ]
+    pair: Annotated[
+        tuple[str, ...],
+        Option(
+            "conditions that begin with TARGET are predicted from those that begin with SIMPLE (repeatable; default: "
+            "defocus=gaussian_blur and haze=alpha_blend)",
+            metavar="TARGET=SIMPLE",
+        ),
+    ] = ()
+    baseline: Annotated[
+        tuple[str, ...],
+        Option("another baseline ADR, where the one in the table is known to be wrong", metavar="DETECTOR=ADR"),
+    ] = ()
+    identity: Annotated[
+        bool, Option("use the baseline as a feature (the default)", opposite=("no-identity", "do not"))
+    ] = True
+    confidence: Annotated[float, Option("level of the prediction intervals", metavar="LEVEL", parse=share)] = 0.8
+
+    json: PrintedTables = False
+    output: Written = None
+    csv: Annotated[str | None, writes("write one row per prediction")] = None
+    plot: Annotated[str | None, writes("draw predicted against observed (.png, .svg, .pdf)")] = None
+    plot_weights: Annotated[str | None, writes("draw the weight of each simple mutation")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignSettings:
+    """Every choice of `verify campaign` beside those that the campaign file makes."""
+
+    file: Annotated[str, reads("campaign file (.toml)", metavar="CAMPAIGN", positional=True)]
+    output: Annotated[
+        str,
+        writes(
+            "folder for all that is made; one of an earlier run is gone on with",
+            also=("-o",),
+            metavar="FOLDER",
+            group="output",
+        ),
+    ] = "campaign"
+    jobs: Annotated[int, writes("conditions at the same time", metavar="N", parse=whole(1, 256))] = 1
+    json: PrintedTables = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignInitSettings:
+    """Every choice of `verify campaign init`."""
+
+    onnx: Annotated[str, reads("the detector (.onnx)")]
+    images: Annotated[str, reads("folder of images", metavar="DIR")]
+    annotations: Annotated[str, reads("ground truth: COCO .json, KITTI labels, or a table", metavar="PATH")]
+    depth: Annotated[str | None, reads("depth maps NAME.npy (metres) or NAME.png (16 bit)", metavar="DIR")] = None
+    spec: Annotated[str | None, reads("requirements in LTL (.ltl)", metavar="SPEC")] = None
+    mutations: Annotated[
+        PublishedList, Option("{choices}; without --depth those of the list that need none", metavar="LIST")
+    ] = "published-2021"
+    output: Annotated[str, writes("campaign file to write", also=("-o",))] = "campaign.toml"

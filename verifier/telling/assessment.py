@@ -23,8 +23,8 @@ from verifier.robustness.assessment.document import (
     Performance,
     SystemRecord,
 )
-from verifier.robustness.assessment.level_draws import CONFIDENCE
 from verifier.robustness.assessment.measures import COUNTS, GQM_NUMBERS, METRICS, WORDS, Tolerance
+from verifier.robustness.campaign.draws import CONFIDENCE
 from verifier.telling.blocks import Block, Cell, Row, Section, Table, told
 
 QUESTIONS = (

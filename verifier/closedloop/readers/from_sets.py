@@ -17,9 +17,12 @@ from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.closedloop.logs import Detections, LogLimits, Logs, check_plausible
 from verifier.perception.detections import class_map
+from verifier.perception.detections.cameras import read_cameras
 from verifier.perception.detections.classmap import ClassMap
 from verifier.perception.detections.columns import Boxes, DetectionSet
+from verifier.perception.detections.depth import UNITS_PER_M, with_depth
 from verifier.perception.detections.distances import Motion, motion
+from verifier.perception.detections.ground import in_space
 from verifier.perception.detections.kitti import kitti_tracking
 from verifier.perception.detections.nuscenes_compact import nuscenes_compact
 from verifier.perception.detections.sources import Elements, Reading, elements, load_json
@@ -42,6 +45,24 @@ class Drive:
     heading_rad: Floats
 
 
+@dataclass(frozen=True)
+class Placing:
+    """How rectangles get places in space: cameras, and depth maps, "" for the ground that an object stands on."""
+
+    calibration: str
+    depth_folder: str = ""
+    depth_scale: float = UNITS_PER_M
+
+    def __call__(self, data: DetectionSet) -> DetectionSet:
+        """The set with a point for every rectangle without a box in space; errors as the readers of both files."""
+        cameras = read_cameras(self.calibration, data)
+        if not self.depth_folder:
+            return in_space(data, cameras)
+        nobody = data.annotations.take(np.zeros(0, np.int64))  # the people have boxes, and need no depth
+        deep = with_depth(data.change(annotations=nobody), self.depth_folder, scale=self.depth_scale)
+        return in_space(data.change(detections=deep.detections), cameras, deep=True)
+
+
 def people_map(names: Sequence[str]) -> ClassMap:
     """The class map under which these names (`*` stands for any characters) are people, and nothing else is."""
     rules = dict.fromkeys(names, PERSON)
@@ -56,7 +77,7 @@ def check_sources(sources: Mapping[str, str | Path]) -> None:
         raise UsageError("name at least one source of detections")
 
 
-def logs_of(sets: Mapping[str, DetectionSet], drive: Drive, remarks: Sequence[str]) -> Logs:
+def logs_of(sets: Mapping[str, DetectionSet], drive: Drive, remarks: Sequence[str], *, placed: bool = True) -> Logs:
     """The logs of several sources over the same frames and annotations; every sequence is a log.
 
     A log is positive when it shows people at all; whether they are in the way depends on the control radius, see
@@ -66,6 +87,7 @@ def logs_of(sets: Mapping[str, DetectionSet], drive: Drive, remarks: Sequence[st
         sets: at least one, by name of the source; they share frames and annotations.
         drive: of their frames, in the same order.
         remarks: of the result.
+        placed: whether a metric asks where people and detections are.
 
     Raises:
         InputError: a source has other frames than the first.
@@ -80,9 +102,10 @@ def logs_of(sets: Mapping[str, DetectionSet], drive: Drive, remarks: Sequence[st
                 f"source '{name}' answers {each.frame_count} frames, the first source {first.frame_count}, or others",
                 hint="compare detectors on the same frames",
             )
-        if len(each.detections) and each.detections.box_3d is None:
+        if placed and len(each.detections) and not each.detections.in_space:
             raise UsageError(
-                f"the detections of source '{name}' have no boxes in space, only rectangles in the image"
+                f"the detections of source '{name}' have no boxes in space, only rectangles in the image\n"
+                "  hint: cameras place them, --calibration; --metric roc_a and roc_b need no places"
             )
     positive = np.zeros(len(first.sequences), dtype=np.bool_)
     positive[first.frame_sequence[first.annotations.frame]] = True
@@ -126,11 +149,12 @@ FRAME_RATE_HZ = 10.0
 def kitti_tracking_logs(
     annotations: str | Path,
     sources: Mapping[str, str | Path],
-    speed_mps: float,
+    speed_mps: float | None,
     frames: str | Path | Mapping[str, int],
     sequences: Sequence[str] | None = None,
     people: Sequence[str] = KITTI_PEOPLE,
     ignore: tuple[str, ...] = (),
+    placing: Placing | None = None,
 ) -> Logs:
     """One log per sequence: 10 Hz, straight ahead along the camera's axis at `speed_mps`.
 
@@ -141,26 +165,39 @@ def kitti_tracking_logs(
     Args:
         annotations: as `kitti_tracking`.
         sources: by name, as the detections of `kitti_tracking`; they need boxes in space.
-        speed_mps: of the vehicle, not negative; 0 is a vehicle at rest.
+        speed_mps: of the vehicle, not negative; 0 is a vehicle at rest. None: no metric asks for positions.
         frames: how many frames each sequence has, as `kitti_tracking`.
         sequences: the sequences to read, None for all.
         people: names of classes that are people.
         ignore: kinds of faults to leave out, see `verifier.perception.detections.sources.IGNORABLE`.
+        placing: of rectangles without boxes in space; None for none.
 
     Raises:
         InputError: a file cannot be read.
         UsageError: no source, a source without boxes in space, or the speed is negative or not finite.
     """
-    if not 0 <= speed_mps < math.inf:
+    if speed_mps is not None and not 0 <= speed_mps < math.inf:
         raise UsageError(f"expected a speed in m/s from 0, got {speed_mps:g}")
     check_sources(sources)
     chosen = None if sequences is None else tuple(sequences)
     reading = Reading(class_map=people_map(people), ignore=ignore, dont_care="drop", sequences=chosen)
     sets = {name: kitti_tracking(annotations, path, reading, frames=frames) for name, path in sources.items()}
-    drive = _kitti_drive(next(iter(sets.values())).frame_name, speed_mps)
-    remark = f"the vehicle is assumed to drive straight ahead at {speed_mps:g} m/s: KITTI tracking has no ego pose"
-    regions = "detections in KITTI's don't-care regions are judged like any others"
-    return logs_of(sets, drive, (remark, regions))
+    drive = _kitti_drive(next(iter(sets.values())).frame_name, speed_mps or 0.0)
+    remarks = ["detections in KITTI's don't-care regions are judged like any others"]
+    if speed_mps is None:
+        return logs_of(sets, drive, remarks, placed=False)
+    remarks.insert(
+        0, f"the vehicle is assumed to drive straight ahead at {speed_mps:g} m/s: KITTI tracking has no ego pose"
+    )
+    if placing is not None:
+        sets = {name: placing(each) for name, each in sets.items()}
+        how = "the median depth of its rectangle" if placing.depth_folder else "where its foot meets flat ground"
+        remarks.append(f"a detection without a box in space is placed by its rectangle: {how}")
+        for name, each in sets.items():
+            lost = 0 if each.detections.box_3d is None else int(np.isnan(each.detections.box_3d[:, 0]).sum())
+            if lost:
+                remarks.append(f"{name}: {lost} of {len(each.detections)} detections have no place: they stop nobody")
+    return logs_of(sets, drive, remarks)
 
 
 def _kitti_drive(names: Sequence[str], speed_mps: float) -> Drive:

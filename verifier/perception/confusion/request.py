@@ -10,7 +10,7 @@ keeps in files while it counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.errors import UsageError
+from verifier.base.keywords import settings_from
 from verifier.perception.confusion.average_precision import with_average_precision
 from verifier.perception.confusion.choices import (
     count_job,
@@ -47,6 +48,7 @@ from verifier.perception.confusion.unit_counts import with_units
 from verifier.perception.detections import (
     Chunk,
     DetectionSet,
+    from_objects,
     read_detections,
     stream_tables,
     with_depth,
@@ -151,6 +153,25 @@ def prepared(settings: CountSettings, data: DetectionSet | None = None) -> tuple
         data = with_ground(data, settings.calibration, measure)
     data = filters(settings, measure)(data)
     return data, counting_rule(settings, data.classes, measure)
+
+
+def counts_of(
+    annotations: Any,
+    detections: Any,
+    format_name: str,
+    names: Sequence[str] | None,
+    sequences: Sequence[str] | None,
+    choices: Mapping[str, Any],
+) -> ConfusionCounts:
+    """The counts of files of a format, or of objects; arguments as of `verifier.count`, errors as `counted`."""
+    files = {"annotations": annotations, "detections": detections}
+    if not all(isinstance(given, str | Path) for given in files.values()):
+        asked = settings_from(CountSettings, choices)
+        told = {"names": names, "sequences": sequences, **reader_options(asked)}
+        return counted(asked, data=from_objects(annotations, detections, reading(asked), **told)).counts
+    if names is not None or sequences is not None:
+        raise UsageError("names and sequences are of objects in memory; files have their own")
+    return counted(settings_from(CountSettings, {"format": format_name, **files, **choices})).counts
 
 
 def merged(settings: MergeSettings) -> ConfusionCounts:

@@ -86,3 +86,30 @@ def foot_centres(box: Floats, cameras: Cameras) -> Floats:
     foot: Floats = cameras.pose.translation + depth[:, None] * ray
     foot[:, 2] += depth * np.linalg.norm(high - low, axis=1) / 2
     return foot
+
+
+@np.errstate(all="ignore")
+def in_space(data: DetectionSet, cameras: Cameras, *, deep: bool = False) -> DetectionSet:
+    """The set in which every rectangle without a box in the ego frame has a point there, a box without size.
+
+    The point is the centre of what stands on the ground in it (`foot_centres`); with `deep` the centre of the
+    rectangle at `distance_m` along the optical axis (Pezzementi et al. 2021, section 6.1.1). It is unknown where the
+    foot meets no ground, or the distance is not known. `cameras` are those of the frames.
+    """
+    placed = {}
+    for name, boxes in (("annotations", data.annotations), ("detections", data.detections)):
+        box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d
+        own = cameras.take(boxes.frame)
+        if deep:
+            z = np.full(len(boxes), np.nan) if boxes.distance_m is None else boxes.distance_m
+            middle = np.column_stack([(box[:, 0] + box[:, 2]) / 2, (box[:, 1] + box[:, 3]) / 2, np.ones(len(box))])
+            ray = np.einsum("nij,nj->ni", own.direction, middle)
+            point = np.einsum("nij,nj->ni", own.pose.rotation, ray / ray[:, 2:] * z[:, None]) + own.pose.translation
+        else:
+            point = foot_centres(box, own)
+        known = np.isfinite(point).all(axis=1) & (point[:, 0] > 0)
+        found = np.where(known[:, None], np.column_stack([point, np.zeros((len(box), 4))]), np.nan)
+        if boxes.box_3d is not None:
+            found = np.where(np.isnan(boxes.box_3d[:, :1]), found, boxes.box_3d)
+        placed[name] = replace(boxes, box_3d=found)
+    return data.change(**placed)

@@ -5,12 +5,9 @@ P(phi) by `verifier.pipeline`, lambda(y, v) by `verifier.collision`, RobROC by `
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path, PurePath
-
-import numpy as np
 
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place
@@ -20,37 +17,25 @@ from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curvefiles import CurveFile, read_curves
 from verifier.closedloop.curves import area, robroc
-from verifier.collision.estimator import CollisionMap, Grid, collision_map
-from verifier.collision.pairs import Pairs
-from verifier.collision.pairs_reader import read_pairs
-from verifier.collision.resampling import bootstrap_intervals
-from verifier.collision.stopping import BrakingPolicy
-from verifier.language.specs import read_spec
 from verifier.pipeline import verified
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.degradation import (
-    CollisionLimit,
     Criterion,
     Degradation,
     Level,
-    SystemModelRun,
     TradeOffLimit,
 )
-from verifier.robustness.assessment.follow_up import Progress, no_progress
-from verifier.robustness.assessment.level_draws import (
-    CONFIDENCE,
-    DRAWS,
-    FEWEST_IMAGES,
+from verifier.robustness.assessment.result import DegradationResult, degradation_result
+from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
+from verifier.robustness.campaign.draws import (
     change_interval,
-    reaching,
     share_interval,
 )
-from verifier.robustness.assessment.result import DegradationResult, degradation_result
+from verifier.robustness.campaign.judging import collision_at, run_options, worst_bounds, worst_probability
+from verifier.robustness.campaign.making import Progress, no_progress
 from verifier.study.case import Study
-from verifier.study.inputs import checked_names, make_grid, read_inputs, refuse_others
-from verifier.study.options import RunOptions, Selection
-from verifier.study.results import RequirementResult, RunResult, engines_of
-from verifier.systems.reader import read_model
+from verifier.study.inputs import read_inputs
+from verifier.study.results import RunResult, engines_of
 
 
 def degradation_of(
@@ -129,23 +114,8 @@ def _of_change(ends: tuple[float, float] | None, limit: Fraction) -> Verdict | N
     return Verdict.VIOLATED if low > limit or high < -limit else Verdict.INCONCLUSIVE
 
 
-def check_run(run: SystemModelRun, folder: Path) -> None:
-    """Read spec and system model, and look for planner, environments and constants; VerifierError as a run."""
-    spec = read_spec(folder / run.spec)
-    model = read_model(spec.model)
-    spec = checked_names(spec, model)
-    refuse_others(make_grid(spec, model, _options(run).selection).requirements, "verify assess", model)
-
-
-def _options(run: SystemModelRun) -> RunOptions:
-    constants = {name: int(value) if value.denominator == 1 else value for name, value in run.constants.items()}
-    planners = () if run.planner is None else (run.planner,)
-    selection = Selection(planners=planners, environments=run.environments, settings=constants)
-    return RunOptions(selection=selection, empty_columns=run.empty_columns)
-
-
 def _verified(asked: Degradation, run: SystemModelRun, folder: Path, progress: Progress) -> list[RunResult]:
-    options, found = _options(run), []
+    options, found = run_options(run), []
     with StormProcess() as storm:
         for level in progress(asked.levels, "levels"):
             if level.confusion is None:
@@ -164,7 +134,7 @@ def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
             continue
         series = [result.requirements[number] for result in results]
         upper = first.is_upper
-        values = [_probability(each) for each in series]
+        values = [worst_probability(each) for each in series]
         margins = [float(target - value if upper else value - target) for value in values]
         yield Criterion(
             "requirement",
@@ -173,30 +143,13 @@ def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
             tuple(map(float, values)),
             tuple(margins),
             tuple(each.verdict for each in series),
-            tuple(_bounds(each) for each in series),
+            tuple(worst_bounds(each) for each in series),
             strict=first.target is not None and first.target.comparison in ("<", ">"),
         )
 
 
-def _probability(each: RequirementResult) -> Fraction:
-    """The worst over the scenarios: the least, or the greatest where the target is an upper limit."""
-    return Fraction(each.points[each.least(range(len(each.points)))].value)
-
-
-def _bounds(each: RequirementResult) -> tuple[float, float] | None:
-    """The confidence bounds of the worst over the scenarios: what the verdict is from."""
-    sure = [point.uncertainty.confidence_bounds for point in each.points if point.uncertainty is not None]
-    known = [bounds for bounds in sure if bounds is not None]
-    if not known:
-        return None
-    pick = max if each.is_upper else min
-    return pick(bounds.lower for bounds in known), pick(bounds.upper for bounds in known)
-
-
 def _collision(asked: Degradation, limit: CollisionLimit, folder: Path) -> tuple[Criterion, list[Mapping[str, str]]]:
     """lambda at the distance and speed of the limit, and the files it is from; a level without pairs has no value."""
-    policy = BrakingPolicy(limit.deceleration_mps2, limit.reaction_s)
-    grid = Grid(np.array([limit.distance_m]), np.array([limit.speed_mps]))
     values: list[float | None] = []
     ends: list[tuple[float, float] | None] = []
     inputs: list[Mapping[str, str]] = []
@@ -207,29 +160,15 @@ def _collision(asked: Degradation, limit: CollisionLimit, folder: Path) -> tuple
             values.append(None)
             ends.append(None)
             continue
-        found = read_pairs(folder / level.pairs)
-        estimate = collision_map(found.pairs, grid, policy)
-        value = float(estimate.probability[0, 0])
-        values.append(None if math.isnan(value) else value)
-        ends.append(_lambda_interval(found.pairs, estimate))
-        inputs.append(
-            {"role": "pairs", "name": PurePath(level.pairs).name, "sha256": str(found.origin.get("sha256", ""))}
-        )
+        value, interval, source = collision_at(folder / level.pairs, limit)
+        values.append(value)
+        ends.append(interval)
+        inputs.append(source)
     margins = tuple(None if each is None else float(limit.at_most - Fraction(each)) for each in values)
     name = f"lambda({limit.distance_m:g} m, {limit.speed_mps:g} m/s)"
     told = f"at most {exact_text(limit.at_most)}"
     verdicts = tuple(None if each is None else verdict_of(*each, "<=", limit.at_most) for each in ends)
     return Criterion("collision", name, told, tuple(values), margins, verdicts, tuple(ends)), inputs
-
-
-def _lambda_interval(pairs: Pairs, estimate: CollisionMap) -> tuple[float, float] | None:
-    """The percentile interval over drawn images, the same draws in every level of as many images."""
-    if pairs.image_count < FEWEST_IMAGES or math.isnan(float(estimate.probability[0, 0])):
-        return None
-    rng = np.random.default_rng(0)
-    found, _ = bootstrap_intervals(pairs, estimate, rng=rng, level=CONFIDENCE, replicates=DRAWS)
-    low, high = float(found.lower[0, 0]), float(found.upper[0, 0])
-    return reaching((low, high), float(estimate.probability[0, 0]), pairs.image_count)
 
 
 def _trade_off(asked: Degradation, limit: TradeOffLimit, folder: Path) -> tuple[Criterion, list[Mapping[str, str]]]:

@@ -1,50 +1,18 @@
-"""The parts of an assessment file on the detector under test and on data sets: performance, distances, detections,
-sweeps of a parameter.
-
-The detector under test, where `verify assess --make` runs it.
-
-    [systems.car.detector]
-    kind = "hog"                                # or "cascade", "onnx"
-    class = "ped"                               # what its reports are called
-    enlargement = 1.5                           # and the other settings of `HogSettings`
-    lowest_score = -0.5
-    false_positives_per_image = 1               # or min_score = 0.3: from where on a detection counts
-
-    [systems.car.detector]
-    kind = "onnx"
-    file = "yolov8n.onnx"
-    classes = ["person", "bicycle", "car"]
-    class_map = "to_mine.txt"                   # which class of the annotations each of these is
-    input = { size = [640, 640], resize = "letterbox_centre" }                   # as `OnnxInput`
-    output = { boxes = "output0", scores = "output0", lowest_score = 0.05, transposed = true, \
-score_columns = [4], box_format = "cxcywh", suppression_iou = 0.7 }              # as `OnnxOutput`
-
-Every choice that is left out has the default of the class that is named.
-"""
+"""The parts of an assessment file on data sets: performance, distances, detections, sweeps of a parameter."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from verifier.base.errors import shown, unknown_name
+from verifier.base.errors import unknown_name
 from verifier.base.numbers import exact_text
 from verifier.base.toml import Element
-from verifier.perception.detections.depth import UNITS_PER_M
-from verifier.perception.detections.distances import LARGEST_M
 from verifier.perception.detections.formats import FORMATS
 from verifier.robustness.assessment.definition import (
-    ANNOTATION_FORMATS,
-    DETECTOR_KINDS,
-    AnnotationFiles,
-    DataFiles,
     DataSet,
     DetectionFiles,
-    DetectorChoice,
     Sweep,
 )
 from verifier.robustness.assessment.measures import (
@@ -56,14 +24,12 @@ from verifier.robustness.assessment.measures import (
     Performance,
 )
 from verifier.robustness.assessment.plan import MOST_IMAGES
-from verifier.robustness.detectors import CascadeSettings, HogSettings, OnnxInput, OnnxLayout, OnnxOutput
-from verifier.robustness.mutators.imagefiles import METHODS, DepthSource
+from verifier.robustness.campaign.data_reader import read_annotations, read_depth
+from verifier.robustness.campaign.definition import DataFiles
 
 LARGEST_COUNT = 10**15
 DATA_KEYS = ("performance", "detections", "images", "features")
 SOURCE_KEYS = (*DATA_KEYS, "count", "depth", "annotations")
-DEPTH_KEYS = ("folder", "constant_m", "scale", "densify")
-ANNOTATION_KEYS = ("format", "file", "class_map", "distance_field", "frames")
 DETECTION_KEYS = ("format", "annotations", "detections", "class_map", "min_score", "iou")
 TARGET_KEYS = (*DATA_KEYS, "name", "circumstances", "distances", "similarities")
 SWEEP_KEYS = ("name", "circumstance", "parameter", "at", "distances", "similarities", "performance")
@@ -76,7 +42,7 @@ def read_source(found: Element) -> DataSet:
     for key in ("depth", "annotations"):
         if found.has(key) and files.images is None:
             raise found.at(key).fail(f"'{key}' goes with a folder of images: 'images'")
-    files = replace(files, depth=_depth(found), annotations=_annotations(found))
+    files = replace(files, depth=read_depth(found), annotations=read_annotations(found))
     return DataSet("source", (), _performance(found), {}, files, _detections(found))
 
 
@@ -162,39 +128,6 @@ def _files(found: Element) -> DataFiles:
     return DataFiles(named["images"], named["features"], count)
 
 
-def _depth(found: Element) -> DepthSource | None:
-    if not found.has("depth"):
-        return None
-    table = found.at("depth").table(DEPTH_KEYS)
-    if table.has("folder") == table.has("constant_m"):
-        raise table.fail("expected either 'folder' or 'constant_m'")
-    if table.has("constant_m"):
-        for key in ("scale", "densify"):
-            if table.has(key):
-                raise table.at(key).fail(f"'{key}' goes with a folder of depth maps")
-        depth_m = table.at("constant_m").number(0)
-        if not 0 < depth_m <= LARGEST_M:
-            raise table.at("constant_m").fail(f"expected metres above 0 and up to {LARGEST_M:g}")
-        return DepthSource(constant_m=float(depth_m))
-    scale = table.given("scale", Element.number, Fraction(UNITS_PER_M), 0)
-    if scale == 0:
-        raise table.at("scale").fail("expected a number above 0, got 0")
-    densify = table.given("densify", Element.one_of, None, METHODS)
-    return DepthSource(Path(table.at("folder").string()), None, float(scale), densify)
-
-
-def _annotations(found: Element) -> AnnotationFiles | None:
-    if not found.has("annotations"):
-        return None
-    table = found.at("annotations").table(ANNOTATION_KEYS, required=ANNOTATION_KEYS[:2])
-    kind = table.at("format").one_of(ANNOTATION_FORMATS)
-    for key, of in (("distance_field", "coco"), ("frames", "table")):
-        if table.has(key) and kind != of:
-            raise table.at(key).fail(f"'{key}' goes with the format '{of}'")
-    given = {key: table.at(key).string() for key in ANNOTATION_KEYS[1:] if table.has(key)}
-    return AnnotationFiles(kind, **given)
-
-
 def read_sweep(found: Element, rules: Mapping[str, DistanceRule], names: tuple[str, ...]) -> Sweep:
     """A sweep, as `read_target`."""
     found.table(SWEEP_KEYS, required=("name", "parameter", "at"))
@@ -242,94 +175,3 @@ def _known_key(table: Element, name: str, kind: str, names: tuple[str, ...]) -> 
     if name not in names:
         raise table.at(name).fail(*unknown_name(kind, name, names))
     return name
-
-
-Made = TypeVar("Made")
-JUDGING_KEYS = ("kind", "class_map", "min_score", "false_positives_per_image", "iou")
-
-
-def read_detector(found: Element) -> DetectorChoice:
-    """The detector that a table of the file describes; InputError."""
-    if not found.open_table().has("kind"):
-        raise found.fail("missing key 'kind'", f"one of {', '.join(DETECTOR_KINDS)}")
-    kind = found.at("kind").one_of(DETECTOR_KINDS)
-    iou = found.given("iou", Element.number, Fraction(1, 2), 0, 1)
-    least = found.given("min_score", Element.number, None)
-    rate = found.given("false_positives_per_image", Element.number, None, 0)
-    if rate == 0:
-        raise found.at("false_positives_per_image").fail("expected a number above 0, got 0")
-    mapped = found.given("class_map", Element.string, None)
-    if kind == "onnx":
-        found.table((*JUDGING_KEYS, "file", "classes", "input", "output"), required=("file", "classes", "output"))
-        classes = tuple(each.string() for each in found.at("classes").items(least=1))
-        put_in = found.at("input") if found.has("input") else None
-        layout = OnnxLayout(
-            OnnxInput(None) if put_in is None else _settings(put_in, OnnxInput, {"size": None}),
-            _settings(found.at("output"), OnnxOutput, {}),
-        )
-        file = found.at("file").string()
-        return found.made(lambda: DetectorChoice(kind, classes, {}, file, layout, mapped, least, rate, iou))
-    kinds: dict[str, type[Any]] = {"hog": HogSettings, "cascade": CascadeSettings}
-    own = tuple(each.name for each in fields(kinds[kind]))
-    found.table((*JUDGING_KEYS, "class", *own, *(["file"] if kind == "cascade" else [])))
-    given = _settings_given(found, kinds[kind])
-    found.made(lambda: kinds[kind](**given))
-    classes = (found.given("class", Element.string, "person"),)
-    file_name = found.given("file", Element.string, None)
-    return found.made(lambda: DetectorChoice(kind, classes, given, file_name, None, mapped, least, rate, iou))
-
-
-def _settings(found: Element, kind: type[Made], usual: dict[str, Any]) -> Made:
-    """A frozen value of settings from a table with the names of its fields."""
-    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
-    needed = [name for name, each in known.items() if each.default is MISSING and name not in usual]
-    found.table(tuple(known), required=tuple(needed))
-    given = _settings_given(found, kind)
-    if len(given.get("score_columns", ())) == 1:
-        given["score_columns"] = (*given["score_columns"], None)  # TOML has no null: one number has no end
-    return found.made(lambda: kind(**{**usual, **given}))
-
-
-def _settings_given(found: Element, kind: type[Any]) -> dict[str, Any]:
-    """The values that a table gives to fields of `kind`, each of the type of its field; InputError."""
-    given: dict[str, Any] = {}
-    for name, hint in get_type_hints(kind).items():
-        if found.has(name):
-            given[name] = _plain(found.at(name))
-            if not _is_of(given[name], hint):
-                raise found.at(name).fail(f"expected {_told(hint)}, got {shown(found.at(name).value)}")
-    return given
-
-
-def _is_of(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type; lengths of lists and choices of words are left to the class."""
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        return any(_is_of(value, each) for each in get_args(hint))
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_is_of(each, get_args(hint)[0]) for each in value)
-    if origin is Literal:
-        return isinstance(value, str)
-    if isinstance(value, bool) or hint is bool:
-        return isinstance(value, bool) and hint is bool
-    return isinstance(value, int | float) if hint is float else isinstance(value, hint)
-
-
-def _told(hint: Any) -> str:
-    """A type for people."""
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        return " or ".join(_told(each) for each in get_args(hint) if each is not NoneType)
-    if origin is tuple:
-        return "a list of numbers"
-    words = {bool: "true or false", int: "a whole number", float: "a number"}
-    return words.get(hint, "a text in quotes")
-
-
-def _plain(found: Element) -> Any:
-    """A value of settings: numbers as Python has them, lists as tuples."""
-    if isinstance(found.value, bool | int | str):
-        return found.value
-    if isinstance(found.value, list):
-        return tuple(_plain(each) for each in found.items())
-    return float(found.number())

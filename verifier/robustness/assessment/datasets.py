@@ -35,7 +35,6 @@ from scipy.ndimage import correlate1d
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes, read_text
-from verifier.perception.settings import IMAGE_SUFFIXES
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.feature_distances import (
     CwSsimSettings,
@@ -53,6 +52,7 @@ from verifier.robustness.assessment.measures import (
     DatasetDistance,
     DistanceRule,
 )
+from verifier.robustness.campaign.scenes import image_files
 from verifier.robustness.detectors.images import read_image
 
 PAIRS_FILE = "pairs.csv"
@@ -139,23 +139,6 @@ def _digest(path: Path) -> str:
             inner = hashlib.sha256(read_bytes(each)).hexdigest()
             found.update(f"{each.relative_to(path).as_posix()}\0{inner}\n".encode())
     return found.hexdigest()
-
-
-def image_files(folder: Path) -> tuple[Path, ...]:
-    """The image files of a folder, by name; InputError where there is none, or two of one name."""
-    place = Place(str(folder))
-    try:
-        found = sorted(path for path in folder.iterdir() if path.suffix.lower() in IMAGE_SUFFIXES)
-    except OSError as error:
-        raise InputError(f"cannot be read as a folder: {error.strerror}", place) from None
-    if not found:
-        raise InputError("no image in this folder", place, f"looked for {', '.join(IMAGE_SUFFIXES)}")
-    stems: dict[str, str] = {}
-    for path in found:
-        if path.stem in stems:
-            raise InputError(f"two images of one name: {stems[path.stem]} and {path.name}", place)
-        stems[path.stem] = path.name
-    return tuple(found)
 
 
 def _of_images(rules: Sequence[DistanceRule], source: Path, target: Path) -> dict[str, DatasetDistance]:

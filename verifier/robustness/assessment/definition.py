@@ -1,161 +1,17 @@
-"""What an assessment file says, as one value per system: circumstances, data sets, distances, tolerance.
-
-The operating point of a detector that is run is one for all data: what the detector is deployed with. It is a score,
-or the loosest threshold with at most so many false positives per image on the source data, which is then kept
-whatever the disturbance does (Pezzementi et al. 2018, section II-A).
-"""
+"""What an assessment file says, as one value per system: circumstances, data sets, distances, tolerance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
 
 from verifier.base.numbers import exact_text
-from verifier.perception.detections import ClassMap, read_class_map
-from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.matching import CONVENTIONS, MatchingPolicy
-from verifier.robustness.adr import AdrSettings, pick_thresholds
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.degradation import Degradation
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Performance
 from verifier.robustness.assessment.plan import Occurrence, Proportions
-from verifier.robustness.detectors import (
-    CascadePeople,
-    CascadeSettings,
-    Detector,
-    HogPeople,
-    HogSettings,
-    OnnxLayout,
-    open_onnx,
-)
-from verifier.robustness.mutators.imagefiles import DepthSource
-
-DetectorKind: TypeAlias = Literal["hog", "cascade", "onnx"]
-DETECTOR_KINDS: tuple[DetectorKind, ...] = get_args(DetectorKind)
-
-
-@dataclass(frozen=True)
-class DetectorChoice:
-    """A detector, and how what it reports is judged.
-
-    Attributes:
-        kind: "hog" and "cascade" are OpenCV's people detectors, "onnx" is a network in a file.
-        classes: what its labels are called; one for the people detectors.
-        settings: of "hog" (`HogSettings`) and "cascade" (`CascadeSettings`), by name.
-        file: of a network, or of a cascade; a path as in the assessment file.
-        layout: of a network.
-        class_map: file that says which class of the annotations each class of the detector is; None: equal names.
-        min_score: the operating point, if it is a score.
-        false_positives: the operating point, if it is a number of false positives per source image.
-        iou: from which IoU on a detection of the right class is a true positive.
-
-    Raises:
-        ValueError: choices that do not fit together.
-    """
-
-    kind: DetectorKind
-    classes: tuple[str, ...]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    file: str | None = None
-    layout: OnnxLayout | None = None
-    class_map: str | None = None
-    min_score: Fraction | None = None
-    false_positives: Fraction | None = None
-    iou: Fraction = Fraction(1, 2)
-
-    def __post_init__(self) -> None:
-        if self.kind == "onnx" and (self.file is None or self.layout is None):
-            raise ValueError("a network needs its file and its layout, the tables 'input' and 'output'")
-        if self.kind != "onnx" and len(self.classes) != 1:
-            raise ValueError(f"the detector '{self.kind}' reports one class")
-        if self.min_score is not None and self.false_positives is not None:
-            raise ValueError("give either 'min_score' or 'false_positives_per_image', not both")
-        if not 0 < self.iou <= 1:
-            raise ValueError("expected an IoU above 0 and up to 1")
-
-    def opened(self, folder: Path) -> Detector:
-        """The detector itself; paths start from `folder`.
-
-        Raises:
-            InputError: its file cannot be read, or is none.
-            UsageError: a library is missing.
-        """
-        path = None if self.file is None else folder / self.file
-        if self.kind == "hog":
-            return HogPeople(HogSettings(**self.settings), self.classes[0])
-        if self.kind == "cascade":
-            return CascadePeople(path, CascadeSettings(**self.settings), self.classes[0])
-        if path is None or self.layout is None:
-            raise ValueError("a network without file or layout")  # refused when it was made
-        return open_onnx(path, self.layout, self.classes)
-
-    def mapped(self, folder: Path) -> ClassMap | None:
-        """The class map; paths start from `folder`. InputError where its file cannot be read."""
-        return None if self.class_map is None else read_class_map(folder / self.class_map)
-
-    def threshold(self, source: DetectionSet) -> float | None:
-        """The lowest score that counts; None where every detection does.
-
-        Args:
-            source: annotations and detections of the source data.
-
-        Raises:
-            InputError: there are no images.
-        """
-        if self.false_positives is not None:
-            settings = AdrSettings((float(self.false_positives),), self.policy)
-            found = pick_thresholds(source, settings)
-            return None if found.all_pass else found.at_least[0]
-        return None if self.min_score is None else float(self.min_score)
-
-    @property
-    def policy(self) -> MatchingPolicy:
-        """How detections are matched: as COCO does at `iou`."""
-        return replace(CONVENTIONS["coco"], threshold=float(self.iou))
-
-
-@dataclass(frozen=True)
-class AnnotationFiles:
-    """The objects in the source images, which move along with what moves the image.
-
-    Attributes:
-        file: what its reader takes; a path as in the file.
-        class_map: file of a class map, None to keep the names of the data set.
-        distance_field: of COCO annotations, the field with the distance in metres.
-        frames: of a table, the file that lists all frames.
-    """
-
-    format: str
-    file: str
-    class_map: str | None = None
-    distance_field: str | None = None
-    frames: str | None = None
-
-
-ANNOTATION_FORMATS = ("coco", "kitti_object", "table")
-"""Those of which a frame is an image by itself."""
-
-
-@dataclass(frozen=True)
-class DataFiles:
-    """Where the images of a data set, or features of them, are; paths as in the file, from its folder.
-
-    Attributes:
-        images: a folder of images.
-        features: a table of feature vectors, one row per image (.npy or .csv).
-        count: the number of images, where only that is known.
-        depth: of the source images, for mutations that need it; its folder as in the file.
-        annotations: of the source images, for a detector that is run here.
-    """
-
-    images: str | None = None
-    features: str | None = None
-    count: int | None = None
-    depth: DepthSource | None = None
-    annotations: AnnotationFiles | None = None
+from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 
 
 @dataclass(frozen=True)
@@ -203,7 +59,7 @@ class DataSet:
     circumstances: tuple[str, ...] = ()
     performance: Performance | None = None
     distances: Mapping[str, DatasetDistance] = field(default_factory=dict)
-    files: DataFiles = DataFiles()
+    files: DataFiles = field(default_factory=DataFiles)
     detections: DetectionFiles | None = None
 
 

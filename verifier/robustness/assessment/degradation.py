@@ -37,8 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.checking.verdicts import Verdict
-from verifier.perception.settings import EmptyColumns
 from verifier.robustness.assessment.level_recipe import LevelRecipe
+from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
 
 Scale: TypeAlias = Literal["linear", "log", "reciprocal"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
@@ -76,38 +76,12 @@ class Level:
 
 
 @dataclass(frozen=True)
-class CollisionLimit:
-    """The probability of collision that is accepted at a reported distance and a speed.
-
-    `lambda(y, v)` at y = `distance_m`, v = `speed_mps`, for a car that brakes with `deceleration_mps2` after
-    `reaction_s`, must not exceed `at_most`.
-    """
-
-    distance_m: float
-    speed_mps: float
-    deceleration_mps2: float
-    reaction_s: float
-    at_most: Fraction
-
-
-@dataclass(frozen=True)
 class TradeOffLimit:
     """The share of the baseline's area that RobROC must keep, for one detector and one metric of the curves."""
 
     detector: str
     metric: str
     at_least: Fraction
-
-
-@dataclass(frozen=True)
-class SystemModelRun:
-    """How the requirements are checked: spec, planner, constants, and policies as in `verify run`."""
-
-    spec: str
-    planner: str | None = None
-    environments: tuple[str, ...] = ()
-    constants: Mapping[str, Fraction] = field(default_factory=dict)
-    empty_columns: EmptyColumns = "error"
 
 
 @dataclass(frozen=True)

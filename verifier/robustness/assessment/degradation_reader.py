@@ -31,28 +31,23 @@ transformation = { mutation = "salt_and_pepper", share = { low = 0.01, high = 0.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import get_args
 
 from verifier.base.errors import unknown_name
 from verifier.base.toml import Element
 from verifier.closedloop.curves import FPR_MAX
-from verifier.perception.detections.distances import MEASURES
-from verifier.perception.settings import EmptyColumns, Labelling, Leftover, Outside
 from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.assessment.circumstances import Span, Transformation, fault_of
 from verifier.robustness.assessment.degradation import (
     SCALES,
-    CollisionLimit,
     Degradation,
     Level,
     Scale,
-    SystemModelRun,
     TradeOffLimit,
 )
-from verifier.robustness.assessment.level_recipe import LEVEL, Counting, LevelRecipe
+from verifier.robustness.assessment.level_recipe import LEVEL, LevelRecipe
+from verifier.robustness.campaign.data_reader import or_infinite, read_collision, read_counting, read_run
 from verifier.robustness.mutators import MUTATORS
 from verifier.robustness.mutators.catalogue import Plain
 
@@ -123,15 +118,8 @@ KEYS = (
     "transformation",
     *RECIPE_KEYS,
 )
-COUNTING_KEYS = ("edges_m", "classes", "labelling", "measure", "unmatched", "outside")
-LABELLINGS: tuple[Labelling, ...] = ("class", "proposition")
-UNMATCHED: tuple[Leftover, ...] = get_args(Leftover)
-OUTSIDE: tuple[Outside, ...] = get_args(Outside)
 LEVEL_KEYS = ("at", "confusion", "pairs", "curves", "performance", "unchanged")
-RUN_KEYS = ("spec", "planner", "environments", "set", "empty_columns")
-COLLISION_KEYS = ("distance_m", "speed_mps", "deceleration_mps2", "reaction_s", "at_most")
 TRADE_OFF_KEYS = ("detector", "metric", "at_least")
-EMPTY_COLUMNS: tuple[EmptyColumns, ...] = get_args(EmptyColumns)
 
 
 def read_degradation(found: Element) -> Degradation:
@@ -139,8 +127,8 @@ def read_degradation(found: Element) -> Degradation:
     found.table(KEYS, required=("parameter", "levels"))
     allowed = {name: each.number(0, 1) for name, each in found.table_at("allowed_change")}
     levels = tuple(_level(each) for each in found.at("levels").items(least=2))
-    run = found.given("run", _run, None)
-    collision = found.given("collision", _collision, None)
+    run = found.given("run", read_run, None)
+    collision = found.given("collision", read_collision, None)
     trade_off = found.given("trade_off", _trade_off, None)
     recipe = _recipe(found)
     parameter = found.at("parameter").string()
@@ -153,18 +141,13 @@ def _level(found: Element) -> Level:
     found.table(LEVEL_KEYS, required=("at",))
     files = {key: found.given(key, Element.string, None) for key in ("confusion", "pairs", "curves")}
     return Level(
-        _or_infinite(found.at("at")),
+        or_infinite(found.at("at")),
         performance={name: each.number(0, 1) for name, each in found.table_at("performance")},
         unchanged=found.given("unchanged", Element.truth, False),
         confusion=files["confusion"],
         pairs=files["pairs"],
         curves=files["curves"],
     )
-
-
-def _or_infinite(found: Element) -> float:
-    """A level, or an edge of distance: the only numbers of an assessment that may be infinite."""
-    return math.inf if repr(found.value) in ("inf", "+inf") else float(found.number())
 
 
 def _recipe(found: Element) -> LevelRecipe | None:
@@ -181,48 +164,13 @@ def _recipe(found: Element) -> LevelRecipe | None:
     return given.made(
         lambda: LevelRecipe(
             tuple(read_step(each, LEVEL) for each in steps),
-            found.given("counting", _counting, None),
+            found.given("counting", read_counting, None),
             levels,
             float(found.given("most_false_positives", Element.number, Fraction(FPR_MAX), 0)),
             found.given("keep_images", Element.truth, False),
             found.given("seed", Element.whole, 0, 0, 2**63 - 1),
         )
     )
-
-
-def _counting(found: Element) -> Counting:
-    found.table(COUNTING_KEYS, required=("edges_m",))
-    return found.made(
-        lambda: Counting(
-            tuple(_or_infinite(each) for each in found.at("edges_m").items(least=2)),
-            tuple(each.string() for each in found.list_at("classes")),
-            found.given("labelling", Element.one_of, "class", LABELLINGS),
-            found.given("measure", Element.one_of, None, MEASURES),
-            found.given("unmatched", Element.one_of, "drop", UNMATCHED),
-            found.given("outside", Element.one_of, "error", OUTSIDE),
-        ),
-    )
-
-
-def _run(found: Element) -> SystemModelRun:
-    found.table(RUN_KEYS, required=("spec",))
-    return SystemModelRun(
-        found.at("spec").string(),
-        found.given("planner", Element.string, None),
-        tuple(each.string() for each in found.at("environments").items(least=1)) if found.has("environments") else (),
-        {name: each.number() for name, each in found.table_at("set")},
-        found.given("empty_columns", Element.one_of, "error", EMPTY_COLUMNS),
-    )
-
-
-def _collision(found: Element) -> CollisionLimit:
-    found.table(COLLISION_KEYS, required=COLLISION_KEYS)
-    distance_m, speed_mps, deceleration_mps2, reaction_s = (found.at(key).number(0) for key in COLLISION_KEYS[:-1])
-    for key in COLLISION_KEYS[:3]:
-        if found.at(key).number() == 0:
-            raise found.at(key).fail("expected a number above 0, got 0")
-    drive = float(distance_m), float(speed_mps), float(deceleration_mps2), float(reaction_s)
-    return CollisionLimit(*drive, at_most=found.at("at_most").number(0, 1))
 
 
 def _trade_off(found: Element) -> TradeOffLimit:

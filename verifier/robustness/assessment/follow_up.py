@@ -8,31 +8,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import write_bytes, write_text
-from verifier.base.libraries import library
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import PAIRS_FILE
 from verifier.robustness.assessment.plan import Plan, PlannedImage
-from verifier.robustness.assessment.scenes import MovedBoxes, Scenes
-from verifier.robustness.mutators import AnyMutation, Composition, Frame, Mutation, apply, needs_depth
-
-Pixels: TypeAlias = NDArray[np.uint8]
-Progress: TypeAlias = Callable[[Any, str], Iterable[Any]]
-"""Wraps a list for a progress bar: the list, and what its items are called."""
-
-
-def no_progress(items: Any, what: str) -> Iterable[Any]:
-    """The items, and no bar."""
-    found: Iterable[Any] = items
-    return found
+from verifier.robustness.campaign.making import Progress, changed, no_progress
+from verifier.robustness.campaign.scenes import MovedBoxes, Scenes
+from verifier.robustness.mutators import Composition, Frame, Mutation, needs_depth
+from verifier.robustness.mutators.batch import png_bytes
 
 
 def make_follow_up(
@@ -74,13 +63,6 @@ def make_follow_up(
     return tuple(made)
 
 
-def png_bytes(pixels: Pixels) -> bytes:
-    """The image as the bytes of a PNG file."""
-    stream = io.BytesIO()
-    library("PIL.Image").fromarray(pixels).save(stream, format="PNG")
-    return stream.getvalue()
-
-
 def check_complete(circumstances: Iterable[Circumstance]) -> None:
     """Refuse transformations with which no image can be made.
 
@@ -93,15 +75,6 @@ def check_complete(circumstances: Iterable[Circumstance]) -> None:
                 f"circumstance '{each.name}': no image can be made with this transformation\n"
                 f"  hint: {each.transformation.lacks}"
             )
-
-
-def changed(frame: Frame, mutation: AnyMutation, rng: np.random.Generator, path: Path) -> Frame:
-    """The frame under a mutation; what does not fit is an InputError that names the image."""
-    try:
-        return apply(mutation, frame, rng)
-    except (InputError, ValueError) as error:
-        message, hint = (error.message, error.hint) if isinstance(error, InputError) else (str(error), None)
-        raise InputError(f"{mutation.text}: {message}", Place(str(path)), hint) from None
 
 
 def _mutated(each: PlannedImage, scenes: Scenes) -> Frame:

@@ -13,41 +13,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from verifier.closedloop.curves import FPR_MAX
-from verifier.perception.confusion.bins import Bins
-from verifier.perception.settings import Labelling, Leftover, Outside
 from verifier.robustness.adr import LEVELS
+from verifier.robustness.campaign.definition import Counting
 from verifier.robustness.mutators import AnyMutation, Composition, Mutation
 from verifier.robustness.mutators.catalogue import Plain
 
 LEVEL = "level"
 """As the value of a parameter: the level."""
-
-
-@dataclass(frozen=True)
-class Counting:
-    """How confusion matrices and pairs are counted; see `verifier.perception.confusion.rules.CountingRule`.
-
-    Attributes:
-        edges_m: of the distance bins.
-        classes: of the matrices; empty for those of the annotations.
-        labelling: "class" or "proposition".
-        measure: of distance; None for what the annotations have.
-        unmatched: what becomes of detections that match nothing.
-        outside: what becomes of objects in no bin.
-
-    Raises:
-        UsageError: edges that are none.
-    """
-
-    edges_m: tuple[float, ...]
-    classes: tuple[str, ...] = ()
-    labelling: Labelling = "class"
-    measure: str | None = None
-    unmatched: Leftover = "drop"
-    outside: Outside = "error"
-
-    def __post_init__(self) -> None:
-        Bins(self.edges_m)
 
 
 @dataclass(frozen=True)

@@ -22,28 +22,29 @@ from types import MappingProxyType
 from typing import Any
 
 from verifier.base.errors import UsageError
-from verifier.base.numbers import exact_text
 from verifier.perception.confusion.choices import default_measure
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings, pick_thresholds
-from verifier.robustness.assessment.definition import Assessment, DataFiles, DataSet, DetectorChoice
+from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.detected import measured
-from verifier.robustness.assessment.follow_up import Progress, check_complete, make_follow_up, no_progress
-from verifier.robustness.assessment.level_draws import ADR
-from verifier.robustness.assessment.levels import UnderTest, check_levels, made_levels
-from verifier.robustness.assessment.made_files import new_folder, write_coco
+from verifier.robustness.assessment.follow_up import check_complete, make_follow_up
+from verifier.robustness.assessment.levels import check_levels, made_levels
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.assessment.preflight import (
     check_depth_files,
-    check_detector,
-    check_places,
     check_sizes,
     check_target,
 )
 from verifier.robustness.assessment.result import MadeHere
-from verifier.robustness.assessment.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
+from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
+from verifier.robustness.campaign.draws import ADR
+from verifier.robustness.campaign.made_files import new_folder, write_coco
+from verifier.robustness.campaign.making import Progress, UnderTest, detected, no_progress, operating_remarks
+from verifier.robustness.campaign.preflight import check_detector, check_places
+from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
 from verifier.robustness.mutators import MUTATORS
+from verifier.robustness.rates import threshold_remarks
 
 FOLLOW_UP = "follow-up"
 """What the target data set that is made is called."""
@@ -96,7 +97,7 @@ def check_made(assessment: Assessment, plan: Plan | None, folder: Path, target: 
         raise UsageError(
             f"{assessment.key}: the levels of a degradation are made with a detector: its table 'detector'"
         )
-    scenes = open_scenes(assessment, folder)
+    scenes = open_scenes(assessment.source.files, folder, assessment.key)
     if assessment.source.files.annotations is not None:
         check_places(scenes, assessment.source.files.annotations, folder)
     if assessment.detector is not None:
@@ -142,7 +143,9 @@ def make(
     asked = made.degradation
     if asked is not None and asked.recipe is not None and under_test is not None:
         levels = workshop.target / "levels"
-        made = _checked(made, degradation=made_levels(asked, scenes, under_test, levels, workshop.progress))
+        made = _checked(
+            made, degradation=made_levels(asked, scenes, under_test, levels, workshop.cache, workshop.progress)
+        )
     identity = None if under_test is None else MappingProxyType(dict(under_test.detector.identity))
     remarks = tuple(_remarks(assessment, plan, under_test))
     return made, MadeHere(identity, None if under_test is None else under_test.lowest_score, images, remarks)
@@ -163,58 +166,21 @@ def _remarks(assessment: Assessment, plan: Plan | None, under_test: UnderTest | 
         if any(MUTATORS[name].moves for image in plan.images for name, _ in image.mutations):
             yield "what left the image is no object there; what its edge cuts still counts, however little is left"
     if under_test is not None:
-        yield from _operating_remarks(under_test)
+        yield from operating_remarks(under_test.choice, under_test.source)
     asked = assessment.degradation
     recipe = None if asked is None else asked.recipe
     if asked is not None and recipe is not None and ADR in asked.allowed_change and under_test is not None:
-        found = pick_thresholds(under_test.source, AdrSettings(recipe.adr_levels, under_test.choice.policy))
-        if found.unresolved:
-            yield (
-                f"ADR: with {found.images} source images, {len(found.unresolved)} of {len(found.levels)} rates of "
-                "false positives cannot be distinguished from none; all of these have the same threshold"
-            )
-        if found.all_pass:
-            yield (
-                f"ADR: {len(found.all_pass)} of {len(found.levels)} rates of false positives are not reached by all "
-                "that the detector reports on the source images; every detection counts there"
-            )
-
-
-def _operating_remarks(under_test: UnderTest) -> Iterator[str]:
-    """Where the source images do not settle the operating point that is asked for."""
-    rate, images = under_test.choice.false_positives, under_test.source.frame_count
-    if rate is None:
-        return
-    if rate * images < 1:
-        yield (
-            f"operating point: {exact_text(rate)} false positives per image cannot be distinguished from none with "
-            f"{images} source images; the score is that above that of every false positive"
-        )
-    if under_test.lowest_score is None:
-        yield (
-            f"operating point: with all that it reports on the source images the detector has no more than "
-            f"{exact_text(rate)} false positives per image, so every detection counts; it would have more if it "
-            "were set to report lower scores"
-        )
+        settings = AdrSettings(recipe.adr_levels, under_test.choice.policy)
+        yield from threshold_remarks(pick_thresholds(under_test.source, settings))
 
 
 def _on_source(choice: DetectorChoice, scenes: Scenes, folder: Path, workshop: Workshop) -> UnderTest:
     """The detector on the images as they were taken."""
-    detector = workshop.detector or choice.opened(folder)
-    moved: list[MovedBoxes] = []
-
-    def images() -> Iterator[Image]:
-        for name in workshop.progress(tuple(scenes.files), "images"):
-            frame = scenes.frame(name, deep=False)
-            moved.append(MovedBoxes.of(f"{Path(name).stem}.png", name, frame))
-            yield Image(moved[-1].name, frame.pixels)
-
-    class_map = choice.mapped(folder)
-    run = run_detector(detector, images(), workshop.cache)
-    data = with_detections(moved_truth(scenes, moved), run, class_map)
+    detector, class_map = workshop.detector or choice.opened(folder), choice.mapped(folder)
     new_folder(workshop.target / "source")
-    _write(workshop.target / "source", data, moved, detected=True)
-    return UnderTest(choice, detector, data, choice.threshold(data), workshop.cache, class_map)
+    to = [(detector, class_map, workshop.target / "source")]
+    (data,) = detected(scenes, to, None, 0, cache=workshop.cache, progress=workshop.progress)
+    return UnderTest(choice, detector, data, choice.threshold(data), class_map)
 
 
 def _follow_up(
@@ -243,10 +209,7 @@ def _performed(target: DataSet, data: DetectionSet, under_test: UnderTest, metri
     return replace(target, performance=measured(data, metrics, under_test.choice.policy, under_test.lowest_score))
 
 
-def _write(
-    folder: Path, data: DetectionSet, moved: tuple[MovedBoxes, ...] | list[MovedBoxes], detected: bool
-) -> None:
-    folder.mkdir(exist_ok=True)
+def _write(folder: Path, data: DetectionSet, moved: tuple[MovedBoxes, ...], detected: bool) -> None:
     write_coco(folder, data, {each.name: each.size for each in moved}, default_measure(data), detected)
 
 

@@ -47,11 +47,12 @@ from typing import TypeVar
 
 from verifier.base.toml import Element, read_toml
 from verifier.robustness.assessment.circumstances import Circumstance, Risk
-from verifier.robustness.assessment.data_reader import read_detector, read_source, read_sweep, read_target
+from verifier.robustness.assessment.data_reader import read_source, read_sweep, read_target
 from verifier.robustness.assessment.definition import Assessment, DataSet, FollowUp
 from verifier.robustness.assessment.degradation_reader import read_degradation, read_transformation
 from verifier.robustness.assessment.measures import MEASURES, DistanceRule, Piece, Tolerance
 from verifier.robustness.assessment.plan import MOST_IMAGES, OCCURRENCES, PROPORTIONS
+from verifier.robustness.campaign.data_reader import read_detector
 
 Made = TypeVar("Made")
 

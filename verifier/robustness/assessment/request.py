@@ -21,7 +21,6 @@ from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.detected import with_measured
-from verifier.robustness.assessment.follow_up import Progress, no_progress
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.measures import DatasetDistance
 from verifier.robustness.assessment.plan import Plan, follow_up_plan
@@ -35,12 +34,11 @@ from verifier.robustness.assessment.result import (
     least_scale,
     outcomes,
 )
-from verifier.robustness.assessment.scenes import Scenes
+from verifier.robustness.campaign.detecting import PACKAGES
+from verifier.robustness.campaign.making import Progress, no_progress
+from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.settings import AssessSettings
 from verifier.study.provenance import installed_versions, program_versions
-
-PACKAGES = ("onnxruntime", "opencv-python-headless", "opencv-python", "pillow", "pycocotools")
-"""What images are read, changed, searched and judged with, under the names it is installed by."""
 
 
 def assessed(settings: AssessSettings, progress: Progress = no_progress) -> AssessmentResult:
@@ -100,7 +98,7 @@ def _prepared(assessment: Assessment, folder: Path, settings: AssessSettings) ->
         return _Prepared(assessment, plan, None)
     scenes = check_made(assessment, plan, folder, Path(settings.make) / assessment.key)
     if assessment.degradation is not None and assessment.degradation.run is not None:
-        from verifier.robustness.assessment.criteria import check_run
+        from verifier.robustness.campaign.judging import check_run
 
         check_run(assessment.degradation.run, folder)
     return _Prepared(assessment, plan, scenes)

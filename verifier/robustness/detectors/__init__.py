@@ -5,7 +5,7 @@ from verifier.robustness.detectors.onnx_file import open_onnx
 from verifier.robustness.detectors.onnx_layout import OnnxInput, OnnxLayout, OnnxOutput
 from verifier.robustness.detectors.opencv import CascadePeople, CascadeSettings, HogPeople, HogSettings
 from verifier.robustness.detectors.protocol import Detector, Image
-from verifier.robustness.detectors.run import run_detector, with_detections
+from verifier.robustness.detectors.run import run_detector, run_detectors, with_detections
 
 __all__ = [
     "CascadePeople",
@@ -20,5 +20,6 @@ __all__ = [
     "open_onnx",
     "read_image",
     "run_detector",
+    "run_detectors",
     "with_detections",
 ]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -139,20 +139,25 @@ class DetectorRun:
 
 
 def run_detector(
-    detector: Detector,
-    images: Iterable[Image],
-    cache: str | Path | None = None,
-    batch_size: int = 8,
+    detector: Detector, images: Iterable[Image], cache: str | Path | None = None, batch_size: int = 8
 ) -> DetectorRun:
-    """Put images through a detector, a batch in memory at a time.
+    """Put images through one detector; see `run_detectors`."""
+    return run_detectors((detector,), images, cache, batch_size)[0]
+
+
+def run_detectors(
+    detectors: Sequence[Detector], images: Iterable[Image], cache: str | Path | None = None, batch_size: int = 8
+) -> list[DetectorRun]:
+    """Put images through detectors, a batch in memory at a time.
 
     Every batch is kept before the next is begun: a run that is killed loses at most one batch, and the same call
     goes on after it. Equal images of a batch are put through once (unless the detector goes by name).
 
     Args:
+        detectors: each sees every image.
         images: may be a generator; each name once.
         cache: a folder (`Cache`); None keeps nothing.
-        batch_size: images handed to the detector at a time, at most.
+        batch_size: images handed to a detector at a time, at most.
 
     Raises:
         InputError: an image cannot be read, the detector's output is not what was declared, or the cache cannot be
@@ -162,22 +167,22 @@ def run_detector(
     if batch_size < 1:
         raise ValueError(f"expected a positive batch size, got {batch_size}")
     kept = None if cache is None else Cache(Path(cache))
-    identity = identity_digest(detector.identity)
-    found: dict[str, Detections] = {}
-    content: dict[str, str] = {}
-    computed = cached = replaced = 0
+    identities = [identity_digest(detector.identity) for detector in detectors]
+    found: list[dict[str, Detections]] = [{} for _ in detectors]
+    content: list[dict[str, str]] = [{} for _ in detectors]
+    counts = np.zeros((len(detectors), 3), np.int64)
     for batch in _batches(images, batch_size):
-        digests = [image_digest(image, detector.by_name) for image in batch]
-        known, made, damaged = _of_batch(detector, dict(zip(digests, batch, strict=True)), kept, identity)
-        for digest, image in zip(digests, batch, strict=True):
-            if image.name in found:
-                raise ValueError(f"the image {image.name!r} occurs twice")
-            found[image.name] = made[digest] if digest in made else known[digest]
-            content[image.name] = digest
-        computed += len(made)
-        cached += sum(digest in known for digest in digests)
-        replaced += damaged
-    return DetectorRun(tuple(detector.classes), detector.identity, found, content, computed, cached, replaced)
+        for at, detector in enumerate(detectors):
+            digests = [image_digest(image, detector.by_name) for image in batch]
+            known, made, damaged = _of_batch(detector, dict(zip(digests, batch, strict=True)), kept, identities[at])
+            for digest, image in zip(digests, batch, strict=True):
+                if image.name in found[at]:
+                    raise ValueError(f"the image {image.name!r} occurs twice")
+                found[at][image.name] = made[digest] if digest in made else known[digest]
+                content[at][image.name] = digest
+            counts[at] += len(made), sum(digest in known for digest in digests), damaged
+    parts = zip(detectors, found, content, counts.tolist(), strict=True)
+    return [DetectorRun(tuple(own.classes), own.identity, rows, keys, *each) for own, rows, keys, each in parts]
 
 
 def with_detections(truth: DetectionSet, run: DetectorRun, class_map: ClassMap | None = None) -> DetectionSet:

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,13 @@ def new_folder(path: Path) -> None:
 
 
 def write_coco(
-    folder: Path, data: DetectionSet, sizes: Mapping[str, tuple[int, int]], measure: str | None, detected: bool
+    folder: Path,
+    data: DetectionSet,
+    sizes: Mapping[str, tuple[int, int]],
+    measure: str | None,
+    detected: bool,
+    image_ids: Mapping[str, Any] = MappingProxyType({}),
+    category_ids: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Write the annotations, and the detections if there was a detector.
 
@@ -51,51 +58,57 @@ def write_coco(
         sizes: height and width of the image of each frame.
         measure: of the distances that are written; None for none.
         detected: whether there are results to write.
+        image_ids, category_ids: of frames and classes; numbers from 1 for those that it lacks.
 
     Raises:
         InputError: a file cannot be written.
     """
+    images = _numbers(data.frame_name, image_ids)
+    categories = _numbers(data.classes, category_ids)
     away = None if measure is None else distance(data.annotations, measure)
-    objects = _objects(data.annotations, len(data.classes), crowd=0)
+    objects = _rows(data.annotations, images, categories, crowd=0)
     if away is not None:
         for each, metres in zip(objects, away.tolist(), strict=True):
             if metres == metres:  # NaN: not known
                 each[DISTANCE_FIELD] = metres
-    regions = [] if data.ignored is None else _objects(data.ignored, len(data.classes), crowd=1)
+    regions = [] if data.ignored is None else _rows(data.ignored, images, categories, crowd=1)
+    known = [each.get("id") for each in (*objects, *regions)]
+    if None in known or len(set(known)) < len(known):
+        known = list(range(1, len(known) + 1))
     document = {
         "images": [
             {"id": number, "file_name": name, "width": sizes[name][1], "height": sizes[name][0]}
-            for number, name in enumerate(data.frame_name, 1)
+            for name, number in zip(data.frame_name, images, strict=True)
         ],
-        "categories": [{"id": number, "name": name} for number, name in enumerate(data.classes, 1)],
-        "annotations": [{"id": number, **each} for number, each in enumerate([*objects, *regions], 1)],
+        "categories": [{"id": number, "name": name} for name, number in zip(data.classes, categories, strict=True)],
+        "annotations": [{**each, "id": number} for number, each in zip(known, (*objects, *regions), strict=True)],
     }
     write_text(folder / ANNOTATIONS_FILE, _text(document))
     if detected:
-        write_text(folder / DETECTIONS_FILE, _lines(_results(data.detections)))
+        write_text(folder / DETECTIONS_FILE, _lines(_rows(data.detections, images, categories)))
 
 
-def _objects(boxes: Boxes, classes: int, crowd: int) -> list[dict[str, Any]]:
+def _numbers(names: Sequence[str], known: Mapping[str, Any]) -> list[Any]:
+    """Known ids of the names, or all counted from 1 where one is not known."""
+    return [known[name] for name in names] if all(name in known for name in names) else [*range(1, len(names) + 1)]
+
+
+def _rows(boxes: Boxes, images: list[Any], categories: list[Any], crowd: int | None = None) -> list[dict[str, Any]]:
+    """Objects or, with `crowd` 1, regions to ignore; without it results, which have scores."""
     found = []
-    given = boxes.attributes.get("area")
-    masks = [math.nan] * len(boxes) if given is None else given.astype(np.float64).tolist()
-    rows = zip(boxes.frame.tolist(), boxes.label.tolist(), _rectangles(boxes), masks, strict=True)
-    for frame, label, box, mask in rows:
-        for category in range(classes) if label == ANY_CLASS else (label,):
-            area = box[2] * box[3] if math.isnan(mask) else mask  # COCO's sizes are those of masks
-            found.append(
-                {"image_id": frame + 1, "category_id": category + 1, "bbox": box, "area": area, "iscrowd": crowd}
-            )
+    attributes = {name: boxes.attributes[name].tolist() for name in ("id", "area") if name in boxes.attributes}
+    rows = zip(boxes.frame.tolist(), boxes.label.tolist(), _rectangles(boxes), strict=True)
+    for row, (frame, label, box) in enumerate(rows):
+        for category in categories if label == ANY_CLASS else (categories[label],):
+            one: dict[str, Any] = {"image_id": images[frame], "category_id": category, "bbox": box}
+            if crowd is None:
+                assert boxes.score is not None  # detections have scores
+                found.append({**one, "score": float(boxes.score[row])})
+                continue
+            area = float(attributes["area"][row]) if "area" in attributes else math.nan
+            one["area"] = box[2] * box[3] if math.isnan(area) else area  # COCO's sizes are those of masks
+            found.append({"id": attributes["id"][row] if "id" in attributes else None, **one, "iscrowd": crowd})
     return found
-
-
-def _results(boxes: Boxes) -> list[dict[str, Any]]:
-    assert boxes.score is not None  # detections have scores
-    rows = zip(boxes.frame.tolist(), boxes.label.tolist(), _rectangles(boxes), boxes.score.tolist(), strict=True)
-    return [
-        {"image_id": frame + 1, "category_id": label + 1, "bbox": box, "score": score}
-        for frame, label, box, score in rows
-    ]
 
 
 def _rectangles(boxes: Boxes) -> list[list[float]]:

@@ -1,4 +1,4 @@
-"""The source images of an assessment with all that belongs to them: depth, and objects that move along.
+"""The source images of a campaign or an assessment with all that belongs to them: depth, and objects that move along.
 
 The images are the files of one folder, called by their file names. An annotated frame is the image of the same name,
 with or without its suffix; every image has its frame, and every frame its image.
@@ -11,17 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.files import read_json
 from verifier.perception.detections import Reading, read_class_map, read_detections
 from verifier.perception.detections.columns import NO_SEQUENCE, Boxes, DetectionSet, no_boxes
 from verifier.perception.detections.depth import depth_file, depth_map
 from verifier.perception.detections.sources import read_source
-from verifier.robustness.assessment.datasets import image_files
-from verifier.robustness.assessment.definition import AnnotationFiles, Assessment
+from verifier.perception.settings import IMAGE_SUFFIXES
+from verifier.robustness.campaign.definition import AnnotationFiles, DataFiles
 from verifier.robustness.detectors import read_image
 from verifier.robustness.mutators import AnyMutation, Composition, Frame, apply, moves_boxes
 from verifier.robustness.mutators.imagefiles import DepthSource, densify
@@ -37,12 +39,15 @@ class Scenes:
         folder: where the path of the depth maps starts from.
         truth: the objects in them; its frames are called as the images and in their order, and it has no detections.
             None where nobody said.
+        image_ids, category_ids: that a COCO file has for the images and classes; empty where it has none.
     """
 
     files: Mapping[str, Path]
     depth: DepthSource | None = None
     folder: Path = Path()
     truth: DetectionSet | None = None
+    image_ids: Mapping[str, Any] = field(default_factory=dict)
+    category_ids: Mapping[str, Any] = field(default_factory=dict)
     _rows: Mapping[str, tuple[Ints, Ints]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -112,28 +117,54 @@ class Scenes:
         return self._rows[name]
 
 
-def open_scenes(assessment: Assessment, folder: Path) -> Scenes:
-    """The source images of an assessment.
+def image_files(folder: Path) -> tuple[Path, ...]:
+    """The image files of a folder, by name; InputError where there is none, or two of one name."""
+    place = Place(str(folder))
+    try:
+        found = sorted(path for path in folder.iterdir() if path.suffix.lower() in IMAGE_SUFFIXES)
+    except OSError as error:
+        raise InputError(f"cannot be read as a folder: {error.strerror}", place) from None
+    if not found:
+        raise InputError("no image in this folder", place, f"looked for {', '.join(IMAGE_SUFFIXES)}")
+    stems: dict[str, str] = {}
+    for path in found:
+        if path.stem in stems:
+            raise InputError(f"two images of one name: {stems[path.stem]} and {path.name}", place)
+        stems[path.stem] = path.name
+    return tuple(found)
+
+
+def open_scenes(source: DataFiles, folder: Path, key: str) -> Scenes:
+    """The source images.
 
     Args:
-        assessment: names the files.
+        source: names the files.
         folder: where its paths start from.
+        key: what the images are of, for messages.
 
     Raises:
         InputError: a folder or file that cannot be read, images and annotations that do not belong together.
         UsageError: no folder of images is named.
     """
-    source = assessment.source.files
     if source.images is None:
-        raise UsageError(
-            f"{assessment.key}: images are made from those of the source: 'images' in its table 'source'"
-        )
+        raise UsageError(f"{key}: images are made from those of the source: 'images' in its table 'source'")
     files = {path.name: path for path in image_files(folder / source.images)}
-    truth = None if source.annotations is None else _truth(source.annotations, folder, tuple(files))
-    return Scenes(MappingProxyType(files), source.depth, folder, truth)
+    given = source.annotations
+    made = MappingProxyType(files)
+    if given is None:
+        return Scenes(made, source.depth, folder)
+    truth, frames = _truth(given, folder, tuple(files))
+    images, categories = dict[str, Any](), dict[str, Any]()
+    if given.format == "coco":  # its frames are its images, in their order
+        document, _ = read_json(folder / given.file)
+        images = dict(zip(frames, (each["id"] for each in document["images"]), strict=True))
+        if given.class_map is None:
+            categories = {each["name"]: each["id"] for each in reversed(document["categories"])}
+    return Scenes(made, source.depth, folder, truth, images, categories)
 
 
-def _truth(given: AnnotationFiles, folder: Path, names: Sequence[str]) -> DetectionSet:
+def _truth(given: AnnotationFiles, folder: Path, names: Sequence[str]) -> tuple[DetectionSet, list[str]]:
+    """The objects, and the image of each frame in the order of the file."""
     mapping = None if given.class_map is None else read_class_map(folder / given.class_map)
     options = {} if given.distance_field is None else {"distance_field": given.distance_field}
     if given.frames is not None:
@@ -161,7 +192,8 @@ def _truth(given: AnnotationFiles, folder: Path, names: Sequence[str]) -> Detect
         raise InputError("two frames belong to one image", place)
     if found.annotations.box_2d is None or np.isnan(found.annotations.box_2d).any():
         raise InputError("an annotation has no rectangle in its image, so that it cannot move along", place)
-    return _in_order(found, [str(name) for name in renamed], names)
+    frames = [str(name) for name in renamed]
+    return _in_order(found, frames, names), frames
 
 
 def _without_reports(kind: str, annotations: Path, folder: Path) -> Path:

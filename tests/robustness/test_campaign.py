@@ -1,0 +1,318 @@
+"""`verify campaign`: every number is that of the single command on the files that it wrote; what is kept is kept."""
+
+import csv
+import html
+import json
+import shutil
+
+import numpy as np
+import pytest
+from made_campaign import FILE, write_streets
+
+from verifier.base.documents import read_document
+from verifier.base.errors import ExitCode
+from verifier.cli import main
+from verifier.robustness.campaign.result import CampaignDocument
+
+pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
+pytest.importorskip("pycocotools", reason="pycocotools is not installed")
+CONDITIONS = ("baseline", "haze-visibility_m_978", "haze-visibility_m_97.8")
+HAZY = CONDITIONS[2]
+
+
+@pytest.fixture(scope="module")
+def streets(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("streets")
+    write_streets(folder, 6)
+    truth = json.loads((folder / "truth.json").read_text())
+    # Ids and names as data sets have them: not from 1, not in the order of the names, categories of an own list.
+    new = {image["id"]: 900 - 7 * image["id"] for image in truth["images"]}
+    for image in truth["images"]:
+        image["id"] = new[image["id"]]
+    for each in truth["annotations"]:
+        each.update(image_id=new[each["image_id"]], category_id=18, id=each["id"] + 5000)
+    truth["categories"] = [{"id": 18, "name": "ped"}]
+    (folder / "truth.json").write_text(json.dumps(truth))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(streets):
+    """The folder that one campaign made, and its document."""
+    target = streets / "made"
+    assert main(["campaign", str(streets / "campaign.toml"), "-o", str(target)]) == 0
+    document = json.loads((target / "campaign.json").read_text())
+    return target, read_document(CampaignDocument, document, "campaign.json")
+
+
+def row_of(made, condition):
+    return next(each for each in made[1].campaign if each.condition == condition)
+
+
+def files_of(made, condition):
+    folder = made[0] / "hog" / condition
+    return ["--annotations", str(folder / "annotations.json"), "--detections", str(folder / "detections.json")]
+
+
+def test_every_condition_has_a_row_and_groups_have_theirs(made):
+    names = [each.condition for each in made[1].campaign]
+    assert names == [*CONDITIONS, "Any", "AnyMild", "AnySevere"]
+    assert [row_of(made, name).severity for name in CONDITIONS] == ["", "mild", "severe"]
+    assert row_of(made, HAZY).mutation == "haze:visibility_m=97.8"
+    report = (made[0] / "report.html").read_text()
+    assert "HOG on drawn streets" in report
+    assert all(html.escape(each) in report for each in made[1].remarks)  # what a reader must know goes along
+    rows = list(csv.DictReader((made[0] / "campaign.csv").read_text().splitlines()))
+    assert [each["condition"] for each in rows] == names
+
+
+def test_ids_and_file_names_are_those_of_the_source(streets, made, capsys):
+    """Results that another tool wrote for the source are those of the annotations that were made: nothing is
+    renumbered, so that recall is not 0."""
+    original = json.loads((streets / "truth.json").read_text())
+    written = json.loads((made[0] / "hog" / HAZY / "annotations.json").read_text())
+    for key in ("image", "categorie", "annotation"):
+        assert {each["id"] for each in written[f"{key}s"]} == {each["id"] for each in original[f"{key}s"]}
+    names = {each["id"]: each["file_name"] for each in original["images"]}
+    assert {each["id"]: each["file_name"] for each in written["images"]} == names
+    theirs = [{**each, "score": 0.9} for each in original["annotations"]]
+    (streets / "theirs.json").write_text(json.dumps(theirs))
+    annotations = str(made[0] / "hog/baseline/annotations.json")
+    files = ["--annotations", annotations, "--detections", f"x={streets / 'theirs.json'}"]
+    assert main(["adr", "--format", "coco", *files, "--draws", "0", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["rates"]
+    assert found["adr"] == 1
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_matrices_and_probabilities_are_those_of_the_commands(streets, made, condition, tmp_path):
+    target = tmp_path / "counted.json"
+    counting = ["--convention", "coco", "--bins", "0,9,inf", "--min-score", "0.5", "--accept", "nothing-matched"]
+    command = ["confusion", "--format", "coco", "--distance-field", "distance_m", *files_of(made, condition)]
+    assert main([*command, *counting, "-o", str(target)]) == 0
+    paths = target, made[0] / "hog" / condition / "confusion.json"
+    counted, own = (json.loads(path.read_text()) for path in paths)
+    assert counted["bins"] == own["bins"]
+    run = tmp_path / "run.json"
+    matrices = str(made[0] / "hog" / condition / "confusion.json")
+    assert main(["run", str(streets / "car.ltl"), "--cm", matrices, "-o", str(run)]) in (0, 1, 3)
+    (told,) = json.loads(run.read_text())["requirements"]
+    (row,) = row_of(made, condition).requirements
+    point = told["points"][told["worst"]]
+    assert row.probability == point["probability"]
+    bounds = point["uncertainty"]["confidence_bounds"]
+    assert row.bounds == (bounds["lower"], bounds["upper"])
+    assert row.verdict.startswith(told["verdict"])
+
+
+def test_rates_are_those_of_verify_adr(made, capsys):
+    command = ["adr", "--format", "coco", "--level", "0.2", "--level", "0.5", "--draws", "100", "--json"]
+    command += ["--annotations", files_of(made, "baseline")[1]]
+    for name in CONDITIONS:
+        at = "" if name == "baseline" else f"@{name}"
+        command += ["--detections", f"hog{at}={files_of(made, name)[3]}"]
+    assert main(command) == 0
+    for told in json.loads(capsys.readouterr().out)["rates"]:
+        row = row_of(made, told["condition"])
+        assert (row.adr, row.normalised) == (told["adr"], told["normalised"])
+        assert list(row.adr_interval) == told["adr_interval"]
+
+
+def test_areas_are_those_of_verify_closed_loop(made, capsys):
+    metrics = list(row_of(made, "baseline").area)
+    assert metrics[:2] == ["roc_a", "roc_b"]
+    assert metrics[-1] == "safety_radius"
+    # The drives of a second each end before the reference vehicle has to stop: that is said, and no area is made up.
+    assert made[1].not_defined == {"closed_loop": "the reference vehicle stops in no positive log"}
+    assert "closed_loop is not defined: the reference vehicle stops in no positive log" in made[1].remarks
+    command = ["closed-loop", str(made[0] / "logs"), "--validation", "self", "--control-radius", "2"]
+    command += ["--safety-radius", "1.5", "--draws", "0", "--json", "--group", f"AnySevere={HAZY}"]
+    command += [word for name in metrics for word in ("--metric", name)]
+    command += ["--severity", "haze-visibility_m_978=mild"]
+    assert main(command) == 0
+    for table in json.loads(capsys.readouterr().out)["metrics"]:
+        for told in table["rows"]:
+            row, cell = row_of(made, told["name"]), told["cells"][0]
+            assert row.area[table["metric"]] == cell["area"]
+            assert row.robustness[table["metric"]] == cell["robustness"]
+
+
+def test_lambda_is_that_of_verify_collision(made, capsys):
+    row = row_of(made, "baseline")
+    command = ["collision", str(made[0] / "hog/baseline/pairs.csv"), "--distances", "8", "--speeds", "10 m/s"]
+    assert main([*command, "--deceleration", "6.86", "--reaction", "0.1", "--bootstrap", "0", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["policies"][0]["detectors"][0]
+    assert row.collision == pytest.approx(found["probability"][0][0], abs=1e-12)
+
+
+def test_people_stand_where_the_depth_of_their_rectangles_says(streets, made):
+    """The median over rows of the median depth of each row, along the ray of the middle of the rectangle."""
+    truth = json.loads((made[0] / "hog/baseline/annotations.json").read_text())
+    name_of = {each["id"]: each["file_name"] for each in truth["images"]}
+    rows = list(csv.DictReader((made[0] / "logs/people.csv").read_text().splitlines()))
+    assert len(rows) == len(truth["annotations"])
+    wanted = []
+    for each in truth["annotations"]:
+        stem = name_of[each["image_id"]].removesuffix(".png")
+        number = int(stem.removeprefix("street")) - 1
+        x, y, width, height = map(int, each["bbox"])
+        depth = np.load(streets / "depth" / f"{stem}.npy")
+        z = np.median(
+            [np.median(depth[row, max(x, 0) : x + width]) for row in range(max(y, 0), min(y + height, 200))]
+        )
+        wanted.append((f"drive{number // 3}", (number % 3) / 2 + z, -z * (x + width / 2 - 160) / 250))
+    found = [(each["log"], float(each["x_m"]), float(each["y_m"])) for each in rows]
+    for (log, x, y), (there, ahead, left) in zip(sorted(found), sorted(wanted), strict=True):
+        assert (log, x, y) == (there, pytest.approx(ahead), pytest.approx(left))
+
+
+def test_magnitudes_in_people_by_plain_loops(streets, made):
+    """Of the pixels of people, the share whose depth z is blended by 1 - exp(-3.912 z / visibility) in each tenth."""
+    original = json.loads((streets / "truth.json").read_text())
+    name_of = {each["id"]: each["file_name"] for each in original["images"]}
+    for told, visibility in zip(made[1].magnitudes, (978, 97.8), strict=True):
+        tenths, pixels = [0] * 10, 0
+        for each in original["annotations"]:
+            depth = np.load(streets / "depth" / name_of[each["image_id"]].replace(".png", ".npy"))
+            x, y, width, height = map(int, each["bbox"])
+            for z in depth[max(y, 0) : y + height, max(x, 0) : x + width].ravel().tolist():
+                tenths[int(10 * (1 - np.exp(-3.912 * z / visibility)))] += 1
+                pixels += 1
+        assert told.pixels == pixels > 0
+        assert told.shares == pytest.approx([count / pixels for count in tenths])
+
+
+def test_what_is_right_is_kept_and_the_rest_is_made_again(streets, made, tmp_path, capsys):
+    target = tmp_path / "again"
+    shutil.copytree(made[0], target)
+    shutil.rmtree(target / "cache")
+    spoilt, whole = (target / "hog" / name / "detections.json" for name in (HAZY, "baseline"))
+    spoilt.write_text("[]\n")
+    before = whole.stat().st_mtime_ns
+    assert main(["campaign", str(streets / "campaign.toml"), "-o", str(target), "--json"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == (made[0] / "campaign.json").read_text()
+    assert shown.err.splitlines()[-1] == "verify: 3 of 3 conditions"
+    assert whole.stat().st_mtime_ns == before
+    assert spoilt.read_text() == (made[0] / "hog" / HAZY / "detections.json").read_text()
+    assert len(list((target / "cache").rglob("*.json"))) == 6  # six images, of one condition
+
+
+def test_an_own_folder_is_not_filled(streets, capsys):
+    (streets / "mine").mkdir(exist_ok=True)
+    (streets / "mine/letter.txt").write_text("dear")
+    assert main(["campaign", str(streets / "campaign.toml"), "-o", str(streets / "mine")]) == ExitCode.BAD_INPUT
+    assert "that of an earlier run" in capsys.readouterr().err
+    assert main(["campaign", str(streets / "campaign.toml"), "-o", str(streets / "images/out")]) == ExitCode.USAGE
+    assert [path.name for path in (streets / "mine").iterdir()] == ["letter.txt"]
+
+
+def test_without_poses_the_rocs_are_made_and_nothing_is_asked(streets, tmp_path, capsys):
+    text = FILE.replace('calibration = "camera.csv"\nposes = "poses.csv"\n', "")
+    text = text[: text.index("[counting]")]
+    (streets / "plain.toml").write_text(text.replace("978,97.8", "978"))
+    assert main(["campaign", str(streets / "plain.toml"), "-o", str(tmp_path / "plain")]) == 0
+    found = json.loads((tmp_path / "plain/campaign.json").read_text())
+    assert set(found["campaign"][0]["area"]) == {"roc_a", "roc_b"}
+    assert "every image is a log of its own" in capsys.readouterr().out
+
+
+def test_what_moves_people_in_the_image_has_no_areas(streets, tmp_path, capsys):
+    """Logs know people where they were: boxes that are turned would be compared with boxes that are not."""
+    text = FILE[: FILE.index("[counting]")].replace('poses = "poses.csv"\n', "").replace("978,97.8", "978")
+    (streets / "turned.toml").write_text(text.replace('sweep = ["', 'sweep = ["rotation:angle_deg=3", "'))
+    assert main(["campaign", str(streets / "turned.toml"), "-o", str(tmp_path / "turned")]) == 0
+    rows = {
+        each["condition"]: each for each in json.loads((tmp_path / "turned/campaign.json").read_text())["campaign"]
+    }
+    assert "area" not in rows["rotation-angle_deg_3"]
+    assert rows["rotation-angle_deg_3"]["recall"] > 0.3  # by the boxes that were turned along
+    assert rows["haze-visibility_m_978"]["area"].keys() == {"roc_a", "roc_b"}
+    assert "rotation-angle_deg_3 moves what is seen: it has no trade-off areas" in capsys.readouterr().out
+
+
+# --- files that are none --------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    ("", "missing key 'data'"),
+    ("x = [", "not TOML"),
+    ("\x00", "NUL byte"),
+    (FILE.replace('kind = "hog"', 'kind = "hug"'), "expected one of hog, cascade, onnx, got 'hug'"),
+    (FILE.replace("[detectors.hog]", '[detectors."a@b"]'), "has no '@'"),
+    (FILE.replace("[detectors.hog]", '[detectors."../up"]'), "no '/'"),
+    (FILE.replace("978,97.8", "978,-1"), "mutations.sweep[0]: mutation"),
+    (FILE.replace('sweep = ["haze', 'sweep = ["blur'), "unknown mutation 'blur'"),
+    (FILE.replace('sweep = [', 'list = "published-1999"\nsweep = ['), "expected one of published-2021"),
+    (FILE.replace('"truth.json"', '"missing.json"'), "missing.json"),
+    (FILE.replace('"images"', '"nowhere"'), "nowhere"),
+    (FILE.replace('folder = "depth"', 'folder = "images"'), "expected a 16-bit grey image"),
+    (FILE.replace('"camera.csv"', '"no.csv"'), "no.csv: no such file"),
+    (FILE.replace('"poses.csv"', '"camera.csv"'), "frame"),
+    (FILE.replace("control_radius = 2", "control_radius = 1"), "safety radius < control radius"),
+    (FILE.replace("control_radius = 2\n", ""), "name the control radius"),
+    (FILE.replace('poses = "poses.csv"\n', ""), "needs 'poses' and 'calibration'"),
+    (FILE.replace("[0, 9, inf]", "[9, 0]"), "increasing edges"),
+    (FILE.replace("[counting]\nedges_m = [0, 9, inf]\n", ""), "the table 'counting'"),
+    (FILE.replace("[0, 9, inf]", "[0, 2]"), "give other edges_m"),
+    (FILE.replace('spec = "car.ltl"', 'spec = "car.toml"'), "car.toml"),
+    (FILE.replace('spec = "car.ltl"', 'spec = "car.ltl"\nplanner = "wild"'), "unknown planner 'wild'"),
+    (FILE.replace('class = "ped"', 'class = "tree"'), "detectors.hog: unknown class of the detector 'tree'"),
+    (FILE.replace('depth = { folder = "depth" }', 'depth = { constant_m = 30 }'), "needs depth maps"),
+    (FILE.replace('depth = { folder = "depth" }\n', ""), "needs depth"),
+    (FILE.replace("level = [0.2, 0.5]", "level = [-1]"), "expected a number above 0"),
+    (FILE + "\n[extra]\n", "unknown key 'extra'"),
+    (FILE.replace("seed", "seed") + "\n[mutations.more]\n", "more"),
+    (FILE.replace("[mutations]", "[mutations]\nseed = 99999999999999999999999"), "whole number"),
+    (FILE.replace("[mutations]", "[mutations]\nseverity = { fog = 'mild' }"), "no mutation has a folder"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "complaint"), HOSTILE, ids=range(len(HOSTILE)))
+def test_files_that_are_none_are_refused_before_anything_is_made(streets, tmp_path, capsys, text, complaint):
+    (streets / "bad.toml").write_text(text)
+    code = main(["campaign", str(streets / "bad.toml"), "-o", str(tmp_path / "out")])
+    shown = capsys.readouterr()
+    assert code in (ExitCode.USAGE, ExitCode.BAD_INPUT), shown.err
+    assert complaint in shown.err
+    assert "internal error" not in shown.err
+    assert shown.out == ""
+    assert not list(tmp_path.glob("out/hog"))
+
+
+def test_all_problems_of_a_file_are_told_at_once_with_line_and_key(streets, capsys):
+    text = FILE.replace('kind = "hog"', 'kind = "hug"').replace("distance_m = 8", "distance_m = 0")
+    text = text.replace('spec = "car.ltl"', "").replace("draws = 0", "drows = 0").replace("[0, 9, inf]", '"x"')
+    (streets / "bad.toml").write_text(text)
+    assert main(["campaign", str(streets / "bad.toml")]) == ExitCode.BAD_INPUT
+    told = capsys.readouterr().err
+    lines = text.splitlines()
+    for key, found in (
+        ("detectors.hog.kind", 'kind = "hug"'),
+        ("run", "[run]"),
+        ("collision.distance_m", "distance_m = 0"),
+        ("closed_loop.drows", "drows = 0"),
+        ("counting.edges_m", 'edges_m = "x"'),
+    ):
+        assert f"bad.toml:{lines.index(found) + 1}: {key}: " in told
+    assert "bad.toml: 5 problems" in told
+
+
+def test_two_files_that_are_missing_are_told_at_once(streets, capsys):
+    (streets / "bad.toml").write_text(FILE.replace('"camera.csv"', '"no.csv"').replace('"car.ltl"', '"no.ltl"'))
+    assert main(["campaign", str(streets / "bad.toml")]) == ExitCode.BAD_INPUT
+    told = capsys.readouterr().err
+    assert "no.csv" in told
+    assert "no.ltl" in told
+
+
+def test_poses_that_do_not_fit(streets, tmp_path, capsys):
+    rows = (streets / "poses.csv").read_text().splitlines()
+    for changed, complaint in (
+        (rows[:-1], "the image 'street6.png' has no pose"),
+        ([*rows, rows[-1]], "occurs twice"),
+        ([*rows[:2], rows[2].replace("0.5,0.5", "0.0,0.5"), *rows[3:]], "has the time of another one"),
+    ):
+        (streets / "odd.csv").write_text("\n".join(changed) + "\n")
+        (streets / "odd.toml").write_text(FILE.replace('"poses.csv"', '"odd.csv"'))
+        assert main(["campaign", str(streets / "odd.toml"), "-o", str(streets / "made_oddly")]) == ExitCode.BAD_INPUT
+        assert complaint in capsys.readouterr().err

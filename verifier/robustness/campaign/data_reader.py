@@ -1,0 +1,227 @@
+"""The parts of TOML files that campaigns and assessments share: images and what belongs to them, detectors, counting.
+
+A detector, in a campaign; in an assessment it is `[systems.NAME.detector]`.
+
+    [detectors.yolo]
+    kind = "hog"                                # or "cascade", "onnx"
+    class = "ped"                               # what its reports are called
+    enlargement = 1.5                           # and the other settings of `HogSettings`
+    lowest_score = -0.5
+    false_positives_per_image = 1               # or min_score = 0.3: from where on a detection counts
+
+    [detectors.yolo]
+    kind = "onnx"
+    file = "yolov8n.onnx"
+    classes = ["person", "bicycle", "car"]
+    class_map = "to_mine.txt"                   # which class of the annotations each of these is
+    input = { size = [640, 640], resize = "letterbox_centre" }                   # as `OnnxInput`
+    output = { boxes = "output0", scores = "output0", lowest_score = 0.05, transposed = true, \
+score_columns = [4], box_format = "cxcywh", suppression_iou = 0.7 }              # as `OnnxOutput`
+
+Every choice that is left out has the default of the class that is named.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import MISSING, fields
+from fractions import Fraction
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from verifier.base.errors import shown
+from verifier.base.toml import Element
+from verifier.perception.detections.depth import UNITS_PER_M
+from verifier.perception.detections.distances import LARGEST_M, MEASURES
+from verifier.perception.settings import EmptyColumns, Labelling, Leftover, Outside
+from verifier.robustness.campaign.definition import (
+    ANNOTATION_FORMATS,
+    DETECTOR_KINDS,
+    AnnotationFiles,
+    CollisionLimit,
+    Counting,
+    DetectorChoice,
+    SystemModelRun,
+)
+from verifier.robustness.detectors import CascadeSettings, HogSettings, OnnxInput, OnnxLayout, OnnxOutput
+from verifier.robustness.mutators.imagefiles import METHODS, DepthSource
+
+DEPTH_KEYS = ("folder", "constant_m", "scale", "densify")
+ANNOTATION_KEYS = ("format", "file", "class_map", "distance_field", "frames")
+COUNTING_KEYS = ("edges_m", "classes", "labelling", "measure", "unmatched", "outside")
+LABELLINGS: tuple[Labelling, ...] = ("class", "proposition")
+UNMATCHED: tuple[Leftover, ...] = get_args(Leftover)
+OUTSIDE: tuple[Outside, ...] = get_args(Outside)
+RUN_KEYS = ("spec", "planner", "environments", "set", "empty_columns")
+COLLISION_KEYS = ("distance_m", "speed_mps", "deceleration_mps2", "reaction_s", "at_most")
+EMPTY_COLUMNS: tuple[EmptyColumns, ...] = get_args(EmptyColumns)
+
+
+def read_depth(found: Element) -> DepthSource | None:
+    """Where depth comes from; None where the table does not say; InputError."""
+    if not found.has("depth"):
+        return None
+    table = found.at("depth").table(DEPTH_KEYS)
+    if table.has("folder") == table.has("constant_m"):
+        raise table.fail("expected either 'folder' or 'constant_m'")
+    if table.has("constant_m"):
+        for key in ("scale", "densify"):
+            if table.has(key):
+                raise table.at(key).fail(f"'{key}' goes with a folder of depth maps")
+        depth_m = table.at("constant_m").number(0)
+        if not 0 < depth_m <= LARGEST_M:
+            raise table.at("constant_m").fail(f"expected metres above 0 and up to {LARGEST_M:g}")
+        return DepthSource(constant_m=float(depth_m))
+    scale = table.given("scale", Element.number, Fraction(UNITS_PER_M), 0)
+    if scale == 0:
+        raise table.at("scale").fail("expected a number above 0, got 0")
+    densify = table.given("densify", Element.one_of, None, METHODS)
+    return DepthSource(Path(table.at("folder").string()), None, float(scale), densify)
+
+
+def read_annotations(found: Element) -> AnnotationFiles | None:
+    """The files of annotations; None where the table names none; InputError."""
+    if not found.has("annotations"):
+        return None
+    table = found.at("annotations").table(ANNOTATION_KEYS, required=ANNOTATION_KEYS[:2])
+    kind = table.at("format").one_of(ANNOTATION_FORMATS)
+    for key, of in (("distance_field", "coco"), ("frames", "table")):
+        if table.has(key) and kind != of:
+            raise table.at(key).fail(f"'{key}' goes with the format '{of}'")
+    given = {key: table.at(key).string() for key in ANNOTATION_KEYS[1:] if table.has(key)}
+    return AnnotationFiles(kind, **given)
+
+
+def read_counting(found: Element) -> Counting:
+    """How matrices and pairs are counted; InputError."""
+    found.table(COUNTING_KEYS, required=("edges_m",))
+    return found.made(
+        lambda: Counting(
+            tuple(or_infinite(each) for each in found.at("edges_m").items(least=2)),
+            tuple(each.string() for each in found.list_at("classes")),
+            found.given("labelling", Element.one_of, "class", LABELLINGS),
+            found.given("measure", Element.one_of, None, MEASURES),
+            found.given("unmatched", Element.one_of, "drop", UNMATCHED),
+            found.given("outside", Element.one_of, "error", OUTSIDE),
+        ),
+    )
+
+
+def read_run(found: Element) -> SystemModelRun:
+    """How requirements are checked; InputError."""
+    found.table(RUN_KEYS, required=("spec",))
+    return SystemModelRun(
+        found.at("spec").string(),
+        found.given("planner", Element.string, None),
+        tuple(each.string() for each in found.at("environments").items(least=1)) if found.has("environments") else (),
+        {name: each.number() for name, each in found.table_at("set")},
+        found.given("empty_columns", Element.one_of, "error", EMPTY_COLUMNS),
+    )
+
+
+def read_collision(found: Element) -> CollisionLimit:
+    """The accepted probability of a collision; InputError."""
+    found.table(COLLISION_KEYS, required=COLLISION_KEYS)
+    distance_m, speed_mps, deceleration_mps2, reaction_s = (found.at(key).number(0) for key in COLLISION_KEYS[:-1])
+    for key in COLLISION_KEYS[:3]:
+        if found.at(key).number() == 0:
+            raise found.at(key).fail("expected a number above 0, got 0")
+    drive = float(distance_m), float(speed_mps), float(deceleration_mps2), float(reaction_s)
+    return CollisionLimit(*drive, at_most=found.at("at_most").number(0, 1))
+
+
+def or_infinite(found: Element) -> float:
+    """A level, or an edge of distance: the only numbers of an assessment that may be infinite."""
+    return math.inf if repr(found.value) in ("inf", "+inf") else float(found.number())
+
+
+Made = TypeVar("Made")
+JUDGING_KEYS = ("kind", "class_map", "min_score", "false_positives_per_image", "iou")
+
+
+def read_detector(found: Element) -> DetectorChoice:
+    """The detector that a table of the file describes; InputError."""
+    if not found.open_table().has("kind"):
+        raise found.fail("missing key 'kind'", f"one of {', '.join(DETECTOR_KINDS)}")
+    kind = found.at("kind").one_of(DETECTOR_KINDS)
+    iou = found.given("iou", Element.number, Fraction(1, 2), 0, 1)
+    least = found.given("min_score", Element.number, None)
+    rate = found.given("false_positives_per_image", Element.number, None, 0)
+    if rate == 0:
+        raise found.at("false_positives_per_image").fail("expected a number above 0, got 0")
+    mapped = found.given("class_map", Element.string, None)
+    if kind == "onnx":
+        found.table((*JUDGING_KEYS, "file", "classes", "input", "output"), required=("file", "classes", "output"))
+        classes = tuple(each.string() for each in found.at("classes").items(least=1))
+        put_in = found.at("input") if found.has("input") else None
+        layout = OnnxLayout(
+            OnnxInput(None) if put_in is None else _settings(put_in, OnnxInput, {"size": None}),
+            _settings(found.at("output"), OnnxOutput, {}),
+        )
+        file = found.at("file").string()
+        return found.made(lambda: DetectorChoice(kind, classes, {}, file, layout, mapped, least, rate, iou))
+    kinds: dict[str, type[Any]] = {"hog": HogSettings, "cascade": CascadeSettings}
+    own = tuple(each.name for each in fields(kinds[kind]))
+    found.table((*JUDGING_KEYS, "class", *own, *(["file"] if kind == "cascade" else [])))
+    given = _settings_given(found, kinds[kind])
+    found.made(lambda: kinds[kind](**given))
+    classes = (found.given("class", Element.string, "person"),)
+    file_name = found.given("file", Element.string, None)
+    return found.made(lambda: DetectorChoice(kind, classes, given, file_name, None, mapped, least, rate, iou))
+
+
+def _settings(found: Element, kind: type[Made], usual: dict[str, Any]) -> Made:
+    """A frozen value of settings from a table with the names of its fields."""
+    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+    needed = [name for name, each in known.items() if each.default is MISSING and name not in usual]
+    found.table(tuple(known), required=tuple(needed))
+    given = _settings_given(found, kind)
+    if len(given.get("score_columns", ())) == 1:
+        given["score_columns"] = (*given["score_columns"], None)  # TOML has no null: one number has no end
+    return found.made(lambda: kind(**{**usual, **given}))
+
+
+def _settings_given(found: Element, kind: type[Any]) -> dict[str, Any]:
+    """The values that a table gives to fields of `kind`, each of the type of its field; InputError."""
+    given: dict[str, Any] = {}
+    for name, hint in get_type_hints(kind).items():
+        if found.has(name):
+            given[name] = plain_value(found.at(name))
+            if not _is_of(given[name], hint):
+                raise found.at(name).fail(f"expected {_told(hint)}, got {shown(found.at(name).value)}")
+    return given
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type; lengths of lists and choices of words are left to the class."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return any(_is_of(value, each) for each in get_args(hint))
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_is_of(each, get_args(hint)[0]) for each in value)
+    if origin is Literal:
+        return isinstance(value, str)
+    if isinstance(value, bool) or hint is bool:
+        return isinstance(value, bool) and hint is bool
+    return isinstance(value, int | float) if hint is float else isinstance(value, hint)
+
+
+def _told(hint: Any) -> str:
+    """A type for people."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return " or ".join(_told(each) for each in get_args(hint) if each is not NoneType)
+    if origin is tuple:
+        return "a list of numbers"
+    words = {bool: "true or false", int: "a whole number", float: "a number"}
+    return words.get(hint, "a text in quotes")
+
+
+def plain_value(found: Element) -> Any:
+    """A value of settings: numbers as Python has them, lists as tuples."""
+    if isinstance(found.value, bool | int | str):
+        return found.value
+    if isinstance(found.value, list):
+        return tuple(plain_value(each) for each in found.items())
+    return float(found.number())

@@ -1,0 +1,375 @@
+"""`verify campaign init`: a campaign file for a network, read from its metadata and shapes and from one run.
+
+| seen | read as |
+|---|---|
+| one output (1, 4 + classes, n) | YOLOv8: centres and sizes, no objectness; suppression is missing |
+| one output (1, n, 5 + classes) | YOLOv5: the same with an objectness; suppression is missing |
+| one output (1, n, 6) | YOLOv10 and end-to-end exports: corners, score, label; suppressed |
+| boxes (1, n, 4), scores (1, n, k), n up to 1000 | DETR: centres and sizes as shares, no suppression needed |
+| boxes (1, n, 4), scores (1, n, k), n above | SSD: suppression is missing |
+| boxes, scores and labels of the same n | SSD and torchvision with suppression; with a count as TensorFlow's |
+
+Everything that the file does not say is a guess, with its reason: in the file as a comment, and in the list that is
+printed. A network is run once on the first image, which shows shapes that the file leaves open, and what range boxes
+and scores have.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, Place, UsageError
+from verifier.base.files import read_bytes, read_json
+from verifier.base.libraries import library
+from verifier.perception.detections.recognition import recognised
+from verifier.robustness.campaign.definition import ANNOTATION_FORMATS
+from verifier.robustness.campaign.made_files import DISTANCE_FIELD
+from verifier.robustness.campaign.scenes import image_files
+from verifier.robustness.detectors import OnnxInput, OnnxLayout, OnnxOutput, open_onnx, read_image
+from verifier.robustness.detectors.onnx_decode import network_input
+from verifier.robustness.mutators import needs_depth
+from verifier.robustness.mutators.sweeps import published
+from verifier.robustness.settings import CampaignInitSettings
+
+MOST_QUERIES = 1000
+"""Rows of a network that names each object once; a grid of candidates has more."""
+PERSON = ("person", "people", "pedestrian", "ped", "human")
+TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint8)": "uint8"}
+USUAL_SIDE = 640
+TIMED = 3
+
+
+@dataclass
+class Guesses:
+    """What is guessed, and why: by the key in the file."""
+
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, key: str, value: Any, reason: str) -> Any:
+        """The value, noted as a guess."""
+        self.reasons[key] = f"{value!r}: {reason}" if not isinstance(value, str) else f"{value}: {reason}"
+        return value
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A campaign file to write, further files beside it, what is guessed, and how fast the network is."""
+
+    text: str
+    others: Mapping[str, str]
+    guesses: Mapping[str, str]
+    milliseconds: float
+    batches: bool
+
+
+def proposal(settings: CampaignInitSettings) -> Proposal:
+    """A campaign file for the network and the images.
+
+    Raises:
+        InputError: a file that cannot be read, a network whose outputs are of no known layout.
+        UsageError: a library that is missing.
+    """
+    guess = Guesses()
+    first = image_files(Path(settings.images))[0]
+    session = _session(settings.onnx)
+    metadata = dict(session.get_modelmeta().custom_metadata_map)
+    put_in = _input(session, metadata, guess)
+    outputs, seconds = _run(session, put_in, first, settings.onnx)
+    names = _names(metadata)
+    categories, annotations = _annotations(settings)
+    known = len(names or categories) or None
+    put_out, count = _output(outputs, known, settings.onnx, guess)
+    classes = _classes(names, categories, count, guess)
+    mapped = _class_map(classes, categories, guess)
+    others = {} if mapped is None else {"classes.txt": mapped}
+    text = _text(settings, guess, (put_in, put_out), classes, annotations, mapped is not None)
+    open_onnx(settings.onnx, OnnxLayout(OnnxInput(**put_in), OnnxOutput(**put_out)), classes)  # it fits its own file
+    return Proposal(
+        text, others, guess.reasons, 1000 * seconds, not isinstance(session.get_inputs()[0].shape[0], int)
+    )
+
+
+def _session(path: str) -> Any:
+    runtime = library("onnxruntime")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = runtime.InferenceSession(read_bytes(path), options, providers=["CPUExecutionProvider"])
+    except InputError:
+        raise
+    except Exception as error:  # onnxruntime's errors share no base
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"not a network that onnxruntime can run: {first[:160]}", Place(path)) from None
+    if len(session.get_inputs()) != 1:
+        raise InputError("the network has several inputs; expected one", Place(path))
+    return session
+
+
+def _literal(text: str | None) -> Any:
+    """A Python literal of the metadata; None for what is none."""
+    try:
+        return None if text is None else ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _names(metadata: Mapping[str, str]) -> list[str] | None:
+    found = _literal(metadata.get("names"))
+    if isinstance(found, dict) and all(isinstance(each, int) for each in found):
+        found = [found[key] for key in sorted(found)]
+    good = isinstance(found, list) and found and all(isinstance(each, str) and each.strip() for each in found)
+    return list(found) if good else None
+
+
+def _input(session: Any, metadata: Mapping[str, str], guess: Guesses) -> dict[str, Any]:
+    own = session.get_inputs()[0]
+    shape = list(own.shape)
+    if len(shape) not in (3, 4) or own.type not in TYPES:
+        raise UsageError(f"the input has the shape {shape} of {own.type}; expected images")
+    last = shape[-1] == 3
+    axes = ("N" if len(shape) == 4 else "") + ("HWC" if last else "CHW")
+    sides: Any = shape[-3:-1] if last else shape[-2:]
+    if not all(isinstance(each, int) for each in sides):
+        told = _literal(metadata.get("imgsz"))
+        side = [USUAL_SIDE, USUAL_SIDE]
+        if isinstance(told, list) and len(told) == 2 and all(isinstance(each, int) for each in told):
+            sides = told
+        else:
+            sides = guess("input.size", side, "the file leaves it open, and its metadata have no imgsz")
+    found: dict[str, Any] = {"size": tuple(sides), "axes": axes, "type": TYPES[own.type]}
+    yolo = "stride" in metadata or "names" in metadata
+    found["resize"] = guess(
+        "input.resize",
+        "letterbox_centre" if yolo else "stretch",
+        "as Ultralytics, whose metadata it has" if yolo else "no file says how images get this size",
+    )
+    found["channels"] = guess("input.channels", "RGB", "no file says it; many networks take RGB")
+    scale = 1.0 if found["type"] == "uint8" else 255.0
+    if scale != 1:
+        guess("input.divide_by", scale, "pixels from 0 to 1; no file says it")
+    return found | {"divide_by": scale}
+
+
+def _run(session: Any, put_in: Mapping[str, Any], image: Path, path: str) -> tuple[dict[str, NDArray[Any]], float]:
+    """The outputs for an image, and the seconds that it takes."""
+    given = network_input(read_image(image), OnnxInput(**put_in))
+    given = given[None] if put_in["axes"].startswith("N") else given
+    names = [each.name for each in session.get_outputs()]
+    best = float("inf")
+    try:
+        for _ in range(TIMED):
+            start = time.perf_counter()
+            values = session.run(names, {session.get_inputs()[0].name: given})
+            best = min(best, time.perf_counter() - start)
+    except Exception as error:  # onnxruntime's errors share no base
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"the network fails on an image of {given.shape}: {first[:160]}", Place(path)) from None
+    return {name: np.asarray(value) for name, value in zip(names, values, strict=True)}, best
+
+
+def _output(
+    outputs: Mapping[str, NDArray[Any]], classes: int | None, path: str, guess: Guesses
+) -> tuple[dict[str, Any], int | None]:
+    """The choices of `OnnxOutput`, and how many classes the shapes show; None where they show none."""
+    floats = {name: each for name, each in outputs.items() if each.dtype.kind == "f"}
+    usual: dict[str, Any] = {
+        "lowest_score": guess("output.lowest_score", 0.01, "ADR and curves need weak detections, too")
+    }
+    if len(outputs) == 1:
+        ((name, value),) = outputs.items()
+        if value.ndim == 3 and value.shape[0] == 1:
+            return _of_one(name, value, classes, usual, guess)
+    boxes = [name for name, each in floats.items() if each.ndim in (2, 3) and each.shape[-1] == 4]
+    boxes = [name for name in boxes if floats[name].ndim == max(floats[each].ndim for each in boxes)]
+    if len(boxes) == 1 and len(outputs) in (2, 3, 4):
+        found = _of_several(boxes[0], outputs, classes, usual, guess)
+        if found is not None:
+            return found
+    shapes = ", ".join(f"{name} {list(each.shape)}" for name, each in outputs.items())
+    raise InputError(
+        f"outputs of no known layout: {shapes}",
+        Place(path),
+        "write the table 'output' yourself: verify manual robustness",
+    )
+
+
+def _suppress(found: dict[str, Any], guess: Guesses, iou: float, family: str) -> None:
+    found["suppression_iou"] = guess(
+        "output.suppression_iou", iou, f"the network does not suppress overlapping boxes (NMS), as {family} does not"
+    )
+
+
+def _of_one(
+    name: str, value: NDArray[Any], classes: int | None, usual: dict[str, Any], guess: Guesses
+) -> tuple[dict[str, Any], int | None]:
+    _, rows, columns = value.shape
+    found = {"boxes": name, "scores": name, **usual}
+    if columns == 6 and classes not in (1, 2):
+        guess("output", "YOLOv10 or end-to-end", f"rows of six numbers, {list(value.shape)}: corners, score, label")
+        return found | {"labels": name, "label_column": 5, "score_columns": (4, 5), "box_format": "xyxy"}, None
+    transposed = rows < columns
+    width = min(rows, columns)
+    found |= {"box_format": "cxcywh", "transposed": transposed}
+    objectness = width - 5 == classes if classes is not None else not transposed
+    family = "YOLOv5" if objectness else "YOLOv8"
+    guess("output", family, f"shape {list(value.shape)}: centre, size{', objectness' if objectness else ''}, classes")
+    found["score_columns"] = (5 if objectness else 4, None)
+    if objectness:
+        found["objectness_column"] = 4
+    _suppress(found, guess, 0.7, family)
+    return found, width - found["score_columns"][0]
+
+
+def _of_several(
+    boxes: str, outputs: Mapping[str, NDArray[Any]], classes: int | None, usual: dict[str, Any], guess: Guesses
+) -> tuple[dict[str, Any], int | None] | None:
+    box = outputs[boxes]
+    batch, rows = box.ndim == 3, box.shape[-2]
+    shares = bool(np.abs(box).max(initial=0) <= 2)
+    unit = guess(
+        "output.box_unit",
+        "input_share" if shares else "input_pixels",
+        f"boxes of the first image are {'at most 2' if shares else 'above 2'}",
+    )
+    found: dict[str, Any] = {"boxes": boxes, **usual, "batch_axis": batch, "box_unit": unit}
+    others = {name: each for name, each in outputs.items() if name != boxes}
+    flat = {name: each for name, each in others.items() if each.ndim == box.ndim - 1 and each.shape[-1] == rows}
+    wide = {name: each for name, each in others.items() if each.ndim == box.ndim and each.shape[-2] == rows}
+    if len(flat) == 2:
+        labels = min(flat, key=lambda name: (flat[name].dtype.kind == "f", "score" in name.lower()))
+        (scores,) = [name for name in flat if name != labels]
+        found |= {"scores": scores, "labels": labels}
+        counts = [name for name, each in others.items() if each.size == 1 and name not in flat]
+        family = "TensorFlow" if counts else "SSD or torchvision"
+        found |= {"count": counts[0]} if counts else {}
+        if counts or not (outputs[labels] == 0).any():
+            found["background"] = guess("output.background", 0, "labels count from 1")
+        found["box_format"] = guess("output.box_format", "yxyx" if counts else "xyxy", f"as {family}")
+        guess("output", family, "boxes, scores and labels of as many rows: overlaps are suppressed already")
+        return found, None
+    if len(wide) == 1 and len(others) == 1:
+        ((scores, value),) = wide.items()
+        found["scores"] = scores
+        number, detr = value.shape[-1], rows <= MOST_QUERIES
+        family = "DETR" if detr else "SSD"
+        nothing = classes is not None and number == classes + 1
+        if nothing:
+            place = number - 1 if detr else 0
+            found["background"] = guess("output.background", place, f"one score more than classes; as {family}")
+        if ((value < 0) | (value > 1)).any():
+            kind = "softmax" if nothing else "sigmoid"
+            found["activation"] = guess("output.activation", kind, "scores of the first image leave 0..1")
+        found["box_format"] = guess("output.box_format", "cxcywh" if detr else "xyxy", f"as {family}")
+        guess("output", family, f"{rows} boxes beside {number} scores each")
+        if not detr:
+            _suppress(found, guess, 0.5, family)
+        return found, number - nothing
+    return None
+
+
+def _annotations(settings: CampaignInitSettings) -> tuple[list[str], str]:
+    """The classes of the annotations, as far as the file lists them, and the line of the campaign file."""
+    name, _ = recognised(settings.annotations)
+    if name not in ANNOTATION_FORMATS:
+        known = ", ".join(ANNOTATION_FORMATS)
+        raise InputError(f"annotations as {name}; campaigns read {known}", Place(settings.annotations))
+    told = f'format = "{name}", file = {_quoted(_relative(settings.annotations, settings.output))}'
+    if name != "coco":
+        return [], told
+    document, _ = read_json(settings.annotations)
+    listed = document.get("annotations") if isinstance(document, dict) else None
+    if isinstance(listed, list) and any(isinstance(each, dict) and DISTANCE_FIELD in each for each in listed):
+        told += f', distance_field = "{DISTANCE_FIELD}"'
+    return [str(each["name"]) for each in document["categories"]], told
+
+
+def _classes(names: Sequence[str] | None, categories: Sequence[str], count: int | None, guess: Guesses) -> list[str]:
+    if names is not None:
+        return list(names)
+    if count is None or count == len(categories):
+        if categories:
+            return list(guess("classes", list(categories), "the network names none; those of the annotations"))
+        count = count or 1
+    spare = [f"class_{number}" for number in range(count or 1)]
+    return list(guess("classes", spare, f"neither network nor annotations name {len(spare)} classes"))
+
+
+def _class_map(classes: Sequence[str], categories: Sequence[str], guess: Guesses) -> str | None:
+    """The lines of a class map; None where all classes are those of the annotations."""
+    if not categories or set(classes) <= set(categories):
+        return None
+    lines = []
+    for name in classes:
+        same = [each for each in categories if each.casefold() == name.casefold()]
+        same += [each for each in categories if name.casefold() in PERSON and each.casefold() in PERSON]
+        if same:
+            lines.append(f"{name} -> {same[0]}")
+            if same[0] != name:
+                guess("class_map", lines[-1], "names of people in both")
+    guess("class_map.*", "* -> ignore", "classes that the annotations do not have")
+    return "\n".join([*lines, "* -> ignore"]) + "\n"
+
+
+def _relative(path: str, output: str) -> str:
+    """A path as the campaign file names it, from its own folder."""
+    return Path(os.path.relpath(path, Path(output).absolute().parent)).as_posix()
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):  # a TOML list has no null: one number has no end
+        return f"[{', '.join(str(each) for each in value if each is not None)}]"
+    return _quoted(value) if isinstance(value, str) else f"{value:g}"
+
+
+def _table(name: str, values: Mapping[str, Any]) -> str:
+    return "\n".join([f"[{name}]", *(f"{key} = {_value(value)}" for key, value in values.items())])
+
+
+def _text(
+    settings: CampaignInitSettings,
+    guess: Guesses,
+    layout: tuple[dict[str, Any], dict[str, Any]],
+    classes: Sequence[str],
+    annotations: str,
+    mapped: bool,
+) -> str:
+    """The campaign file."""
+    name = Path(settings.onnx).stem.replace("@", "_")
+    data = [f"images = {_quoted(_relative(settings.images, settings.output))}", f"annotations = {{ {annotations} }}"]
+    if settings.depth is not None:
+        data.append(f"depth = {{ folder = {_quoted(_relative(settings.depth, settings.output))} }}")
+        mutations = f'list = "{settings.mutations}"'
+    else:
+        plain = [each.text for each in published(settings.mutations) if not needs_depth(each)]
+        guess("mutations", "without haze and defocus", "no --depth, which they need")
+        mutations = "sweep = [\n" + "".join(f"    {_quoted(each)},\n" for each in plain) + "]"
+    key = name if all(each.isalnum() or each in "-_" for each in name) else _quoted(name)
+    detector = [f"[detectors.{key}]", 'kind = "onnx"', f"file = {_quoted(_relative(settings.onnx, settings.output))}"]
+    detector.append(f"classes = [{', '.join(map(_quoted, classes))}]")
+    detector += ['class_map = "classes.txt"'] if mapped else []
+    detector.append(f"min_score = {guess('min_score', 0.25, 'from which score on does the system act?')}")
+    parts = ["[data]\n" + "\n".join(data), "\n".join(detector)]
+    parts += [_table(f"detectors.{key}.{side}", own) for side, own in zip(("input", "output"), layout, strict=True)]
+    parts.append(f"[mutations]\n{mutations}")
+    if settings.spec is not None:
+        edges = guess("counting.edges_m", "[0, 10, 20, inf]", "distance bins of the matrices")
+        parts.append(f"[counting]\nedges_m = {edges}")
+        parts.append(f"[run]\nspec = {_quoted(_relative(settings.spec, settings.output))}")
+    listed = "".join(f"# {key} = {told}\n" for key, told in guess.reasons.items())
+    return f"# Written by verify campaign init. Guessed, to be confirmed:\n{listed}\n" + "\n\n".join(parts) + "\n"

@@ -1,0 +1,90 @@
+"""What the parts say of one condition: P by `verifier.pipeline`, lambda by `verifier.collision`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path, PurePath
+
+import numpy as np
+
+from verifier.collision.estimator import CollisionMap, Grid, collision_map
+from verifier.collision.pairs import Pairs
+from verifier.collision.pairs_reader import read_pairs
+from verifier.collision.resampling import bootstrap_intervals
+from verifier.collision.stopping import BrakingPolicy
+from verifier.language.specs import read_spec
+from verifier.perception.confusion.document import named_file
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.matching import CONVENTIONS
+from verifier.robustness.campaign.definition import CollisionLimit, Counting, SystemModelRun
+from verifier.robustness.campaign.draws import CONFIDENCE, DRAWS, FEWEST_IMAGES, reaching
+from verifier.robustness.campaign.making import matrices_of
+from verifier.study.case import Study
+from verifier.study.inputs import checked_names, make_grid, read_inputs, refuse_others
+from verifier.study.options import RunOptions, Selection
+from verifier.study.results import RequirementResult
+from verifier.systems.reader import read_model
+
+
+def check_run(
+    run: SystemModelRun, folder: Path, truth: DetectionSet | None = None, counting: Counting | None = None
+) -> None:
+    """Read spec and system model, and look for planner, environments, constants and, where it is known what will be
+    counted, classes and bins; VerifierError as a run."""
+    spec = read_spec(folder / run.spec)
+    model = read_model(spec.model)
+    spec = checked_names(spec, model)
+    refuse_others(make_grid(spec, model, run_options(run).selection).requirements, "verify assess", model)
+    if truth is not None and counting is not None:
+        counts = matrices_of(truth, counting, CONVENTIONS["coco"], "the objects, none of them found")
+        with named_file(counts) as file:
+            options = run_options(run)
+            for case in Study.of(read_inputs(folder / run.spec, file, options), options).cases:
+                _ = case.states  # what a planner asks about is looked up there
+
+
+def run_options(run: SystemModelRun) -> RunOptions:
+    """The choices of a run."""
+    constants = {name: int(value) if value.denominator == 1 else value for name, value in run.constants.items()}
+    planners = () if run.planner is None else (run.planner,)
+    selection = Selection(planners=planners, environments=run.environments, settings=constants)
+    return RunOptions(selection=selection, empty_columns=run.empty_columns)
+
+
+def worst_probability(each: RequirementResult) -> Fraction:
+    """The worst over the scenarios: the least, or the greatest where the target is an upper limit."""
+    return Fraction(each.points[each.least(range(len(each.points)))].value)
+
+
+def worst_bounds(each: RequirementResult) -> tuple[float, float] | None:
+    """The confidence bounds of the worst over the scenarios: what the verdict is from."""
+    sure = [point.uncertainty.confidence_bounds for point in each.points if point.uncertainty is not None]
+    known = [bounds for bounds in sure if bounds is not None]
+    if not known:
+        return None
+    pick = max if each.is_upper else min
+    return pick(bounds.lower for bounds in known), pick(bounds.upper for bounds in known)
+
+
+def collision_at(
+    path: Path, limit: CollisionLimit
+) -> tuple[float | None, tuple[float, float] | None, Mapping[str, str]]:
+    """lambda at the distance and speed of the limit, its interval and the file of pairs; None where not defined."""
+    found = read_pairs(path)
+    grid = Grid(np.array([limit.distance_m]), np.array([limit.speed_mps]))
+    estimate = collision_map(found.pairs, grid, BrakingPolicy(limit.deceleration_mps2, limit.reaction_s))
+    value = float(estimate.probability[0, 0])
+    source = {"role": "pairs", "name": PurePath(path).name, "sha256": str(found.origin.get("sha256", ""))}
+    return None if math.isnan(value) else value, _lambda_interval(found.pairs, estimate), source
+
+
+def _lambda_interval(pairs: Pairs, estimate: CollisionMap) -> tuple[float, float] | None:
+    """The percentile interval over drawn images, the same draws in every level of as many images."""
+    if pairs.image_count < FEWEST_IMAGES or math.isnan(float(estimate.probability[0, 0])):
+        return None
+    rng = np.random.default_rng(0)
+    found, _ = bootstrap_intervals(pairs, estimate, rng=rng, level=CONFIDENCE, replicates=DRAWS)
+    low, high = float(found.lower[0, 0]), float(found.upper[0, 0])
+    return reaching((low, high), float(estimate.probability[0, 0]), pairs.image_count)

@@ -1,0 +1,365 @@
+"""One condition of a campaign: images mutated, put through detectors, localized, counted, written as files.
+
+For each condition a folder with `annotations.json` and `detections.json` (COCO; images, categories and objects have
+the ids and file names of the source), and what is asked for of matrices, pairs and a trade-off curve, in the formats
+that `verify run`, `verify collision` and `verify robroc` read; with `keep_images` also the images.
+
+* Matrices are counted from the operating point of the detector on, matched as COCO does but with classes left free,
+  so that a confusion of classes shows.
+* A report has no distance of its own here. As in Pezzementi et al. 2021 (section 6.1.1) it is the median over the
+  rows of its rectangle of the median depth of each row, by the depth of the image before it was degraded.
+* The trade-off curve is ROC A of the same paper (eqs. 8 and 9): recall against false positives per image, over
+  sensitivities that are standardized on the source images and kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from verifier.base.arrays import Floats, Ints
+from verifier.base.errors import InputError, Place, UsageError
+from verifier.base.files import write_bytes, write_text
+from verifier.base.numbers import exact_text
+from verifier.closedloop.closed_loop_curve import standard_sensitivities
+from verifier.closedloop.comparison import NamedCurve
+from verifier.closedloop.curvefiles import curves_json
+from verifier.closedloop.curves import FPR_MAX, judged_curve
+from verifier.closedloop.detection_outcomes import Judged
+from verifier.closedloop.roboticizer import Standardizer, localize
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.choices import Filters, count_job, default_measure
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.document import write_confusion
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.detections import ClassMap
+from verifier.perception.detections.columns import Boxes, DetectionSet
+from verifier.perception.detections.distances import distance
+from verifier.perception.matching import MatchingPolicy, match
+from verifier.robustness.adr import LEVELS, AdrSettings, detection_rates, pick_thresholds
+from verifier.robustness.campaign.definition import Counting, DetectorChoice
+from verifier.robustness.campaign.draws import ADR, drawn_curve, drawn_metrics
+from verifier.robustness.campaign.made_files import write_coco
+from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, by_frame, moved_truth
+from verifier.robustness.detection_metrics import TABLE_6, coco_metrics, count_hits, judged
+from verifier.robustness.detectors import Detector, Image, run_detectors, with_detections
+from verifier.robustness.mutators import AnyMutation, Frame, apply, needs_depth
+from verifier.robustness.mutators.batch import png_bytes
+
+Progress: TypeAlias = Callable[[Any, str], Iterable[Any]]
+"""Wraps a list for a progress bar: the list, and what its items are called."""
+ROC = "roc_a"
+KNOWN = ("precision", "recall", *TABLE_6, ADR)
+"""The metrics that are measured under every condition."""
+PLAIN_CAMERA = np.eye(3)
+"""Depth alone is asked of the localizer, and no camera changes it."""
+
+
+def no_progress(items: Any, what: str) -> Iterable[Any]:
+    """The items, and no bar."""
+    found: Iterable[Any] = items
+    return found
+
+
+def changed(frame: Frame, mutation: AnyMutation, rng: np.random.Generator, path: Path) -> Frame:
+    """The frame under a mutation; what does not fit is an InputError that names the image."""
+    try:
+        return apply(mutation, frame, rng)
+    except (InputError, ValueError) as error:
+        message, hint = (error.message, error.hint) if isinstance(error, InputError) else (str(error), None)
+        raise InputError(f"{mutation.text}: {message}", Place(str(path)), hint) from None
+
+
+@dataclass(frozen=True)
+class UnderTest:
+    """The detector, opened, with what is known of it from the source images.
+
+    Attributes:
+        source: annotations and detections of the source images.
+        lowest_score: its operating point; None where every detection counts.
+        class_map: from its classes to those of the annotations; None where they have equal names.
+    """
+
+    choice: DetectorChoice
+    detector: Detector
+    source: DetectionSet
+    lowest_score: float | None
+    class_map: ClassMap | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is made of what a detector reports.
+
+    Attributes:
+        metrics: of `KNOWN`.
+        counting: of matrices and pairs; None where neither is made.
+        curve: what the detector is called in a trade-off curve; None for no curve.
+        weights: (draws, images) of the draws; None for none.
+    """
+
+    metrics: tuple[str, ...] = ()
+    counting: Counting | None = None
+    matrices: bool = False
+    pairs: bool = False
+    curve: str | None = None
+    adr_levels: tuple[float, ...] = LEVELS
+    most_false_positives: float = FPR_MAX
+    weights: Ints | None = None
+
+    @property
+    def distances(self) -> bool:
+        """Whether it must be known how far away reports lie."""
+        counting = self.counting
+        return self.pairs or (self.matrices and counting is not None and counting.unmatched != "drop")
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was made; files by their absolute paths, None for what was not wanted."""
+
+    performance: Mapping[str, Fraction | None] = field(default_factory=dict)
+    drawn: Mapping[str, Floats] = field(default_factory=dict)
+    confusion: str | None = None
+    pairs: str | None = None
+    without_pairs: bool = False
+    curves: str | None = None
+    drawn_curve: tuple[Floats, Floats] | None = None
+
+
+def detected(
+    scenes: Scenes,
+    detectors: Sequence[tuple[Detector, ClassMap | None, Path]],
+    mutation: AnyMutation | None,
+    seed: int,
+    *,
+    cache: Path | None = None,
+    images: Path | None = None,
+    progress: Progress = no_progress,
+    measure: Callable[[DetectionSet], str | None] = default_measure,
+) -> list[DetectionSet]:
+    """Mutate every image once, put it through every detector, and write what each reports into its folder.
+
+    Args:
+        detectors: each with its class map and an existing folder.
+        seed: of what is drawn: the same under every mutation, so that conditions differ by these and not by the draw.
+        cache: folder where detections are kept; None for none.
+        images: folder for the images; None where they are not kept.
+        measure: of the distances that are written.
+
+    Raises:
+        InputError: an image cannot be read, does not fit the mutation, or a file cannot be written.
+    """
+    moved: list[MovedBoxes] = []
+
+    def all_images() -> Iterator[Image]:
+        for number, name in enumerate(progress(tuple(scenes.files), "images")):
+            frame = scenes.frame(name, deep=mutation is not None and needs_depth(mutation))
+            if mutation is not None:
+                frame = changed(frame, mutation, np.random.default_rng([seed, 3, number]), scenes.files[name])
+            own = name if images is None else f"{Path(name).stem}.png"
+            moved.append(MovedBoxes.of(own, name, frame))
+            if images is not None:
+                write_bytes(images / own, png_bytes(frame.pixels))
+            yield Image(own, frame.pixels)
+
+    runs = run_detectors([detector for detector, _, _ in detectors], all_images(), cache)
+    truth, found = moved_truth(scenes, moved), list[DetectionSet]()
+    ids = {each.name: scenes.image_ids[each.source] for each in moved} if scenes.image_ids else {}
+    for run, (_, class_map, folder) in zip(runs, detectors, strict=True):
+        found.append(with_detections(truth, run, class_map))
+        sizes = {each.name: each.size for each in moved}
+        write_coco(folder, found[-1], sizes, measure(found[-1]), True, ids, scenes.category_ids)
+    return found
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes of what one detector reports under a mutation what is wanted."""
+
+    wanted: Wanted
+    scenes: Scenes
+    under_test: UnderTest
+
+    def made(
+        self, data: DetectionSet, mutation: AnyMutation | None, folder: Path, told: tuple[str, str, str]
+    ) -> Made:
+        """The files in `folder`, and the numbers.
+
+        Args:
+            data: annotations and detections.
+            told: title of matrices, name of the condition in a curve, and what stands behind the names of files.
+        """
+        title, condition, suffix = told
+        wanted = self.wanted
+        found = Made(self._performance(data), self._drawn(data))
+        if wanted.curve is not None:
+            curves, drawn = self._curve(data, condition, folder / f"curves{suffix}.json", title)
+            found = replace(found, curves=curves, drawn_curve=drawn)
+        counted = Filters(lowest_score=self.under_test.lowest_score)(data)
+        if wanted.distances:
+            away = localized(self.scenes, counted.detections, mutation)
+            counted = counted.change(detections=replace(counted.detections, distance_m=away))
+        if wanted.matrices and wanted.counting is not None:
+            path = folder / f"confusion{suffix}.json"
+            write_confusion(matrices_of(counted, wanted.counting, self.under_test.choice.policy, title), path)
+            found = replace(found, confusion=str(path.absolute()))
+        if wanted.pairs:
+            measure = measure_of(wanted.counting, data)
+            pairs, empty = self._pairs(counted, measure, folder / f"pairs{suffix}.csv")
+            found = replace(found, pairs=pairs, without_pairs=empty)
+        return found
+
+    def _performance(self, data: DetectionSet) -> dict[str, Fraction | None]:
+        names = self.wanted.metrics
+        if not len(data.annotations):  # a mutation can move everything out of the images
+            return dict.fromkeys(names)
+        choice = self.under_test.choice
+        found = metric_values(data, names, choice.policy, self.under_test.lowest_score)
+        if ADR in names:
+            settings = AdrSettings(self.wanted.adr_levels, choice.policy)
+            rates = detection_rates(data, pick_thresholds(self.under_test.source, settings), settings)
+            found[ADR] = Fraction(sum(rates.found), rates.objects * len(rates.found))
+        return {name: found.get(name) for name in names}
+
+    def _drawn(self, data: DetectionSet) -> dict[str, Floats]:
+        """The metrics on drawn images."""
+        if self.wanted.weights is None:
+            return {}
+        choice, least = self.under_test.choice, self.under_test.lowest_score
+        how = choice.policy, least, self.wanted.adr_levels, self.wanted.weights
+        return drawn_metrics(data, self.under_test.source, self.wanted.metrics, *how)
+
+    def _pairs(self, data: DetectionSet, measure: str, path: Path) -> tuple[str, bool]:
+        """The file of pairs, and whether it holds none."""
+        report = match(data, self.under_test.choice.policy).detection_of
+        away = distance(data.annotations, measure)
+        predicted = np.full(len(report), np.nan)
+        predicted[report >= 0] = distance(data.detections, "given")[report[report >= 0]]
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(("image", "true_m", "predicted_m", "class"))
+        for row, frame in enumerate(data.annotations.frame.tolist()):
+            numbers = ("" if np.isnan(each) else repr(float(each)) for each in (away[row], predicted[row]))
+            writer.writerow((data.frame_name[frame], *numbers, data.classes[data.annotations.label[row]]))
+        write_text(path, stream.getvalue())
+        return str(path.absolute()), not (~np.isnan(predicted) & ~np.isnan(away)).any()
+
+    def _curve(
+        self, data: DetectionSet, condition: str, path: Path, about: str
+    ) -> tuple[str, tuple[Floats, Floats] | None]:
+        """The file of the curve, and the curve on drawn images."""
+        found = judged(data, self.under_test.choice.policy)
+        if not len(found.hit):
+            raise InputError(
+                f"{about}: no annotated object is left in the images, so there is no trade-off curve",
+                Place(str(path.parent)),
+                "ask for milder levels, or for no trade_off",
+            )
+        source = judged(self.under_test.source, self.under_test.choice.policy)
+        table = Standardizer.from_validation(source.false, source.images)
+        never = found.hit == -np.inf
+        hits = np.where(never, np.inf, table(np.where(never, 0.0, found.hit)))
+        logs = np.ones(found.images, np.int64)  # every image is a log
+        one = Judged(hits, found.hit_frame, table(found.false), found.false_frame, logs)
+        most, weights = self.wanted.most_false_positives, self.wanted.weights
+        # As the paper's 100, up to the rate at which efficiency is 0 where that is higher.
+        sensitivities = standard_sensitivities(highest=max(1.0, most))
+        curve = judged_curve(one, sensitivities, most)
+        drawn = None if weights is None else drawn_curve(one, sensitivities, most, weights)
+        write_text(path, curves_json([NamedCurve(ROC, self.wanted.curve or "", condition, curve)]))
+        return str(path.absolute()), drawn
+
+
+def localized(scenes: Scenes, boxes: Boxes, mutation: AnyMutation | None) -> Floats:
+    """(n,) depth in metres of rectangles, by that of the image before it was degraded; NaN where it is not known."""
+    box, away = boxes.box_2d, np.full(len(boxes), np.nan)
+    assert box is not None  # a detector reports rectangles
+    for name, rows in zip(scenes.files, by_frame(boxes, len(scenes.files)), strict=True):
+        if len(rows):
+            away[rows] = localize(scenes.moved_depth_m(name, mutation), box[rows], PLAIN_CAMERA)[:, 2]
+    return away
+
+
+def operating_remarks(choice: DetectorChoice, source: DetectionSet) -> Iterator[str]:
+    """Where the source images do not settle the operating point that is asked for."""
+    rate, images = choice.false_positives, source.frame_count
+    if rate is None:
+        return
+    if rate * images < 1:
+        yield (
+            f"operating point: {exact_text(rate)} false positives per image cannot be distinguished from none with "
+            f"{images} source images; the score is that above that of every false positive"
+        )
+    if choice.threshold(source) is None:
+        yield (
+            f"operating point: with all that it reports on the source images the detector has no more than "
+            f"{exact_text(rate)} false positives per image, so every detection counts; it would have more if it "
+            "were set to report lower scores"
+        )
+
+
+def metric_values(
+    data: DetectionSet, names: Sequence[str], policy: MatchingPolicy, lowest_score: float | None
+) -> dict[str, Fraction | None]:
+    """Precision and recall from the lowest score on, and COCO's metrics of all detections where one is chosen; None
+    or left out for what is not defined.
+
+    Raises:
+        UsageError: a library that is missing, or boxes that the data do not have.
+    """
+    hits = count_hits(data, policy, lowest_score)
+    right, false, missed = (sum(each) for each in (hits.true_positives, hits.false_positives, hits.false_negatives))
+    found: dict[str, Fraction | None] = {
+        "precision": Fraction(right, right + false) if right + false else None,
+        "recall": Fraction(right, right + missed) if right + missed else None,
+    }
+    if any(name in TABLE_6 for name in names):
+        found |= {name: Fraction(value) for name, value in coco_metrics(data).named.items()}
+    return found
+
+
+def measure_of(counting: Counting | None, data: DetectionSet) -> str:
+    """The measure of distance; UsageError where no annotation has a distance by it."""
+    measure = (None if counting is None else counting.measure) or default_measure(data)
+    if counting is not None and len(data.annotations) and np.isnan(distance(data.annotations, measure)).all():
+        raise UsageError(
+            f"counting: the annotations have no distance by the measure '{measure}'\n"
+            "  hint: name distance_field, or annotations with boxes in space"
+        )
+    return measure
+
+
+def matrices_of(data: DetectionSet, counting: Counting, policy: MatchingPolicy, title: str) -> ConfusionCounts:
+    """The matrices of detections that count; matched without regard to classes, so that a confusion of them shows.
+
+    Raises:
+        InputError, UsageError: distances that are not known, objects in no bin, classes without a column.
+    """
+    measure = measure_of(counting, data)
+    if (
+        counting.unmatched != "drop"
+    ):  # a false positive lies where the localizer says, an object where it is annotated
+        away = distance(data.annotations, measure)
+        data = data.change(
+            annotations=replace(data.annotations, distance_m=away),
+            origin={**data.origin, "distances": {"annotations": measure, "detections": "depth of the image"}},
+        )
+        measure = "given"
+    rule = CountingRule(
+        counting.labelling,
+        counting.classes or data.classes,
+        Bins(counting.edges_m),
+        measure,
+        counting.unmatched,
+        counting.unmatched,
+        counting.outside,
+    )
+    return count_job(data, replace(policy, class_aware=False), rule, title)[0]

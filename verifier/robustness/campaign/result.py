@@ -1,0 +1,134 @@
+"""What a campaign found, as one document: a row for each detector under each mutation, and the files behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from verifier.base.documents import Count, InputFile, Magnitude, Share
+from verifier.base.result import Result
+from verifier.closedloop.trade_offs import TradeOffs
+from verifier.robustness.campaign.magnitudes import Magnitudes
+from verifier.robustness.rates import AdrResult, Ends
+
+
+@dataclass(frozen=True)
+class RequirementRow:
+    """A requirement under a mutation: the worst probability over all scenarios, and its confidence bounds."""
+
+    name: str
+    planner: str
+    asked: str
+    probability: Share
+    bounds: Ends
+    verdict: str
+
+
+@dataclass(frozen=True)
+class CampaignRow:
+    """A detector under a condition, or the worst case over a group of conditions; None: not defined or not asked.
+
+    Attributes:
+        mutation: as `verify mutate` takes it; "" for the baseline and groups.
+        area, robustness: by metric of the closed loop: of RobROC with the baseline, and by the baseline's area.
+        collision: lambda at the distance and speed that the campaign names.
+    """
+
+    detector: str
+    condition: str
+    mutation: str = ""
+    severity: str = ""
+    images: Count = 0
+    objects: Count = 0
+    average_precision: Share | None = None
+    recall: Share | None = None
+    adr: Share | None = None
+    adr_interval: Ends = None
+    normalised: Magnitude | None = None
+    area: Mapping[str, Share] = field(default_factory=dict)
+    robustness: Mapping[str, Magnitude | None] = field(default_factory=dict)
+    collision: Share | None = None
+    collision_interval: Ends = None
+    requirements: tuple[RequirementRow, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CampaignDocument:
+    """Result of `verify campaign`; as `CampaignResult`. `not_defined` says why of the metrics without areas."""
+
+    schema: ClassVar[str] = "verifier.campaign"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    title: str
+    inputs: tuple[InputFile, ...]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    remarks: tuple[str, ...]
+    detectors: Mapping[str, Mapping[str, Any]]
+    campaign: tuple[CampaignRow, ...]
+    magnitudes: tuple[Magnitudes, ...] = ()
+    not_defined: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False)
+class CampaignResult(Result):
+    """Everything that `verify campaign` found.
+
+    Attributes:
+        study: the document.
+        adr, loop: the results of the single commands that it holds together; loop is None where nothing is judged.
+        runs: the documents of `verify run`, by detector and condition, as text.
+    """
+
+    study: CampaignDocument
+    adr: AdrResult
+    loop: TradeOffs | None
+    runs: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    TOLD = "verifier.telling.rates:campaign_table"
+    NAMED_BY = ("detector", "condition")
+    METRICS = ("average_precision", "recall", "adr", "normalised", "collision")
+
+    @property
+    def headline(self) -> str:
+        """How many detectors and conditions."""
+        return f"{self.study.title}: {len(self.study.detectors)} detectors, {len(self.adr.conditions)} conditions"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What a reader must know."""
+        return self.study.remarks
+
+    def document(self) -> CampaignDocument:
+        """The document."""
+        return self.study
+
+    def json_text(self) -> str:
+        """The document as text."""
+        from verifier.base.files import document_text
+
+        return document_text(self.study)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One flat row per detector and condition, with the same columns throughout."""
+        names = list(dict.fromkeys(name for row in self.study.campaign for name in row.area))
+        asked = list(
+            dict.fromkeys((one.name, one.planner) for row in self.study.campaign for one in row.requirements)
+        )
+        for row in self.study.campaign:
+            flat: dict[str, Any] = {
+                name: getattr(row, name)
+                for name in ("detector", "condition", "mutation", "severity", "images", "objects", *self.METRICS)
+            }
+            for name in ("adr", "collision"):
+                flat[f"{name}_lower"], flat[f"{name}_upper"] = getattr(row, f"{name}_interval") or (None, None)
+            for name in names:
+                flat[f"area_{name}"], flat[f"robustness_{name}"] = row.area.get(name), row.robustness.get(name)
+            known = {(one.name, one.planner): one for one in row.requirements}
+            for key in asked:
+                one, label = known.get(key), "/".join(key)
+                lower, upper = (one.bounds if one is not None else None) or (None, None)
+                probability = None if one is None else one.probability
+                flat |= {f"P_{label}": probability, f"P_{label}_lower": lower, f"P_{label}_upper": upper}
+            yield {name: "" if value is None else value for name, value in flat.items()}

@@ -1,0 +1,341 @@
+"""`verify campaign`: from a campaign file to what every mutation does to every detector.
+
+    campaign file -> checks -> mutate and detect (once per condition, kept) -> read back
+                  -> AP, recall, matrices, pairs -> ADR, closed loop, P, lambda -> one document
+
+Below the folder of a campaign: DETECTOR/CONDITION with `annotations.json`, `detections.json`, `confusion.json`,
+`pairs.csv` and `run.json`; `logs`, as `verify closed-loop` reads them; `conditions`, which says what each was made
+from, so that another run keeps what is still right; `cache`, the detections by image.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from verifier.base.documents import InputFile
+from verifier.base.errors import InputError, Place, UsageError, VerifierError
+from verifier.base.files import make_folder
+from verifier.base.version import own_versions
+from verifier.closedloop.comparison import BASELINE
+from verifier.closedloop.logfiles import write_logs
+from verifier.closedloop.logs import Logs
+from verifier.closedloop.study import study
+from verifier.closedloop.study_settings import study_settings
+from verifier.closedloop.trade_offs import TradeOffs
+from verifier.perception.detections import Reading
+from verifier.perception.detections.cameras import read_cameras
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.depth import depth_file
+from verifier.robustness.campaign.detecting import KEPT, PACKAGES, condition_names, detect_all, digest, read_condition
+from verifier.robustness.campaign.file import Campaign, read_campaign
+from verifier.robustness.campaign.judging import (
+    check_run,
+    collision_at,
+    run_options,
+    worst_bounds,
+    worst_probability,
+)
+from verifier.robustness.campaign.logs import campaign_logs, read_poses
+from verifier.robustness.campaign.magnitudes import magnitudes
+from verifier.robustness.campaign.making import Made, Maker, UnderTest, Wanted, operating_remarks
+from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places
+from verifier.robustness.campaign.result import CampaignDocument, CampaignResult, CampaignRow, RequirementRow
+from verifier.robustness.campaign.scenes import Scenes, open_scenes
+from verifier.robustness.detectors.images import image_size
+from verifier.robustness.mutators import moves_boxes
+from verifier.robustness.rates import AdrResult, adr_of
+from verifier.study.provenance import installed_versions
+
+Watch: TypeAlias = Callable[[Iterable[str], int], Iterable[str]]
+"""Wraps the conditions as they are finished, with their number, to say how far the campaign is."""
+
+
+def campaign_result(file: str, folder: str, jobs: int = 1, watch: Watch = lambda done, count: done) -> CampaignResult:
+    """Run a campaign in a folder; the documents are left to the caller to write.
+
+    Raises:
+        InputError: the file or what it names cannot be used (all problems at once), or a file cannot be written.
+        VerifierError: as the parts raise.
+    """
+    campaign = read_campaign(file)
+    scenes = _checked(campaign)
+    target = Path(folder)
+    _check_target(target, campaign)
+    for name in watch(detect_all(campaign, scenes, file, target, jobs), 1 + len(campaign.mutations)):
+        del name  # only to be shown
+    found = {
+        detector: {name: read_condition(target / detector / (name or BASELINE)) for name in condition_names(campaign)}
+        for detector in campaign.detectors
+    }
+    adr = adr_of(
+        {detector: {name or BASELINE: each for name, each in data.items()} for detector, data in found.items()},
+        campaign.adr,
+        f"ADR: {campaign.title}",
+    )
+    made = {detector: _made(campaign, scenes, detector, data, target) for detector, data in found.items()}
+    logs = campaign_logs(campaign, scenes, {name: _people(campaign, target, name) for name in found})
+    loop, without, remarks = _loop(campaign, logs, target)
+    for detector, choice in campaign.detectors.items():
+        remarks += [f"{detector}: {each}" for each in operating_remarks(choice, found[detector][""])]
+    runs, checked = _runs(campaign, made)
+    rows = [
+        _row(campaign, adr, detector, name, each, checked.get((detector, name or BASELINE), ()))
+        for name in condition_names(campaign)
+        for detector in campaign.detectors
+        for each in (made[detector][name],)
+    ]
+    document = _document(campaign, scenes, _with_areas(rows, loop), (*remarks, *adr.remarks), loop)
+    return CampaignResult(replace(document, not_defined=without), adr, loop, runs)
+
+
+def _checked(campaign: Campaign) -> Scenes:
+    """The images, if all that the campaign names can be used; an InputError lists all that cannot."""
+    problems: list[str] = []
+
+    def tried(check: Callable[[], Any]) -> Any:
+        try:
+            return check()
+        except VerifierError as error:
+            problems.append(str(error))
+            return None
+
+    root, given = campaign.root, campaign.data.annotations
+    assert given is not None  # the reader asks for them
+    counted: DetectionSet | None = None
+    scenes: Scenes | None = tried(partial(open_scenes, campaign.data, root, campaign.name))
+    for name, choice in campaign.detectors.items():
+        tried(partial(choice.opened, root))
+        if scenes is not None:
+            tried(partial(_named, f"detectors.{name}", partial(check_detector, choice, scenes, root)))
+    if scenes is not None:
+        tried(partial(check_places, scenes, given, root))
+        tried(partial(_check_depth, campaign, scenes))
+        if campaign.counting is not None and scenes.truth is not None:
+            policy, before = next(iter(campaign.detectors.values())).policy, len(problems)
+            tried(partial(check_counting, scenes.truth, campaign.counting, policy))
+            counted = scenes.truth if len(problems) == before else None
+    if campaign.run is not None:
+        tried(partial(check_run, campaign.run, root, counted, campaign.counting))
+    if scenes is not None and campaign.poses is not None:
+        tried(partial(read_poses, root / campaign.poses, tuple(scenes.files)))
+    if scenes is not None and campaign.calibration is not None and scenes.truth is not None:
+        tried(partial(read_cameras, root / campaign.calibration, scenes.truth))
+    if problems:
+        problems = list(dict.fromkeys(problems))
+        raise InputError("\n".join([f"{campaign.name}: what it names cannot be used", *problems]))
+    assert scenes is not None
+    return scenes
+
+
+def _named(about: str, check: Callable[[], Any]) -> None:
+    try:
+        check()
+    except UsageError as error:
+        raise UsageError(str(error) if str(error).startswith(f"{about}: ") else f"{about}: {error}") from None
+
+
+def _check_depth(campaign: Campaign, scenes: Scenes) -> None:
+    if campaign.data.depth is not None and campaign.data.depth.folder is not None:
+        for name in scenes.files:
+            depth_file(campaign.root / campaign.data.depth.folder, name)
+        first, path = next(iter(scenes.files.items()))
+        scenes.depth_m(first, image_size(path) or (0, 0))
+
+
+def _check_target(target: Path, campaign: Campaign) -> None:
+    """Refuse a folder of somebody else, or among the inputs."""
+    images = campaign.root / str(campaign.data.images)
+    if target.resolve().is_relative_to(images.resolve()):
+        raise UsageError(f"--output: {target} lies in {images}, a folder of inputs, which would change")
+    if target.is_dir() and any(target.iterdir()) and not (target / KEPT).is_dir():
+        raise InputError("expected a new or empty folder, or that of an earlier run", Place(str(target)))
+    make_folder(target / KEPT)
+
+
+def _moving(campaign: Campaign) -> list[str]:
+    """The conditions under which people are elsewhere in the image, and not where the logs know them."""
+    return [name for name, each in campaign.mutations.items() if moves_boxes(each)]
+
+
+def _people(campaign: Campaign, target: Path, detector: str) -> dict[str, DetectionSet]:
+    """Of a detector under every condition, people alone."""
+    from verifier.closedloop.readers.from_sets import people_map
+
+    reading, folder, moving = Reading(people_map(campaign.people or ("*",))), target / detector, _moving(campaign)
+    names = [name for name in condition_names(campaign) if name not in moving]
+    return {name: read_condition(folder / (name or BASELINE), reading) for name in names}
+
+
+def _made(
+    campaign: Campaign, scenes: Scenes, detector: str, found: Mapping[str, DetectionSet], target: Path
+) -> dict[str, tuple[DetectionSet, Made]]:
+    """AP, recall, matrices and pairs of a detector, by condition."""
+    choice = campaign.detectors[detector]
+    under_test = UnderTest(choice, choice.opened(campaign.root), found[""], choice.threshold(found[""]))
+    counting = campaign.counting
+    wanted = Wanted(("AP", "recall"), counting, counting is not None, campaign.collision is not None)
+    maker = Maker(wanted, scenes, under_test)
+    made = {}
+    for name, data in found.items():
+        told = f"{detector}, {name or BASELINE}", name or BASELINE, ""
+        folder = target / detector / (name or BASELINE)
+        made[name] = data, maker.made(data, campaign.mutations.get(name), folder, told)
+    return made
+
+
+def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | None, dict[str, str], list[str]]:
+    """The tables of the closed loop, or of the ROCs alone, what is not defined and why, and remarks."""
+    shutil.rmtree(target / "logs", ignore_errors=True)
+    write_logs(logs, target / "logs")
+    settings = study_settings(campaign.loop)
+    severities = {name: kind for name, kind in campaign.severities.items() if name not in _moving(campaign)}
+    severe = tuple(name for name, kind in severities.items() if kind == "severe")
+    groups = {"AnySevere": severe} if 0 < len(severe) < len(campaign.mutations) else {}
+    remarks, metrics = list[str](), settings.metrics
+    remarks += [f"{name} moves what is seen: it has no trade-off areas" for name in _moving(campaign)]
+    without: dict[str, str] = {}
+    if logs.positive.all() or not logs.positive.any():
+        kind = "negative" if logs.positive.all() else "positive"
+        without = {each: f"there is no {kind} log" for each in metrics if each != "roc_a"}
+    metrics = tuple(each for each in metrics if each not in without)
+    settings = replace(settings, metrics=metrics, skip_undefined=True, severities=severities, groups=groups)
+    try:
+        found = study(logs, None, settings) if metrics else None
+    except InputError as error:
+        found, without = None, {**without, **dict.fromkeys(metrics, error.message)}
+    without |= {} if found is None else {each.metric: each.reason for each in found.not_defined}
+    remarks += [f"{metric} is not defined: {reason}" for metric, reason in without.items()]
+    if found is None:
+        return None, without, remarks
+    title = f"{campaign.title}: {', '.join(campaign.detectors)}"
+    parts = found.remarks, found.tables, found.logs, found.second, found.not_defined
+    return TradeOffs(title, (), settings.record(), own_versions(), *parts), without, remarks
+
+
+def _runs(
+    campaign: Campaign, made: Mapping[str, Mapping[str, tuple[DetectionSet, Made]]]
+) -> tuple[dict[tuple[str, str], str], dict[tuple[str, str], tuple[RequirementRow, ...]]]:
+    """The document of every run, and its requirements, by detector and condition."""
+    if campaign.run is None:
+        return {}, {}
+    from verifier.checking.process import StormProcess  # Storm is loaded only where it is asked
+    from verifier.pipeline import verified
+    from verifier.study.case import Study
+    from verifier.study.inputs import read_inputs
+
+    options, texts, rows = run_options(campaign.run), {}, {}
+    with StormProcess() as storm:
+        for detector, conditions in made.items():
+            for name, (_, files) in conditions.items():
+                assert files.confusion is not None  # there is counting
+                inputs = read_inputs(campaign.root / campaign.run.spec, files.confusion, options)
+                result = verified(Study.of(inputs, options), storm)
+                texts[detector, name or BASELINE] = result.json_text()
+                rows[detector, name or BASELINE] = tuple(
+                    RequirementRow(
+                        each.name,
+                        each.planner,
+                        each.asked_text,
+                        float(worst_probability(each)),
+                        worst_bounds(each),
+                        each.verdict_text,
+                    )
+                    for each in result.requirements
+                )
+    return texts, rows
+
+
+def _row(
+    campaign: Campaign,
+    adr: AdrResult,
+    detector: str,
+    name: str,
+    made: tuple[DetectionSet, Made],
+    requirements: tuple[RequirementRow, ...],
+) -> CampaignRow:
+    condition = name or BASELINE
+    rate = next(each for each in adr.rates if (each.detector, each.condition) == (detector, condition))
+    data, found = made
+    shares = {key: None if value is None else float(value) for key, value in found.performance.items()}
+    value, ends = None, None
+    if found.pairs is not None and campaign.collision is not None and not found.without_pairs:
+        value, ends, _ = collision_at(Path(found.pairs), campaign.collision)
+    return CampaignRow(
+        detector,
+        condition,
+        campaign.mutations[name].text if name else "",
+        campaign.severities.get(name, ""),
+        data.frame_count,
+        len(data.annotations),
+        shares["AP"],
+        shares["recall"],
+        rate.adr,
+        rate.adr_interval,
+        rate.normalised,
+        collision=value,
+        collision_interval=ends,
+        requirements=requirements,
+    )
+
+
+def _with_areas(rows: Iterable[CampaignRow], loop: TradeOffs | None) -> Iterator[CampaignRow]:
+    """The rows with what the closed loop says of each, and one for each group of conditions."""
+    cells: dict[tuple[str, str], dict[str, Any]] = {}
+    for table in () if loop is None else loop.tables:
+        for row in table.rows:
+            for cell in row.cells:
+                cells.setdefault((row.name, cell.detector), {})[table.metric] = cell
+    for known in rows:
+        yield _judged(known, cells.pop((known.condition, known.detector), {}))
+    for (name, detector), own in cells.items():
+        yield _judged(CampaignRow(detector, name), own)
+
+
+def _judged(row: CampaignRow, cells: Mapping[str, Any]) -> CampaignRow:
+    areas = {metric: cell.area for metric, cell in cells.items()}
+    return replace(row, area=areas, robustness={metric: cell.robustness for metric, cell in cells.items()})
+
+
+def _document(
+    campaign: Campaign, scenes: Scenes, rows: Iterable[CampaignRow], remarks: tuple[str, ...], loop: TradeOffs | None
+) -> CampaignDocument:
+    lines = "".join(f"{digest(path)}  {name}\n" for name, path in scenes.files.items())
+    inputs = [
+        InputFile("campaign", campaign.name, campaign.sha256),
+        InputFile("images", Path(str(campaign.data.images)).name, hashlib.sha256(lines.encode()).hexdigest()),
+    ]
+    given = campaign.data.annotations
+    for role, name in (
+        ("annotations", None if given is None else given.file),
+        ("poses", campaign.poses),
+        ("calibration", campaign.calibration),
+    ):
+        if name is not None and (campaign.root / name).is_file():
+            inputs.append(InputFile.of(role, name, digest(campaign.root / name)))
+    depth = campaign.data.depth
+    if depth is not None and depth.folder is None:
+        remarks += (f"every pixel was assumed to be {depth.constant_m:g} m away: haze and defocus are the same",)
+    if depth is not None and depth.densify is not None:
+        remarks += (f"depths between those that are known were filled in by the method '{depth.densify}'",)
+    collision = campaign.collision
+    asked = {"seed": campaign.seed, "closed_loop": {} if loop is None else dict(loop.settings)}
+    if collision is not None:
+        asked["collision"] = {
+            name: getattr(collision, name) for name in ("distance_m", "speed_mps", "deceleration_mps2", "reaction_s")
+        }
+    return CampaignDocument(
+        title=campaign.title,
+        inputs=tuple(inputs),
+        settings=asked,
+        versions={**own_versions(), **installed_versions(PACKAGES)},
+        remarks=tuple(dict.fromkeys((*remarks, *(() if loop is None else loop.remarks)))),
+        detectors={name: choice.opened(campaign.root).identity for name, choice in campaign.detectors.items()},
+        campaign=tuple(rows),
+        magnitudes=tuple(magnitudes(scenes, campaign.mutations)),
+    )

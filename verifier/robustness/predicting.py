@@ -1,0 +1,241 @@
+"""What `verify predict` finds: contextual mutations predicted from simple ones, detector by detector (Figures 7 and 8
+of Pezzementi et al. 2018), and what nobody measured predicted by the model of all other detectors."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, ClassVar
+
+import numpy as np
+
+from verifier.base.documents import InputFile, Magnitude, Share, read_document
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.files import json_of, read_text
+from verifier.base.options import pair
+from verifier.base.result import Result
+from verifier.base.version import own_versions
+from verifier.closedloop.comparison import BASELINE
+from verifier.robustness.prediction import AdrTable, Prediction, predict
+from verifier.robustness.rates import AdrResult
+from verifier.robustness.settings import PredictSettings
+
+USUAL = ("defocus=gaussian_blur", "haze=alpha_blend")
+"""The pairs of the paper."""
+
+
+@dataclass(frozen=True)
+class PredictedRate:
+    """Normalised ADR of a detector under a contextual mutation, predicted by the model of all others.
+
+    Attributes:
+        observed: None where it was not measured: the prediction is all that is known.
+        interval: None where too few detectors are known for the confidence.
+        unique: whether no other weights fit as well; where some do, the prediction is one of several.
+    """
+
+    target: str
+    detector: str
+    observed: Magnitude | None
+    predicted: Magnitude
+    interval: tuple[float, float] | None
+    unique: bool
+
+
+@dataclass(frozen=True)
+class PairModel:
+    """A family of contextual mutations predicted from a family of simple ones.
+
+    Attributes:
+        features: the simple mutations, `identity` first where it is used.
+        weights: (targets) (features) of the model of all detectors.
+        r_squared: detector -> R^2 over the targets; None where nothing varies or was measured.
+        pooled_r_squared: over all detectors and targets.
+    """
+
+    target: str
+    simple: str
+    targets: tuple[str, ...]
+    features: tuple[str, ...]
+    weights: tuple[tuple[Magnitude, ...], ...]
+    r_squared: Mapping[str, float | None]
+    pooled_r_squared: float | None
+    predictions: tuple[PredictedRate, ...]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PredictResult(Result):
+    """Everything that `verify predict` finds."""
+
+    schema: ClassVar[str] = "verifier.predict"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    title: str
+    inputs: tuple[InputFile, ...]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    remarks: tuple[str, ...]
+    baseline: Mapping[str, Share]
+    models: tuple[PairModel, ...]
+
+    TOLD = "verifier.telling.rates:predict_table"
+    DRAWN = "verifier.telling.figures.rates:prediction_figure"
+    NAMED_BY = ("target", "detector")
+    METRICS = ("predicted", "observed")
+
+    @property
+    def headline(self) -> str:
+        """The pairs, with the pooled R^2 of each."""
+        told = (f"{each.target} from {each.simple}, R^2 {r_squared_text(each)}" for each in self.models)
+        return f"{self.title}: {'; '.join(told)}"
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One flat row per prediction."""
+        for model in self.models:
+            for each in model.predictions:
+                lower, upper = each.interval or ("", "")
+                told = {"predicted": each.predicted, "lower": lower, "upper": upper, "unique": int(each.unique)}
+                observed = "" if each.observed is None else each.observed
+                yield {"target": each.target, "detector": each.detector, "observed": observed} | told
+
+
+def r_squared_text(model: PairModel) -> str:
+    """The pooled R^2 of a model."""
+    return "not defined" if model.pooled_r_squared is None else f"{model.pooled_r_squared:.3f}"
+
+
+def predict_result(settings: PredictSettings) -> PredictResult:
+    """Everything that `verify predict` finds.
+
+    Raises:
+        UsageError, InputError: a file that cannot be read, choices that do not fit it.
+    """
+    table, source = _table(settings.rates)
+    for text in settings.baseline:
+        name, given = pair("--baseline", "DETECTOR=ADR", text)
+        try:
+            value = float(given)
+        except ValueError:
+            value = math.nan
+        if not 0 < value <= 1:
+            raise UsageError(f"--baseline: expected an ADR above 0, at most 1, got {shown(given)}")
+        table = table.with_baseline(name, value)
+    models, remarks = [], []
+    chosen = settings.pair or USUAL
+    for text in chosen:
+        target, simple = pair("--pair", "TARGET=SIMPLE", text)
+        targets, features = (
+            [each for each in table.conditions if each.startswith(start)] for start in (target, simple)
+        )
+        if not targets or not features:
+            if settings.pair:
+                missing = simple if targets else target
+                known = ", ".join(table.conditions)
+                raise UsageError(f"--pair: no condition begins with {shown(missing)}\n  hint: there are {known}")
+            continue
+        found = predict(table, targets, features, settings.identity, settings.confidence)
+        models.append(_model(target, simple, found))
+        if not found.unique.all():
+            remarks.append(
+                f"{target}: with {len(found.features)} features and {len(table.detectors) - 1} other detectors other "
+                "weights fit as well in some models; their predictions are one of several"
+            )
+        if np.isnan(found.lower).any():
+            remarks.append(
+                f"{target}: intervals at {settings.confidence:g} need more detectors than are known under some "
+                "targets; they are not defined there"
+            )
+    if not models:
+        raise UsageError(f"nothing to predict: no conditions of {' or '.join(chosen)}\n  hint: name others, --pair")
+    remarks.append(
+        f"prediction intervals (jackknife+) assume exchangeable detectors, not tested; they hold a value with "
+        f"probability {max(0.0, 2 * settings.confidence - 1):g} at least"
+    )
+    return PredictResult(
+        title=f"Prediction from {source.name}",
+        inputs=(source,),
+        settings={"pairs": list(chosen), "baseline": list(settings.baseline)}
+        | {"identity": settings.identity, "confidence": settings.confidence},
+        versions=own_versions(),
+        remarks=tuple(remarks),
+        baseline=dict(zip(table.detectors, table.baseline.tolist(), strict=True)),
+        models=tuple(models),
+    )
+
+
+def _model(target: str, simple: str, found: Prediction) -> PairModel:
+    def known(value: float) -> float | None:
+        return None if math.isnan(value) else value
+
+    rows = []
+    for at, name in enumerate(found.targets):
+        columns = (found.observed[at], found.predicted[at], found.lower[at], found.upper[at], found.unique[:, at])
+        for detector, observed, predicted, lower, upper, unique in zip(
+            found.detectors, *(each.tolist() for each in columns), strict=True
+        ):
+            ends = None if math.isnan(lower) else (lower, upper)
+            rows.append(PredictedRate(name, detector, known(observed), predicted, ends, unique))
+    return PairModel(
+        target,
+        simple,
+        found.targets,
+        found.features,
+        tuple(map(tuple, found.weights_of_all.tolist())),
+        {name: known(value) for name, value in found.r_squared.items()},
+        known(found.pooled_r_squared),
+        tuple(rows),
+    )
+
+
+def _table(path: str) -> tuple[AdrTable, InputFile]:
+    """The rates of a file, and its record."""
+    text, raw = read_text(path)
+    source = InputFile.of("rates", path, hashlib.sha256(raw).hexdigest())
+    if Path(path).suffix.lower() == ".csv":
+        return _of_csv(text, path), source
+    content = json_of(raw, path)
+    if not isinstance(content, dict) or content.get("schema") != AdrResult.schema:
+        raise InputError("expected a result of verify adr (.json), or a table (.csv)", Place(path))
+    result = read_document(AdrResult, content, PurePath(path).name)
+    rates: dict[str, dict[str, float]] = {name: {} for name in result.detectors}
+    for each in result.rates:
+        rates[each.detector][each.condition] = math.nan if each.adr is None else each.adr
+    for known in rates.values():
+        for condition in result.conditions:
+            known.setdefault(condition, math.nan)
+    return AdrTable.of(rates, BASELINE), source
+
+
+def _of_csv(text: str, path: str) -> AdrTable:
+    """A table with a column `condition` and one per detector."""
+    reader = csv.reader(io.StringIO(text))
+    header = next(reader, [])
+    if len(header) < 2 or header[0] != "condition" or len(set(header)) < len(header) or not all(header):
+        message = "expected the header condition,DETECTOR,... with different names"
+        raise InputError(message, Place(path, 1))
+    rates: dict[str, dict[str, float]] = {name: {} for name in header[1:]}
+    for row in reader:
+        if not row:
+            continue
+        place = Place(path, reader.line_num)
+        if len(row) != len(header):
+            raise InputError(f"expected {len(header)} cells, got {len(row)}", place)
+        for name, cell in zip(header[1:], row[1:], strict=True):
+            if row[0] in rates[name]:
+                raise InputError(f"the condition {shown(row[0])} occurs twice", place)
+            try:
+                value = float(cell) if cell.strip() else math.nan
+            except ValueError:
+                value = -1.0
+            if not (0 <= value <= 1 or (math.isnan(value) and not cell.strip() and row[0] != BASELINE)):
+                message = f"{name}: expected an ADR from 0 to 1{' or an empty cell' if row[0] != BASELINE else ''}"
+                raise InputError(f"{message}, got {shown(cell)}", place)
+            rates[name][row[0]] = value
+    if any(BASELINE not in each for each in rates.values()):
+        raise InputError(f"no row has the condition '{BASELINE}'", Place(path))
+    return AdrTable.of(rates, BASELINE)

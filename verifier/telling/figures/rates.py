@@ -1,0 +1,116 @@
+"""Pictures of detection rates under mutations: as Figures 4, 5, 7 and 8 and Table IV of Pezzementi et al. 2018."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from verifier.base.arrays import Floats
+from verifier.closedloop.comparison import BASELINE
+from verifier.robustness.predicting import PredictResult
+from verifier.robustness.rates import CURVE, AdrResult
+from verifier.telling.figures.drawing import MOST_ROWS, plain, shades, subplots
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MARKS = ((0.1, "^"), (0.01, "*"), (0.001, "o"))
+"""Sensitivities that are marked: false positives per baseline image, as in the paper."""
+COLUMNS = 3
+
+
+def curves_figure(result: AdrResult) -> Figure:
+    """Miss rate against false positives per image, a panel for each of the first conditions, the baseline first."""
+    conditions = result.conditions[:MOST_ROWS]
+    lines = -(-len(conditions) // COLUMNS)
+    columns = min(COLUMNS, len(conditions))
+    figure, axes = subplots(lines, columns, figsize=(3.6 * columns, 3 * lines + 0.4), squeeze=False, sharey=True)
+    colours = dict(zip(result.detectors, shades(len(result.detectors)), strict=True))
+    for axis, condition in zip(axes.flat, conditions, strict=False):
+        for row in (each for each in result.rates if each.condition == condition and each.curve_miss_rates):
+            reach = np.maximum(row.curve_false_positives, 1 / (2 * row.images))  # 0 has no place on a log axis
+            missed = np.array(row.curve_miss_rates)
+            axis.step(reach, missed, where="post", color=colours[row.detector], label=plain(row.detector))
+            for level, mark in MARKS:
+                at = int(np.abs(np.log(CURVE / level)).argmin())
+                axis.plot(reach[at], missed[at], mark, color=colours[row.detector], markeredgecolor="black")
+        axis.set(xscale="log", ylim=(-0.02, 1.02))
+        axis.set_title(plain(condition), fontsize="small")
+        axis.set_xlabel("false positives per image", fontsize="small")
+    for axis in axes.flat[len(conditions) :]:
+        axis.set_visible(False)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("miss rate", fontsize="small")
+    for level, mark in MARKS:
+        axes[0][0].plot([], [], mark, color="0.6", markeredgecolor="black", label=f"set at {level:g} in the baseline")
+    axes[0][0].legend(fontsize="x-small")
+    figure.tight_layout()
+    return figure
+
+
+def table_figure(result: AdrResult) -> Figure:
+    """Table IV: ADR as numbers, coloured by the share of the detector's own baseline."""
+    cells = {(each.condition, each.detector): each for each in result.rates}
+    found = [[cells.get((condition, name)) for name in result.detectors] for condition in result.conditions]
+    shares = np.array(
+        [[np.nan if each is None or each.normalised is None else each.normalised for each in row] for row in found]
+    )
+    texts = [["-" if each is None or each.adr is None else f"{each.adr:.2f}" for each in row] for row in found]
+    figure, axes = subplots(1, 1, figsize=(3.4 + 1.1 * len(result.detectors), 0.28 * len(found) + 1.4), squeeze=False)
+    drawn = _grid(axes[0][0], shares, texts, result.conditions, result.detectors)
+    figure.colorbar(drawn, ax=axes[0][0], label=f"ADR / ADR of the {BASELINE}")
+    figure.tight_layout()
+    return figure
+
+
+def _grid(axis: Axes, shares: Floats, texts: list[list[str]], rows: Sequence[str], columns: Sequence[str]) -> Any:
+    """A table coloured by shares from 0 to 1 (NaN: not coloured)."""
+    drawn = axis.imshow(shares, cmap="cividis", vmin=0, vmax=1, aspect="auto")
+    for (y, x), share in np.ndenumerate(shares):
+        colour = "white" if share < 0.5 else "black"
+        axis.text(x, y, texts[y][x], ha="center", va="center", fontsize="x-small", color=colour)
+    axis.set_xticks(
+        range(len(columns)), [plain(each) for each in columns], rotation=30, ha="right", fontsize="x-small"
+    )
+    axis.set_yticks(range(len(rows)), [plain(each) for each in rows], fontsize="x-small")
+    return drawn
+
+
+def prediction_figure(result: PredictResult) -> Figure:
+    """Figure 7: predicted against observed, with prediction intervals, a panel for each pair."""
+    count = len(result.models)
+    figure, axes = subplots(1, count, figsize=(4.6 * count, 4.4), squeeze=False)
+    colours = dict(zip(result.baseline, shades(len(result.baseline)), strict=True))
+    for axis, model in zip(axes[0], result.models, strict=True):
+        known = [(each, each.observed) for each in model.predictions if each.observed is not None]
+        top = max([1.0, *(value for each, observed in known for value in (each.predicted, observed))]) * 1.05
+        axis.plot([0, top], [0, top], color="0.6", linewidth=0.8)
+        for name, colour in colours.items():
+            own = [(each, observed) for each, observed in known if each.detector == name]
+            places = [observed for _, observed in own]
+            axis.plot(places, [each.predicted for each, _ in own], "o", color=colour, markersize=4, label=plain(name))
+            for each, observed in own:
+                if each.interval is not None:
+                    axis.plot([observed, observed], each.interval, color=colour, linewidth=0.6)
+        axis.set(xlabel="observed ADR / baseline", ylabel="predicted", xlim=(0, top))
+        axis.set_title(plain(f"{model.target} from {model.simple}"), fontsize="small")
+        axis.legend(fontsize="xx-small")
+    figure.tight_layout()
+    return figure
+
+
+def weights_figure(result: PredictResult) -> Figure:
+    """Figure 8: the weight of each simple mutation in the model of each contextual one."""
+    most = max(len(model.targets) for model in result.models)
+    wide = sum(len(model.features) for model in result.models)
+    size = (3.4 * len(result.models) + 0.6 * wide, 0.28 * most + 2)
+    figure, axes = subplots(1, len(result.models), figsize=size, squeeze=False)
+    for axis, model in zip(axes[0], result.models, strict=True):
+        texts = [[f"{each:.2f}" if each else "" for each in row] for row in model.weights]
+        _grid(axis, np.array(model.weights), texts, model.targets, model.features)
+        axis.set_title("weights of all detectors' model", fontsize="small")
+    figure.tight_layout()
+    return figure

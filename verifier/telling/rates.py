@@ -1,0 +1,146 @@
+"""Detection rates under mutations and their predictions, told once (Table IV and section IV-B of Pezzementi 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from verifier.base.errors import one_line
+from verifier.base.numbers import interval_text, number_text
+from verifier.robustness.campaign.result import CampaignResult, CampaignRow
+from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
+from verifier.robustness.rates import AdrResult, RateRow
+from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
+from verifier.telling.grounds import name_text
+from verifier.telling.terminal import blocks_lines
+
+
+def adr_table(result: AdrResult, *, colour: bool = False, columns: int | None = None) -> str:
+    """The tables of `verify adr`."""
+    return _told(result.title, adr_blocks(result), result.remarks, colour, columns)
+
+
+def predict_table(result: PredictResult, *, colour: bool = False, columns: int | None = None) -> str:
+    """The tables of `verify predict`."""
+    blocks = [block for model in result.models for block in _model_blocks(model)]
+    return _told(result.title, iter(blocks), result.remarks, colour, columns)
+
+
+def campaign_table(result: CampaignResult, *, colour: bool = False, columns: int | None = None) -> str:
+    """The tables of `verify campaign`."""
+    return _told(result.study.title, campaign_blocks(result), result.remarks, colour, columns)
+
+
+def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
+    """For each detector what it finds under every condition and in the worst case of groups; then the system."""
+    rows = result.study.campaign
+    metrics = list(dict.fromkeys([*(name for row in rows for name in row.area), *result.study.not_defined]))
+    for detector in result.study.detectors:
+        own = [row for row in rows if row.detector == detector]
+        lines = []
+        for row in own:
+            shares = (row.average_precision, row.recall)
+            cells: list[Cell | str] = [name_text(row.condition), row.severity]
+            cells += [Cell("-") if value is None else Cell(f"{value:.3f}", value) for value in shares]
+            cells.append(_rate(row) if row.images else "-")
+            for name in metrics:
+                area, share = row.area.get(name), row.robustness.get(name)
+                told = "" if share is None else f" ({share:.2f})"
+                none = "not defined" if name in result.study.not_defined else "-"
+                cells.append(none if area is None else Cell(f"{area:.3f}{told}", area, heat=share))
+            lines.append(tuple(cells))
+        header = ("condition", "severity", "AP", "recall", "ADR", *map(name_text, metrics))
+        yield Table(f"{name_text(detector)} under each mutation", header, tuple(lines), sortable=True)
+        yield from _system_table(detector, [row for row in own if row.images])
+    for parameter in dict.fromkeys(each.parameter for each in result.study.magnitudes):
+        listed = [each for each in result.study.magnitudes if each.parameter == parameter]
+        table: tuple[Row, ...] = tuple(
+            (name_text(each.condition), *(Cell(f"{100 * share:.0f}", share, heat=share) for share in each.shares))
+            for each in listed
+        )
+        bins = ("condition", *(f"{each:g} .." for each in listed[0].lower))
+        yield Table(f"Percent of the pixels of objects, by the {parameter} that depth gives them", bins, table)
+    yield Paragraph(
+        "Areas are those of the worst case of baseline and condition, in brackets by the baseline's own; intervals "
+        "of ADR and lambda are percentile intervals over images, those of P confidence bounds.",
+        "note",
+    )
+
+
+def _system_table(detector: str, rows: Sequence[CampaignRow]) -> Iterator[Block]:
+    """lambda and P under each condition, where one of them was asked."""
+    asked = list(dict.fromkeys((one.name, one.planner) for row in rows for one in row.requirements))
+    planners = {planner for _, planner in asked}
+    header = ["condition"]
+    header += ["lambda"] if any(row.collision is not None for row in rows) else []
+    header += [
+        f"P({name_text(name)}{', ' + name_text(planner) if len(planners) > 1 else ''})" for name, planner in asked
+    ]
+    lines = []
+    for row in rows:
+        known = {(one.name, one.planner): one for one in row.requirements}
+        cells: list[Cell | str] = [name_text(row.condition)]
+        cells += [_ended(row.collision, row.collision_interval)] if "lambda" in header else []
+        cells += [_ended(one.probability, one.bounds, one.verdict) for key in asked for one in (known[key],)]
+        lines.append(tuple(cells))
+    if len(header) > 1:
+        yield Table(f"The system with {name_text(detector)}", tuple(header), tuple(lines), sortable=True)
+
+
+def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str = "") -> Cell:
+    """A number with its interval, and a verdict."""
+    if value is None:
+        return Cell("not defined")
+    told = "" if ends is None else f" {interval_text(*ends)}"
+    return Cell(f"{number_text(value)}{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
+
+
+def _told(title: str, blocks: Iterator[Block], remarks: tuple[str, ...], colour: bool, columns: int | None) -> str:
+    lines = blocks_lines([Paragraph(title), *blocks], colour=colour, columns=columns)
+    return "\n".join([*lines, *(f"note: {one_line(each)}" for each in remarks)]) + "\n"
+
+
+def adr_blocks(result: AdrResult) -> Iterator[Block]:
+    """ADR and its interval, with the share of the detector's own baseline in brackets; shaded by that."""
+    cells = {(each.condition, each.detector): each for each in result.rates}
+    rows: list[Row] = [
+        (name_text(condition), *(_rate(cells.get((condition, name))) for name in result.detectors))
+        for condition in result.conditions
+    ]
+    level = f"{100 * result.settings['confidence']:g} % interval" if result.settings["draws"] else "no intervals"
+    caption = f"ADR ({level}), and by the detector's own baseline"
+    yield Table(caption, ("condition", *map(name_text, result.detectors)), tuple(rows), sortable=True)
+
+
+def _rate(row: RateRow | CampaignRow | None) -> Cell:
+    if row is None:
+        return Cell("not measured")
+    if row.adr is None:
+        return Cell("not defined")
+    ends = "" if row.adr_interval is None else f" {interval_text(*row.adr_interval)}"
+    share = "" if row.normalised is None else f" ({row.normalised:.2f})"
+    heat = None if row.normalised is None else min(1.0, row.normalised)
+    return Cell(f"{row.adr:.3f}{ends}{share}", row.adr, heat=heat)
+
+
+def _model_blocks(model: PairModel) -> Iterator[Block]:
+    """What was predicted beside what was observed, and how good that is."""
+    rows: list[Row] = []
+    for each in model.predictions:
+        observed = "not measured" if each.observed is None else f"{each.observed:.3f}"
+        ends = "not defined" if each.interval is None else f"[{each.interval[0]:.3f}, {each.interval[1]:.3f}]"
+        mark = "" if each.unique else " (one of several)"
+        names = name_text(each.target), name_text(each.detector)
+        rows.append((*names, observed, Cell(f"{each.predicted:.3f}{mark}", each.predicted), ends))
+    header = ("mutation", "detector", "observed", "predicted", "prediction interval")
+    title = f"Normalised ADR under {name_text(model.target)}, predicted from {name_text(model.simple)}"
+    yield Table(title, header, tuple(rows), sortable=True)
+    quality = tuple(
+        (name_text(name), "not defined" if value is None else f"{value:.3f}")
+        for name, value in model.r_squared.items()
+    )
+    yield Table("R^2 of each detector left out", ("detector", "R^2"), (*quality, ("pooled", r_squared_text(model))))
+    weights = tuple(
+        (name_text(name), *(f"{each:.3f}" for each in own))
+        for name, own in zip(model.targets, model.weights, strict=True)
+    )
+    yield Table("Weights of the model of all detectors", ("mutation", *map(name_text, model.features)), weights)
