@@ -304,3 +304,22 @@ def test_gates_count_what_these_bounds_decide_beside_contexts(asked, verify):
     for floor, failed in (("0.84", False), ("0.87", True)):
         (held,) = json.loads(verify(*command, "--fail-under", floor)[1])["gates"]["fail_under"]["requirements"]
         assert held["failed"] == failed
+
+
+def test_a_comparison_by_drives_says_why_its_intervals_are_narrower(asked, verify):
+    """Both add a drive to each column; a run takes what it reports at its worst and at its best, this draws it."""
+    spec, one = asked(counted_drives(drives(ROWS), RUNS))
+    (point,) = json.loads(verify("run", spec, "--cm", one, "--draws", "200", "--json")[1])["requirements"][0][
+        "points"
+    ]
+    found = json.loads(verify("compare", spec, "--cm", one, "--draws", "200", "--json")[1])
+    (entry,) = found["specs"][0]["requirements"][0]["entries"]
+    width = {
+        name: each["upper"] - each["lower"]
+        for name, each in (("run", point["uncertainty"]["interval"]), ("compare", entry["interval"]))
+    }
+    assert width["compare"] < width["run"]
+    assert sum("are narrower than those of verify run" in each for each in found["remarks"]) == 1
+    _, two = asked(tracked_document(BETTER, RUNS), name="two.json")
+    items = json.loads(verify("compare", spec, "--cm", two, "--draws", "200", "--json")[1])
+    assert not any("are narrower" in each for each in items["remarks"])
