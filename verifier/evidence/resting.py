@@ -250,8 +250,8 @@ def free_apart(free: FreeBounds, value: float, *, bounded: bool | None, other: b
     for k, left in enumerate(free.undecided):
         if not -SOLVING <= left <= 1 + SOLVING:
             yield f"{where}/undecided/{k}", f"expected a probability, got {left}"
-    expected = "confidence_region" if bounded else "measured"
-    if bounded is not None and free.rates != expected:
+    if bounded is not None and bounded == (free.rates == "measured"):
+        expected = "those that bounds are over" if bounded else "measured"
         yield f"{where}/rates", f"expected {expected}, as in the settings of the run, got {free.rates}"
     elif free.rates == "measured" and not other and not free.lower - SOLVING <= value <= free.upper + SOLVING:
         within = f"{free.lower} to {free.upper}"

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from verifier.analysis.channel_test import ClassTest, Drawn, class_tests, classes_drawn, drawn_together
 from verifier.analysis.confidence import Data, data_of_run
 from verifier.analysis.intervals.measured import Measured, measured
-from verifier.analysis.intervals.tiers import read_rate_box
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Conditional, Gained, Objective, Quantile, build_objective
 from verifier.analysis.robust.optimum import build_optimum
@@ -60,8 +59,7 @@ class Study:
         given: that of B for `A given B`, else None.
         matrices: those that the options choose, or others with the same bins and labels.
         cache: of skeletons and products; studies about the same scenarios share it.
-        families: of confidence bounds that hold at once: those of the chain, and those whatever the dependence where
-            their rates are others because the detector remembers.
+        families: of bounds that hold at once with those of this study, itself counted.
     """
 
     inputs: Inputs
@@ -78,15 +76,13 @@ class Study:
         """What files and options ask for; VerifierError where they do not fit together."""
         grid = inputs.grid(options)
         cache = Cache(options.limits.memory_bytes // KEPT_SHARE)
-        asked, families = inputs.formulas(grid.requirements), _families(inputs, options)
-        return cls(inputs, options, grid, *asked, inputs.matrices(options), cache, families)
+        return cls(inputs, options, grid, *inputs.formulas(grid.requirements), inputs.matrices(options), cache)
 
     def under(self, options: RunOptions) -> Study:
         """The same scenarios under other options, which may select some of the requirements."""
         selected = asked_requirements(self.inputs.spec, self.inputs.model, options.selection.requirements)
         chosen = [number for number, each in enumerate(self.requirements) if each in selected]
-        known, families = self.inputs.matrices(options), _families(self.inputs, options)
-        return replace(self.asking(chosen), options=options, matrices=known, families=families)
+        return replace(self.asking(chosen), options=options, matrices=self.inputs.matrices(options))
 
     def asking(self, numbers: Iterable[int]) -> Study:
         """The same with some of the requirements only."""
@@ -106,11 +102,11 @@ class Study:
 
     @cached_property
     def forgetful(self) -> Study:
-        """The same without memory of the detector, which bounds whatever the dependence are about."""
+        """The same without memory, which bounds whatever the dependence are about; their rates are others."""
         if self.inputs.contexts is None:
             return self
         options = replace(self.options, memory="none", initial_context="start")
-        return replace(self, options=options).with_inputs(replace(self.inputs, contexts=None))
+        return replace(self, options=options, families=2).with_inputs(replace(self.inputs, contexts=None))
 
     def with_counts(self, counts: NDArray[np.int64], *, exact: bool) -> Study:
         """The same structure with other counts; on chains with fractions where `exact`."""
@@ -163,17 +159,16 @@ class Study:
     @cached_property
     def data(self) -> Data | None:
         """What intervals and bounds rest on; None where the options ask for none."""
-        if self.options.confidence is None or not self.bounded:
+        settings, chains = self.options.confidence, (case.objectives for case in self.cases)
+        if settings is None or not self.bounded:
             return None
-        chains = (case.objectives for case in self.cases)
         strata = self.inputs.mixed(self.options)
         if strata is not None:
-            return mixed_data(chains, self.measured, strata, self.options.confidence)
-        sequences, settings = self.inputs.sequences(self.options), self.options.confidence
-        data = data_of_run(chains, self.measured, sequences, settings, self.families)
-        if self.options.rate_box is None:
-            return data
-        return data.within(read_rate_box(self.options.rate_box, self.matrices, self.options.assume_rate_box))
+            return mixed_data(chains, self.measured, strata, settings)
+        families = 2 if self.options.dependence_free and self.inputs.contexts is not None else self.families
+        data = data_of_run(chains, self.measured, self.inputs.sequences(self.options), settings, families)
+        box = self.inputs.rate_box(self.options)
+        return data if box is None else data.within(box)
 
     @cached_property
     def tests(self) -> tuple[ClassTest, ...]:
@@ -194,10 +189,6 @@ class Study:
             options.initial_context,
             options.limits,
         )
-
-
-def _families(inputs: Inputs, options: RunOptions) -> int:
-    return 1 + (options.dependence_free and inputs.contexts is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,9 +363,7 @@ class Case(Block):
     @cached_property
     def beginnings(self) -> tuple[tuple[dict[str, int], dict[int, Fraction]], ...]:
         """The initial states: valuation, and the number of each start of the skeleton with its weight."""
-        names = [
-            each.name for each in self.system.variables
-        ]  # memory begins alike everywhere, but for worst contexts
+        names = [each.name for each in self.system.variables]  # memory begins alike, but for worst contexts
         if self.study.options.initial_context == "worst":
             names += [name for name in self.states.valuations if name.startswith(CONTEXT_OF)]
         return self.states.beginnings(names)
@@ -383,18 +372,6 @@ class Case(Block):
     def initial_states(self) -> tuple[dict[str, int], ...]:
         """One valuation each."""
         return tuple(initial for initial, _ in self.beginnings)
-
-    @cached_property
-    def forgetful(self) -> Case:
-        """The same block of the study without memory."""
-        return self if self.study.forgetful is self.study else replace(self, study=self.study.forgetful)
-
-    @cached_property
-    def forgetful_starts(self) -> tuple[int, ...]:
-        """For each initial state the start of the block without memory, which knows no contexts there."""
-        number = {tuple(initial.values()): k for k, initial in enumerate(self.forgetful.initial_states)}
-        kept = len(self.system.variables)
-        return tuple(number[tuple(initial.values())[:kept]] for initial in self.initial_states)
 
     @cached_property
     def draws(self) -> Drawn:

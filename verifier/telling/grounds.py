@@ -69,7 +69,8 @@ FREE_KNOWN = (
 
 def free_text(free: FreeBounds) -> str:
     """Bounds whatever the dependence, for people."""
-    rates = {"confidence_region": "rates within the confidence region", "measured": "the measured rates"}[free.rates]
+    within = {"confidence_region": "rates within the confidence region", "rate_box": "rates within the stated box"}
+    rates = within.get(free.rates, "the measured rates")
     left = max(free.undecided)
     undecided = f", probability {left:.3g} not decided within them" if left > 5e-7 else ""
     return (

@@ -49,6 +49,7 @@ from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study
 from verifier.study.collection import rates_of
+from verifier.study.forgetful import forgetful_starts
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.points import FreeBounds
@@ -288,8 +289,8 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
             log.findings.append(Finding(path, "", message, "a proof that holds", Kind.CONTENT))
         case, rows = places[each.block]
         row, first = rows[each.requirement]
-        own = [first + place for place, start in enumerate(case.forgetful_starts) if start == each.start]
-        other = rebuilt.options.decimals is not None or case.forgetful is not case
+        own = [first + place for place, start in enumerate(forgetful_starts(case)) if start == each.start]
+        other = rebuilt.options.decimals is not None or rebuilt.memory != "none"
         for path, number in product(runs, own):
             point = parts.documents[path].result.requirements[row].points[number]
             stated, pointer = point.dependence_free, f"/requirements/{row}/points/{number}"
