@@ -171,7 +171,10 @@ class RunOptions:
     assume_rate_box: Annotated[bool, Option("accept a --rate-box that the data contradict")] = False
     dependence_free: Annotated[
         bool,
-        Option("also bounds that hold however reports depend on each other, by linear program (needs no memory)"),
+        Option(
+            "also bounds that hold however reports depend on each other, by linear program; where the detector "
+            "remembers, these and the others have half of alpha each"
+        ),
     ] = False
     horizon: Annotated[
         int | None,
