@@ -1,4 +1,4 @@
-"""The commands `verify evidence build` and `verify evidence check`: call the stories and print what they found."""
+"""The commands `verify evidence build`, `check` and `sign`: call the stories and print what they found."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from verifier.base.errors import one_line
+from verifier.base.errors import UsageError, one_line
 from verifier.base.files import document_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
+from verifier.evidence.bundle.sign import sign_bundle
+from verifier.evidence.declarations import today
 from verifier.evidence.findings import CheckReport
-from verifier.evidence.settings import BuildSettings, CheckSettings
+from verifier.evidence.settings import BuildSettings, CheckSettings, SignSettings
+from verifier.evidence.signatures import default_path, fault_of_signatures
 from verifier.evidence.status import overall_text
 from verifier.study.provenance import program_versions
 
@@ -41,11 +44,25 @@ def build_command(arguments: BuildSettings, command: Command) -> int:
 def check_command(arguments: CheckSettings, command: Command) -> int:
     """Run `verify evidence check` and give its exit code, see `CheckReport`."""
     limits = CheckLimits(system=arguments.limits, timeout_s=arguments.timeout)
+    if arguments.signed_by is None and (arguments.role or arguments.signatures):
+        raise UsageError("--role and --signatures belong to --signed-by PUBLIC_KEY")
     report = check_bundle(
         arguments.bundle, arguments.digest, arguments.recompute, limits, partial(progress_bar, what="results")
     )
+    if arguments.signed_by is not None:
+        path = arguments.signatures or default_path(arguments.bundle)
+        found = fault_of_signatures(path, report.digest, arguments.signed_by, arguments.role, today())
+        report = report.sealed(found, Path(path).name)
     print(_json_text(report, command) if arguments.json else check_text(report), end="")
     return int(report.exit_code)
+
+
+def sign_command(arguments: SignSettings, command: Command) -> int:
+    """Run `verify evidence sign`; exit code 0 where the bundle was checked, found intact and signed."""
+    signed = arguments.bundle, arguments.key, arguments.role, arguments.by, arguments.until, arguments.output
+    seal = sign_bundle(*signed)
+    print(f"digest: {seal.digest}\nsigned: {seal.told}\n{one_line(seal.signed.status)}")
+    return 0
 
 
 def _json_text(report: CheckReport, command: Command) -> str:

@@ -143,6 +143,15 @@ the second engine. What is wrong is listed, one line each, and so is what was no
 met is another matter: exit code 0 means that nothing is wrong, 4 that it was changed or cannot be read, 5 that the
 program contradicts itself.
 """
+SIGN = """\
+Check a bundle and sign it: a DSSE envelope over an in-toto statement is added to BUNDLE.sig.json. It names the digest
+of the manifest, and so every file, the role, and how the requirements stand. A bundle with a finding is not signed.
+
+  openssl genpkey -algorithm ed25519 -out key.pem
+  openssl pkey -in key.pem -pubout -out key.pub
+  verify evidence sign BUNDLE --key key.pem --role assessed --by "N. N."
+  verify evidence check BUNDLE --signed-by key.pub --role assessed
+"""
 RATE = """\
 The rate at which a requirement fails, per hour of driving: its probability per encounter times the encounters per
 hour, both with their uncertainty, compared with an acceptance criterion (ISO 21448, Annex C); and how many hours or
@@ -316,6 +325,12 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.evidence:check_command",
         "check a bundle of evidence",
         CHECK,
+    ),
+    "evidence sign": Verb(
+        "verifier.evidence.settings:SignSettings",
+        "verifier.cli.evidence:sign_command",
+        "sign a bundle of evidence",
+        SIGN,
     ),
     "manual": Verb(
         "verifier.manual.settings:ManualSettings",

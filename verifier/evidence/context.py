@@ -32,8 +32,9 @@ source = "Hazard analysis 3.2"
 [responsible]
 requirements = "Head of functional safety"
 
-Evidence and dispositions as in `verifier.evidence.declarations`, conditions and hazards as in
-`verifier.evidence.residual_risk.declared`, triggering conditions as in `verifier.evidence.triggering.declared`.
+Identity as in `verifier.evidence.identity`, evidence and dispositions as in `verifier.evidence.declarations`,
+conditions and hazards as in `verifier.evidence.residual_risk.declared`, triggering conditions as in
+`verifier.evidence.triggering.declared`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from pathlib import Path, PurePath
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
 from verifier.evidence.declarations import Declarations, read_declarations, today
+from verifier.evidence.identity import Identity, read_identity
 from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
@@ -99,6 +101,7 @@ class CaseContext:
         declared: documents that are given as evidence, and answers to doubts.
         risk: conditions and hazards.
         triggers: triggering conditions, without what runs say of them.
+        identity: of the document that the case is.
 
     Raises:
         ValueError: a duty that is not known.
@@ -115,6 +118,7 @@ class CaseContext:
     declared: Declarations = field(default_factory=Declarations)
     risk: DeclaredRisk = field(default_factory=DeclaredRisk)
     triggers: tuple[Trigger, ...] = ()
+    identity: Identity = field(default_factory=Identity)
 
     def __post_init__(self) -> None:
         unknown = [key for key in self.responsible if key not in DUTIES]
@@ -142,16 +146,19 @@ class CaseContext:
 
 TABLES = (
     "system", "odd", "detector", "dataset", "exposure", "acceptance", "responsible", "evidence", "disposition",
-    *RISK_TABLES, "trigger",
+    *RISK_TABLES, "trigger", "document",
 )  # fmt: skip
 
 
-def read_context(path: str | Path, day: datetime.date | None = None) -> CaseContext:
+def read_context(
+    path: str | Path, day: datetime.date | None = None, issued: datetime.date | None = None
+) -> CaseContext:
     """Read a context.
 
     Args:
         path: of the file; documents that it names lie in its folder.
         day: on which the validity of documents is judged; today if left out.
+        issued: when the document is issued, where the context does not say.
 
     Raises:
         InputError: the file cannot be read, is no TOML, or an element is not accepted; with file, line and key.
@@ -169,6 +176,7 @@ def read_context(path: str | Path, day: datetime.date | None = None) -> CaseCont
         read_declarations(top, tuple(DUTIES), day or today()),
         read_risk(top),
         read_triggers(top),
+        read_identity(top, issued),
     )
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Annotated, ClassVar
 
 from verifier.base.documents import Count, Limits
 from verifier.base.errors import ExitCode
 from verifier.base.result import recorded
+from verifier.evidence.signatures import Seal
 from verifier.evidence.status import Standing
 
 
 class Kind(Enum):
-    """What a finding speaks of: the files as such, or what they say."""
+    """What a finding speaks of: the files as such, what they say, or who signed them."""
 
     FILES = "files"
     CONTENT = "content"
+    SIGNATURE = "signature"
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,14 @@ class CheckReport:
     requirements: tuple[tuple[str, str, str, str], ...] = field(default=(), repr=False)
     grades: Grades | None = None
     status: str = ""
+
+    def sealed(self, found: Seal | str, file: str) -> CheckReport:
+        """This report with what was found of a signature that was demanded; `file` holds the signatures."""
+        if isinstance(found, str):
+            wrong = Finding(file, "", "none", found, Kind.SIGNATURE)
+            return replace(self, findings=(*self.findings, wrong), grades=None, status="")
+        known = tuple(each for each in self.unchecked if not each.startswith("authenticity: "))
+        return replace(self, checked=(*self.checked, (1, f"signature: {found.told}")), unchecked=known)
 
     @property
     def intact(self) -> bool:

@@ -56,7 +56,7 @@ from verifier.systems.settings import Limits
 
 NO_DIGEST = (
     "authenticity: a bundle rebuilt from other inputs would also pass. Demand the digest that was printed when it "
-    "was built (--digest), or compare it with a signed ci/statement.intoto.json"
+    "was built (--digest), or a signature by a key that you know (--signed-by)"
 )
 NOT_RECOMPUTED = (
     "statistical intervals, how far confidence bounds are attained, required recalls, plans for further data, ranges "

@@ -264,7 +264,8 @@ def _sarif(basis: Basis) -> str:
 
 
 def _statement(basis: Basis) -> str:
-    return statement(basis.parts.run, basis.parts.hashes, basis.standings)
+    so_far = {path: digest_of(text.encode()) for path, text in basis.made.items()}
+    return statement(basis.parts.run, {**basis.parts.hashes, **so_far}, basis.standings)
 
 
 def _rates(basis: Basis) -> Texts:
@@ -288,8 +289,10 @@ def _fingerprints(basis: Basis) -> str:
 
 
 def _readme(basis: Basis) -> str:
+    identity = basis.parts.context.identity.told
     lines = [
         f"Evidence for: {one_line(basis.parts.title)}",
+        *(f"{name.capitalize()}: {one_line(told)}" for name, told in identity.items() if told),
         "",
         "Check it, offline, with the program that built it, installed from its source:",
         "",
@@ -297,7 +300,8 @@ def _readme(basis: Basis) -> str:
         "",
         "DIGEST is the SHA-256 of manifest.json, as verify evidence build printed it. Take it from whoever is "
         "responsible",
-        "for this evidence, not from the bundle: without it a check cannot tell these inputs from others.",
+        "for this evidence, not from the bundle: without it a check cannot tell these inputs from others. So can a",
+        "signature beside the bundle (BUNDLE.sig.json): --signed-by PUBLIC_KEY --role assessed.",
         "",
         "report/report.html   read this first",
         "trace.csv            requirement by requirement: what is shown, and by which file",
@@ -313,7 +317,7 @@ def _crate(basis: Basis) -> str:
         path: CrateFile(each.sha256, each.size, each.about, _media_type(path), each.role == "input")
         for path, each in entries.items()
     }
-    return crate_metadata(files, basis.parts.title)
+    return crate_metadata(files, basis.parts.title, basis.parts.context.identity.issued)
 
 
 def _manifest(basis: Basis) -> str:
@@ -335,7 +339,10 @@ DERIVED: tuple[Derived, ...] = (
     Derived("ci/junit.xml", "verdicts as JUnit XML", "application/xml", _junit),
     Derived("ci/results.sarif", "verdicts at their lines of the spec, as SARIF", "application/sarif+json", _sarif),
     Derived(
-        "ci/statement.intoto.json", "in-toto statement about all inputs and results", "application/json", _statement
+        "ci/statement.intoto.json",
+        "in-toto statement about inputs, results, report and case",
+        "application/json",
+        _statement,
     ),
     Derived(README_FILE, "what this is and how to check it", "text/plain", _readme),
     Derived(FINGERPRINTS_FILE, "fingerprints of single values, to locate damage", "application/json", _fingerprints),
