@@ -1,21 +1,25 @@
-"""The commands `verify evidence build`, `check` and `sign`: call the stories and print what they found."""
+"""The commands `verify evidence build`, `check`, `sign` and `diff`: call the stories and print what they found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from verifier.base.errors import UsageError, one_line
 from verifier.base.files import document_text
 from verifier.cli.invocation import Command, with_provenance
+from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
 from verifier.evidence.bundle.sign import sign_bundle
+from verifier.evidence.changes.claims import compare_bundles
+from verifier.evidence.changes.telling import diff_table
 from verifier.evidence.declarations import today
 from verifier.evidence.findings import CheckReport
-from verifier.evidence.settings import BuildSettings, CheckSettings, SignSettings
+from verifier.evidence.settings import BuildSettings, CheckSettings, DiffSettings, SignSettings
 from verifier.evidence.signatures import default_path, fault_of_signatures
 from verifier.evidence.status import overall_text
 from verifier.study.provenance import program_versions
@@ -63,6 +67,15 @@ def sign_command(arguments: SignSettings, command: Command) -> int:
     seal = sign_bundle(*signed)
     print(f"digest: {seal.digest}\nsigned: {seal.told}\n{one_line(seal.signed.status)}")
     return 0
+
+
+def diff_command(arguments: DiffSettings, command: Command) -> int:
+    """Run `verify evidence diff` and give its exit code."""
+    check_targets(arguments, "comparison")
+    found = compare_bundles(arguments.old, arguments.new, arguments.odd)
+    found = replace(found, command=command, versions=program_versions())
+    give(arguments, document_text(found), lambda: diff_table(found))
+    return int(found.exit_code)
 
 
 def _json_text(report: CheckReport, command: Command) -> str:

@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 
 from verifier.base.errors import nearest_name, one_line, shown
 from verifier.base.options import add_common, add_options, settings_of, show_only
-from verifier.cli.verbs import EVIDENCE_HELP, FAMILIES, VERBS, Verb
+from verifier.cli.evidence_texts import EVIDENCE_HELP
+from verifier.cli.verbs import FAMILIES, VERBS, Verb
 
 
 class VerbParser(argparse.ArgumentParser):

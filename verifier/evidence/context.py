@@ -14,6 +14,7 @@ description = "Urban roads with crosswalks, daylight, dry, up to 10 m/s"
 [detector]
 name = "YOLOv3"
 version = "1.2"
+weights = "..."                              # SHA-256; threshold, preprocessing, sensor, calibration in words
 trained_on = ["2011_09_26_drive_00*"]        # sequences; * and ? stand for other characters
 trained_list = "training.txt"                # a file beside this one, a sequence in a line
 
@@ -62,12 +63,16 @@ DUTIES: Mapping[str, str] = {
     "odd": "that the operational design domain is kept",
     "training_data": "that the detector was trained on other data than it was tested on",
     "test_data": "that the test data represent the operational design domain",
+    "counting": "that what counts as detected is right",
+    "integration": "that the integrated detector behaves as the tested one",
     "assumptions": "that the assumptions hold",
     "exposure": "how often encounters come",
     "acceptance": "that the acceptance criteria are right",
     "independence": "that verification is independent of development",
+    "tool": "that the program is fit for this use, and its known problems do not touch it",
 }
 """What is not shown by this evidence: key in the file -> what they answer for."""
+_SETTING, _MOUNTING = ("weights", "threshold", "preprocessing"), ("sensor", "calibration")
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ class Detector:
 
     Attributes:
         name, version: of it; empty where not stated.
+        setting: key -> what is stated of weights, threshold and preprocessing.
+        mounting: likewise of the sensor and its calibration.
         trained_on: names of the sequences it was trained on, `*` and `?` standing for other characters; None where
             that is not stated, () where it is said to have seen none of them.
         trained_list: name and SHA-256 of a file that lists them, one in a line; None where there is none.
@@ -85,6 +92,14 @@ class Detector:
     version: str = ""
     trained_on: tuple[str, ...] | None = None
     trained_list: tuple[str, str] | None = None
+    setting: Mapping[str, str] = field(default_factory=dict)
+    mounting: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def told(self) -> str:
+        """For people: name, version and what else is stated; empty where nothing is."""
+        more = [f"{key} {text}" for key, text in {**self.setting, **self.mounting}.items()]
+        return ", ".join(filter(None, (self.name, self.version, *more)))
 
 
 @dataclass(frozen=True)
@@ -191,17 +206,22 @@ def _words(top: Element, key: str, known: tuple[str, ...]) -> str:
 def _detector(top: Element) -> Detector:
     if not top.has("detector"):
         return Detector()
-    table = top.at("detector").table(("name", "version", "trained_on", "trained_list"))
-    name, version = (table.at(key).string() if table.has(key) else "" for key in ("name", "version"))
+    known = ("name", "version", "trained_on", "trained_list", *_SETTING, *_MOUNTING)
+    table = top.at("detector").table(known)
+    name, version = (table.given(key, Element.string, "") for key in ("name", "version"))
+    setting, mounting = (
+        {key: table.at(key).string() for key in keys if table.has(key)} for keys in (_SETTING, _MOUNTING)
+    )
     stated = tuple(each.string() for each in table.list_at("trained_on")) if table.has("trained_on") else None
     if not table.has("trained_list"):
-        return Detector(name, version, stated)
+        return Detector(name, version, stated, None, setting, mounting)
     file = table.at("trained_list").string()
     if fault := fault_of(file):
         raise table.at("trained_list").fail(f"expected a file beside this one or below: {fault}")
     text, raw = read_text(Path(table.file).parent / file)
     listed = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
-    return Detector(name, version, (*(stated or ()), *listed), (file, hashlib.sha256(raw).hexdigest()))
+    lists = file, hashlib.sha256(raw).hexdigest()
+    return Detector(name, version, (*(stated or ()), *listed), lists, setting, mounting)
 
 
 def _exposure(table: Element) -> Exposure:

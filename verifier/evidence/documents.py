@@ -42,6 +42,8 @@ OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),
         "verifier.bundle_built": ("verifier.evidence.bundle.build", "BuiltResult"),
         "verifier.bundle_check": ("verifier.evidence.findings", "CheckResult"),
+        "verifier.bundle_diff": ("verifier.evidence.changes.document", "DiffResult"),
+        "verifier.signature": ("verifier.evidence.signatures", "Signed"),
         "verifier.parse": ("verifier.study.parsed", "ParsedStudy"),
     }
 )

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from verifier.base.errors import UsageError, shown
 from verifier.base.options import Option, Part, Printed, Written, reads, writes
@@ -18,6 +18,8 @@ from verifier.questions.settings import DRAWN_AS_COUNTED, Matrices, Spec
 from verifier.study.options import RunOptions
 from verifier.systems.settings import Limits
 
+Domain: TypeAlias = Literal["widened", "narrowed"]
+"""What another text of the operational design domain is; nobody can compute it."""
 Event: TypeAlias = Decided
 """What can be unwanted of a requirement."""
 _NUMBER = r"(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?"
@@ -249,3 +251,14 @@ class SignSettings:
     output: Annotated[str | None, writes("where the signature is added (default: BUNDLE.sig.json)", also=("-o",))] = (
         None
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffSettings:
+    """Every choice of `verify evidence diff`."""
+
+    old: Annotated[str, reads("the bundle before", metavar="OLD", positional=True)]
+    new: Annotated[str, reads("the bundle now", metavar="NEW", positional=True)]
+    odd: Annotated[Domain, Option("what another text of the operational design domain is, {choices}")] = "widened"
+    json: Printed = False
+    output: Written = None

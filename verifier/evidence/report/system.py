@@ -58,11 +58,10 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
         yield from _of_documents(subjects)
         return
     study, context = about.study, about.context
-    detector = ", ".join(part for part in (context.detector.name, context.detector.version) if part)
     pairs = [
         ("System", name_text(context.system or study.model, LONGEST)),
         ("Operational design domain", name_text(context.odd, LONGEST)),
-        ("Detector", name_text(detector, LONGEST)),
+        ("Detector", name_text(context.detector.told, LONGEST)),
         ("Test data", name_text(context.dataset, LONGEST)),
         ("State", "; ".join(map(_variable, study.variables))),
         ("The planner sets", "; ".join(map(_variable, study.steers))),
@@ -127,9 +126,9 @@ def _not_stated(context: CaseContext, documents: Sequence[Document]) -> Iterator
             yield name
     if missing := context.identity.missing:
         yield f"of this document: {listed(missing)}"
-    nobody = [text for key, text in DUTIES.items() if key not in context.responsible]
+    nobody = [key.replace("_", " ") for key in DUTIES if key not in context.responsible]
     if nobody:
-        yield f"who answers for these: {'; '.join(nobody)}"
+        yield f"who answers for {listed(nobody)} (the assurance case says what each claims)"
     for each in matrices_of(documents).values():
         missing = [text for key, text in UNSTATED.items() if not each.content.get(key)]
         if missing:
