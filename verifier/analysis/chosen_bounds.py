@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from verifier.analysis.intervals.betting import UNIT, ceiling
-from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.intervals.drive_items import UNIT, DriveItems, ceiling
 from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals

@@ -175,11 +175,7 @@ def document_text(document: Any) -> str:
 
 
 def make_folder(path: str | Path) -> None:
-    """Make a folder, and those above it, unless it is there.
-
-    Raises:
-        InputError: it cannot be made.
-    """
+    """Make a folder, and those above it, unless it is there. Raises InputError: it cannot be made."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:

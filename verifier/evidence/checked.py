@@ -15,11 +15,7 @@ from verifier.telling.grounds import channel_lines, needed_text, reason_text, to
 
 @dataclass(frozen=True)
 class Checked:
-    """One requirement in one scenario of a run.
-
-    Attributes:
-        result: the requirement under one planner.
-    """
+    """One requirement in one scenario of a run. `result`: the requirement under one planner."""
 
     run: RunResult
     result: RequirementResult

@@ -34,8 +34,8 @@ source = "Hazard analysis 3.2"
 requirements = "Head of functional safety"
 
 Identity as in `verifier.evidence.identity`, evidence and dispositions as in `verifier.evidence.declarations`,
-conditions and hazards as in `verifier.evidence.residual_risk.declared`, triggering conditions as in
-`verifier.evidence.triggering.declared`.
+conditions and hazards as in `verifier.evidence.residual_risk.records`, triggering conditions as in
+`verifier.evidence.triggers`.
 """
 
 from __future__ import annotations
@@ -53,9 +53,8 @@ from verifier.evidence.identity import Identity, read_identity
 from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
-from verifier.evidence.residual_risk.declared import RISK_TABLES, DeclaredRisk, Stated, read_risk
-from verifier.evidence.triggering.declared import read_triggers
-from verifier.evidence.triggering.document import Trigger
+from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, Stated, read_risk
+from verifier.evidence.triggers import Trigger, read_triggers
 
 DUTIES: Mapping[str, str] = {
     "requirements": "that the requirements and their targets are right, and complete for the hazards",

@@ -65,11 +65,7 @@ def collision_in(paths: Iterable[str]) -> tuple[str, str] | None:
 
 
 def check_paths(paths: Iterable[str], bundle: str) -> None:
-    """Refuse paths that cannot stand in a bundle.
-
-    Raises:
-        InputError: naming the first of them.
-    """
+    """Refuse paths that cannot stand in a bundle. Raises InputError: naming the first of them."""
     given = list(paths)
     for path in given:
         fault = fault_of(path)

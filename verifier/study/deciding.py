@@ -10,8 +10,7 @@ import numpy as np
 
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.optimal_conditional import OptimalConditional
-from verifier.analysis.robust.optimal_gains import OptimalGain
-from verifier.analysis.robust.optimal_steps import OptimalQuantile, OptimalSteps
+from verifier.analysis.robust.optimal_steps import OptimalGain, OptimalQuantile, OptimalSteps
 from verifier.base.errors import NoAnswerError
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import Node, Temporal, children, is_temporal, names_in

@@ -146,11 +146,7 @@ class NewRequirement:
 
 @dataclass(frozen=True, kw_only=True)
 class Regression(DropGate):
-    """The gate of a run.
-
-    Attributes:
-        compared: what was compared, in words.
-    """
+    """The gate of a run. `compared`: what was compared, in words."""
 
     compared: str
     not_in_baseline: tuple[NewRequirement, ...]

@@ -20,7 +20,7 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import UsageError
 from verifier.checking.enclosure import doubles_around
 from verifier.study.case import Case, Study
-from verifier.study.expecting import weights_of
+from verifier.study.optima import weights_of
 from verifier.study.points import Point, PointInterval
 from verifier.study.results import ProfileMean
 

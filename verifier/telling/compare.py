@@ -9,8 +9,8 @@ from verifier.base.errors import one_line
 from verifier.base.numbers import decimal_text, interval_text, level_text, number_text
 from verifier.base.words import counted, listed
 from verifier.checking.verdicts import Verdict, verdict_of
-from verifier.questions.compare.compare_result import CompareResult
-from verifier.questions.compare.tables import (
+from verifier.questions.compare.compare_result import (
+    CompareResult,
     Configuration,
     Curve,
     Entry,

@@ -38,8 +38,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.counterexamples.moves import MOST_STATES, DetectionError, Moves, Reports
-from verifier.analysis.counterexamples.patterns import Patterns, PatternSearch
+from verifier.analysis.counterexamples.patterns import (
+    MOST_STATES,
+    DetectionError,
+    Moves,
+    Patterns,
+    PatternSearch,
+    Reports,
+)
 from verifier.analysis.counterexamples.runs import Prospects
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values
@@ -47,7 +53,7 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.graphs import components
-from verifier.systems.distinct import distinct
+from verifier.systems.reachability import distinct
 
 MOST_KINDS = 5
 """Kinds of detection errors whose sets are told apart, at most."""

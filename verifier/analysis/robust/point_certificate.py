@@ -23,14 +23,13 @@ from scipy.sparse.linalg import splu
 
 from verifier.analysis import kernel
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust.bound import Side
-from verifier.analysis.robust.certificate import NO_COMPONENT, TARGET, BoxArrays, content_document
+from verifier.analysis.robust.certificate import NO_COMPONENT, TARGET, BoxArrays, content_document, decision_order
 from verifier.analysis.robust.graph import decided_components
+from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.optimum import Optimum
-from verifier.analysis.robust.order import decision_order
 from verifier.analysis.robust.policy import make_nodes
-from verifier.analysis.robust.provable import LARGEST_CERTIFIED
 from verifier.analysis.robust.solve import greatest_reach
+from verifier.analysis.robust.staying import LARGEST_CERTIFIED
 from verifier.analysis.robust.subject import point_document, subject_document, subject_of
 from verifier.base.arrays import ROUNDOFF, Ints, Mask
 from verifier.checking.graphs import components, coreachable

@@ -24,14 +24,14 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall
 from verifier.analysis.robust.certificate import digest_of, document
 from verifier.analysis.robust.point_certificate import point_certificates
-from verifier.analysis.robust.provable import LARGEST_CERTIFIED
 from verifier.analysis.robust.solutions import Effort
+from verifier.analysis.robust.staying import LARGEST_CERTIFIED
 from verifier.analysis.robust.subject import kept_of, point_document, region_document, subject_document, subject_of
 from verifier.analysis.step_counts import StepCount
 from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError
 from verifier.base.files import json_of
-from verifier.chains.filled import filled_counts
+from verifier.chains.chain import filled_counts
 from verifier.evidence.bundle.layout import certificate_file, point_of_recall
 from verifier.evidence.differences import MOST, differing
 from verifier.evidence.findings import Finding, Kind

@@ -24,8 +24,8 @@ from verifier.evidence.status import Standing, overall
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
+from verifier.study.inputs import ends_of
 from verifier.study.results import RequirementResult, RunResult
-from verifier.study.scenarios import ends_of
 from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table
 from verifier.telling.grounds import name_text, reason_text, vacuity_text
 

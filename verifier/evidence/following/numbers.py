@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from verifier.evidence.points import ROUNDING
+from verifier.evidence.resting import ROUNDING
 
 Misfits: TypeAlias = Iterator[tuple[str, str]]
 """JSON pointer of an element, and what is wrong with it."""

@@ -7,7 +7,7 @@ from typing import get_args
 
 from verifier.base.words import bounds_text, counted, listed, some_of
 from verifier.checking.verdicts import Verdict
-from verifier.evidence.triggering.document import Sort, Trigger, TriggersResult
+from verifier.evidence.triggers import Sort, Trigger, TriggersResult
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.telling.grounds import name_text, told_verdict
 from verifier.telling.terminal import blocks_lines

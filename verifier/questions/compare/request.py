@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from verifier.base.errors import UsageError, shown
 from verifier.questions.compare.comparing import CompareOptions
-from verifier.questions.compare.gate import Baseline
+from verifier.questions.compare.gating import Baseline
 from verifier.questions.settings import ComparisonSettings, drop_rule, largest_drop
 
 

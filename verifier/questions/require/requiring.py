@@ -32,7 +32,7 @@ from verifier.questions.require.question import Question
 from verifier.questions.require.require_result import Answer, AskedRequirement, RequireResult
 from verifier.study.case import Case, Study
 from verifier.study.collection import target_of
-from verifier.study.inputs import read_inputs
+from verifier.study.inputs import ends_of, read_inputs, refuse_others
 from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.provenance import (
     grid_remarks,
@@ -43,7 +43,6 @@ from verifier.study.provenance import (
     run_settings,
 )
 from verifier.study.results import engines_over
-from verifier.study.scenarios import ends_of, refuse_others
 from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
