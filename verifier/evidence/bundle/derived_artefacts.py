@@ -6,11 +6,12 @@ A row may look at what the rows before it made. The last one, the manifest, look
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from verifier.base.errors import one_line
+from verifier.evidence.bundle.citations import citations_text
 from verifier.evidence.bundle.layout import place_of_certificate
 from verifier.evidence.bundle.making import read_omitted
 from verifier.evidence.bundle.manifest import (
@@ -44,6 +45,7 @@ from verifier.evidence.bundle.trace import (
 )
 from verifier.evidence.case import Case, build_case, gsn_html, gsn_svg, gsn_yaml
 from verifier.evidence.case.building import standings
+from verifier.evidence.case.modules import module_texts
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
 from verifier.evidence.defeaters.values import Claim, Defeater, answers_to, open_doubts
@@ -64,6 +66,8 @@ from verifier.telling.markdown import markdown_text
 
 README_FILE = "README.txt"
 TRACE_FILE = "trace.csv"
+MODULES = "case/modules/"
+CITATIONS = "case/files.csv"
 Texts = Mapping[str, str]
 Made = str | Mapping[str, str]
 
@@ -127,7 +131,7 @@ class Basis:
         """The assurance case."""
         rates = {path: digest_of(self.made[path].encode()) for path in _rate_files(self.made)}
         files, cited = {**self.parts.hashes, **rates}, self.cited
-        unverified, proven = self.parts.unverified, frozenset(self._proven())
+        unverified, proven = self.parts.unverified, self._proven()
         weaker = find_sensitivities(cited, self.parts.alternatives)
         return build_case(cited, self.parts.context, self.defeaters, files, self.left_out, unverified, proven, weaker)
 
@@ -149,19 +153,23 @@ class Basis:
         """How every requirement with a target stands over all runs; every document prints these."""
         return standings(self.case, self.cited, open_doubts(self.defeaters, self.answers), self.left_out)
 
-    def _proven(self) -> Iterator[Claim]:
-        """The scenarios of the run whose probability certificates prove."""
-        grid, run, files = self.parts.rebuilt.grid, self.parts.run, self.parts.files
-        places = [
-            place
-            for path in files
-            if (place := place_of_certificate(path)) and place.proves == "point" and not place.of
-        ]
-        blocks = {(grid.requirements[each.requirement].name, _block(grid.blocks[each.block])) for each in places}
-        for one in run.result.requirements:
-            for k, point in enumerate(one.points):
-                if (one.name, (one.planner, point.block)) in blocks:
-                    yield Claim(run.sha256, one.name, one.planner, k)
+    def _proven(self) -> dict[Claim, tuple[str, ...]]:
+        """Scenario of the run whose probability certificates prove -> these, and those of its bounds."""
+        grid, run = self.parts.rebuilt.grid, self.parts.run
+        places = {path: place for path in sorted(self.parts.files) if (place := place_of_certificate(path))}
+        found: dict[tuple[str, tuple[str, str]], list[str]] = {}
+        points = set[tuple[str, tuple[str, str]]]()
+        for path, place in places.items():
+            if not place.of:
+                key = grid.requirements[place.requirement].name, _block(grid.blocks[place.block])
+                found.setdefault(key, []).append(path)
+                points |= {key} if place.proves == "point" else set()
+        return {
+            Claim(run.sha256, one.name, one.planner, k): tuple(found[key])
+            for one in run.result.requirements
+            for k, point in enumerate(one.points)
+            if (key := (one.name, (one.planner, point.block))) in points
+        }
 
     @cached_property
     def defeaters(self) -> tuple[Defeater, ...]:
@@ -235,6 +243,16 @@ def _csv(basis: Basis) -> str:
 
 def _yaml(basis: Basis) -> str:
     return gsn_yaml(basis.case)
+
+
+def _modules(basis: Basis) -> Texts:
+    return {f"{MODULES}{name}.yaml": text for name, text in module_texts(basis.case).items()}
+
+
+def _citations(basis: Basis) -> str:
+    rows = [each.path for each in DERIVED]
+    later = rows[rows.index(CITATIONS) :]
+    return citations_text([*basis.parts.files, *basis.made, *later], basis.case)
 
 
 def _svg(basis: Basis) -> str:
@@ -330,6 +348,8 @@ DERIVED: tuple[Derived, ...] = (
     Derived(TRIGGERS, "what is known of triggering conditions", "application/json", _triggers),
     Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", _trace),
     Derived("case/gsn.yaml", "the assurance case in GSN, for gsn2x", "application/yaml", _yaml),
+    Derived(MODULES, "the assurance case in GSN, a module in each file", "application/yaml", _modules),
+    Derived(CITATIONS, "which node cites each file, or why none does", "text/csv", _citations),
     Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", _svg),
     Derived("case/gsn_print.html", "the assurance case in GSN, on sheets of A4", "text/html", _sheets),
     Derived("report/report.html", "the report for people", "text/html", _html),

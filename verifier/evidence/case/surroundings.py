@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from verifier.base.words import counted, name_text, probability_text, some_of
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
+from verifier.evidence.case.modules import ACPS
 from verifier.evidence.case.requirements import grounds_of
 from verifier.evidence.context import DUTIES, CaseContext
 from verifier.evidence.defeaters.about_data import matrices_behind, shared_sequences
@@ -235,7 +236,8 @@ def _people_text(context: CaseContext) -> str:
 
 def _left_to(context: CaseContext, duty: str) -> str:
     person = context.responsible.get(duty)
-    return f"Not shown by this evidence; responsible: {NOT_STATED if person is None else name_text(person)}"
+    points = "".join(f"; confidence argument of {point}" for point, each in ACPS.items() if each == duty)
+    return f"Not shown by this evidence; responsible: {NOT_STATED if person is None else name_text(person)}{points}"
 
 
 def _stated(text: str) -> str:
