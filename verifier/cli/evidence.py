@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from verifier.base.documents import read_document
 from verifier.base.errors import UsageError, one_line
-from verifier.base.files import document_text
+from verifier.base.files import document_text, read_json
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
@@ -18,8 +19,10 @@ from verifier.evidence.bundle.sign import sign_bundle
 from verifier.evidence.changes.claims import compare_bundles
 from verifier.evidence.changes.telling import diff_table
 from verifier.evidence.declarations import today
+from verifier.evidence.field import SpiCheckResult, SpiResult, read_field, tested
 from verifier.evidence.findings import CheckReport
-from verifier.evidence.settings import BuildSettings, CheckSettings, DiffSettings, SignSettings
+from verifier.evidence.indicators import spi_table
+from verifier.evidence.settings import BuildSettings, CheckSettings, DiffSettings, SignSettings, SpiSettings
 from verifier.evidence.signatures import default_path, fault_of_signatures
 from verifier.evidence.status import overall_text
 from verifier.study.provenance import program_versions
@@ -76,6 +79,18 @@ def diff_command(arguments: DiffSettings, command: Command) -> int:
     found = replace(found, command=command, versions=program_versions())
     give(arguments, document_text(found), lambda: diff_table(found))
     return int(found.exit_code)
+
+
+def spi_command(arguments: SpiSettings, command: Command) -> int:
+    """Run `verify spi check` and give its exit code."""
+    check_targets(arguments, "check")
+    spi = read_document(SpiResult, read_json(arguments.spi)[0], arguments.spi)
+    found = tested(spi, read_field(arguments.field), arguments.field)
+    study = SpiCheckResult(
+        title=spi.title, level=spi.level, found=found, command=command, versions=program_versions()
+    )
+    give(arguments, document_text(study), lambda: spi_table(study))
+    return int(study.exit_code)
 
 
 def _json_text(report: CheckReport, command: Command) -> str:

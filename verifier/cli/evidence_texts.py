@@ -1,6 +1,17 @@
 """What `--help` says of the commands `verify evidence ...`."""
 
-EVIDENCE_HELP = "evidence for an assurance case: build, check, sign and compare bundles, rates and risk per hour"
+FAMILY_HELP = {
+    "evidence": "evidence for an assurance case: build, check, sign and compare bundles, rates and risk per hour",
+    "spi": "safety performance indicators: what is counted in the field against what a bundle claims",
+}
+"""First word of commands that have two, and none of their own -> what they are for."""
+SPI = """\
+Test what was counted in the field against the indicators of a bundle (spi.json), each by a test that is valid at
+every look. FIELD has a line for each look: metric, count, of; counts since the line of the same metric before, of so
+many items, or for rates of so many hours. Exit code 1 where an indicator fired, 3 where one has no data.
+
+  verify spi check bundle/spi.json field.csv
+"""
 BUILD = """\
 Make a bundle of evidence: run SPEC as verify run does, explain every requirement, find what each asks of the
 detector, repeat the run under the other policies that apply, prove probabilities and confidence bounds, and put all

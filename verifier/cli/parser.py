@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from verifier.base.errors import nearest_name, one_line, shown
 from verifier.base.options import add_common, add_options, settings_of, show_only
-from verifier.cli.evidence_texts import EVIDENCE_HELP
+from verifier.cli.evidence_texts import FAMILY_HELP
 from verifier.cli.verbs import FAMILIES, VERBS, Verb
 
 
@@ -65,7 +65,8 @@ def add_verbs(commands: Any, family: str = "") -> None:
             continue
         verb = VERBS.get(name)
         if verb is None:
-            parser = commands.add_parser(word, help=EVIDENCE_HELP, description="Evidence for an assurance case.")
+            told = FAMILY_HELP[word]
+            parser = commands.add_parser(word, help=told, description=f"{told[0].upper()}{told[1:]}.")
         else:
             parser = commands.add_parser(
                 word,

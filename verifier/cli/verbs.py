@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from verifier.cli.evidence_texts import BUILD, CHECK, DIFF, RATE, RISK, SIGN, TRIGGERS
+from verifier.cli.evidence_texts import BUILD, CHECK, DIFF, RATE, RISK, SIGN, SPI, TRIGGERS
 
 INIT = """\
 Write a system model, requirements and confusion matrices to start from: a small system with a comment on every part,
@@ -320,6 +320,12 @@ VERBS: Mapping[str, Verb] = {
         "hazardous behaviour and harm per hour, over conditions and in none of them",
         RISK,
     ),
+    "spi check": Verb(
+        "verifier.evidence.settings:SpiSettings",
+        "verifier.cli.evidence:spi_command",
+        "whether what was counted in the field contradicts a claim",
+        SPI,
+    ),
     "evidence triggers": Verb(
         "verifier.evidence.settings:TriggersSettings",
         "verifier.cli.report:triggers_command",
@@ -332,6 +338,7 @@ VERBS: Mapping[str, Verb] = {
 FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "confusion": {"title": "commands on matrix files and records", "metavar": "COMMAND"},
     "evidence": {"title": "commands", "metavar": "COMMAND", "required": True},
+    "spi": {"title": "commands", "metavar": "COMMAND", "required": True},
 }
 """First word of commands that have two -> how the second ones are shown below it."""
 

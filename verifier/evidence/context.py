@@ -49,6 +49,7 @@ from pathlib import Path, PurePath
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
 from verifier.evidence.declarations import Declarations, read_declarations, today
+from verifier.evidence.field import FieldRow, read_field
 from verifier.evidence.identity import Identity, read_identity
 from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
@@ -116,6 +117,7 @@ class CaseContext:
         risk: conditions and hazards.
         triggers: triggering conditions, without what runs say of them.
         identity: of the document that the case is.
+        counted: file of what was counted in the field, beside this one, and its rows; empty where there is none.
 
     Raises:
         ValueError: a duty that is not known.
@@ -133,6 +135,7 @@ class CaseContext:
     risk: DeclaredRisk = field(default_factory=DeclaredRisk)
     triggers: tuple[Trigger, ...] = ()
     identity: Identity = field(default_factory=Identity)
+    counted: tuple[str, tuple[FieldRow, ...]] = ("", ())
 
     def __post_init__(self) -> None:
         unknown = [key for key in self.responsible if key not in DUTIES]
@@ -145,6 +148,7 @@ class CaseContext:
         found = [each.file for each in self.declared.evidence.values() if each.copied]
         listed = self.detector.trained_list
         found += [] if listed is None else [listed[0]]
+        found.append(self.counted[0])
         found += [each.matrices for each in self.risk.conditions] + [each.matrices for each in self.triggers]
         return tuple(dict.fromkeys(filter(None, found)))
 
@@ -160,7 +164,7 @@ class CaseContext:
 
 TABLES = (
     "system", "odd", "detector", "dataset", "exposure", "acceptance", "responsible", "evidence", "disposition",
-    *RISK_TABLES, "trigger", "document",
+    *RISK_TABLES, "trigger", "document", "field",
 )  # fmt: skip
 
 
@@ -191,6 +195,7 @@ def read_context(
         read_risk(top),
         read_triggers(top),
         read_identity(top, issued),
+        _counted(top),
     )
 
 
@@ -214,13 +219,27 @@ def _detector(top: Element) -> Detector:
     stated = tuple(each.string() for each in table.list_at("trained_on")) if table.has("trained_on") else None
     if not table.has("trained_list"):
         return Detector(name, version, stated, None, setting, mounting)
-    file = table.at("trained_list").string()
-    if fault := fault_of(file):
-        raise table.at("trained_list").fail(f"expected a file beside this one or below: {fault}")
+    file = _beside(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
     listed = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
     lists = file, hashlib.sha256(raw).hexdigest()
     return Detector(name, version, (*(stated or ()), *listed), lists, setting, mounting)
+
+
+def _beside(element: Element) -> str:
+    """The name of a file in the folder of the context, or below."""
+    file = element.string()
+    if fault := fault_of(file):
+        raise element.fail(f"expected a file beside this one or below: {fault}")
+    return file
+
+
+def _counted(top: Element) -> tuple[str, tuple[FieldRow, ...]]:
+    if not top.has("field"):
+        return "", ()
+    table = top.at("field").table(("file",), ("file",))
+    file = _beside(table.at("file"))
+    return file, read_field(Path(table.file).parent / file)
 
 
 def _exposure(table: Element) -> Exposure:

@@ -262,3 +262,13 @@ class DiffSettings:
     odd: Annotated[Domain, Option("what another text of the operational design domain is, {choices}")] = "widened"
     json: Printed = False
     output: Written = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpiSettings:
+    """Every choice of `verify spi check`."""
+
+    spi: Annotated[str, reads("the indicators of a bundle (spi.json)", metavar="SPI", positional=True)]
+    field: Annotated[str, reads("what was counted: metric, count, of (.csv)", metavar="FIELD", positional=True)]
+    json: Printed = False
+    output: Written = None

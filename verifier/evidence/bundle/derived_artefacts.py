@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from verifier.base.errors import one_line
+from verifier.base.files import document_text
 from verifier.evidence.bundle.citations import citations_text
 from verifier.evidence.bundle.layout import place_of_certificate
 from verifier.evidence.bundle.making import read_omitted
@@ -48,8 +49,10 @@ from verifier.evidence.case.building import standings
 from verifier.evidence.case.modules import module_texts
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
-from verifier.evidence.defeaters.values import Claim, Defeater, answers_to, open_doubts
+from verifier.evidence.defeaters.values import PER_HOUR, Claim, Defeater, answers_to, open_doubts
 from verifier.evidence.documents import Document
+from verifier.evidence.field import tested
+from verifier.evidence.indicators import indicators_of
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
@@ -65,7 +68,7 @@ from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
 
 README_FILE = "README.txt"
-TRACE_FILE = "trace.csv"
+TRACE_FILE, INDICATORS = "trace.csv", "spi.json"
 MODULES = "case/modules/"
 CITATIONS = "case/files.csv"
 Texts = Mapping[str, str]
@@ -91,7 +94,7 @@ class Basis:
         """What the trace from requirements to evidence is made from."""
         against: dict[str, list[str]] = {}
         for each in open_doubts(self.defeaters, self.answers):
-            for name in dict.fromkeys(claim.requirement for claim in each.claims):
+            for name in dict.fromkeys(claim.requirement for claim in each.claims if each.kind not in PER_HOUR):
                 against.setdefault(name, []).append(f"{each.id} {each.title}")
         rates = rate_paths(self.parts.result)
         gone = read_omitted(self.made[OMITTED_RATES].encode(), OMITTED_RATES) if OMITTED_RATES in self.made else {}
@@ -174,7 +177,9 @@ class Basis:
     @cached_property
     def defeaters(self) -> tuple[Defeater, ...]:
         """What speaks against the verdicts."""
-        return find_defeaters(self.cited, self.parts.context, self.parts.alternatives)
+        file, rows = self.parts.context.counted
+        field = tested(indicators_of(self.parts.title, self.cited), rows, file) if file else ()
+        return find_defeaters(self.cited, self.parts.context, self.parts.alternatives, field)
 
     @cached_property
     def answers(self) -> dict[str, Answer]:
@@ -298,6 +303,11 @@ def _triggers(basis: Basis) -> Texts:
     return made_triggers(basis.parts)
 
 
+def _indicators(basis: Basis) -> Texts:
+    found = indicators_of(basis.parts.title, basis.cited)
+    return {INDICATORS: document_text(found)} if found.indicators else {}
+
+
 def _rate_files(made: Texts) -> list[str]:
     return [path for path in made if (path.startswith(RATES) and path != OMITTED_RATES) or path in (RISK, TRIGGERS)]
 
@@ -346,6 +356,7 @@ DERIVED: tuple[Derived, ...] = (
     Derived(RATES, "how often a requirement fails per hour", "application/json", _rates),
     Derived(RISK, "hazardous behaviour and harm per hour", "application/json", _risk),
     Derived(TRIGGERS, "what is known of triggering conditions", "application/json", _triggers),
+    Derived(INDICATORS, "safety performance indicators: what must stay true", "application/json", _indicators),
     Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", _trace),
     Derived("case/gsn.yaml", "the assurance case in GSN, for gsn2x", "application/yaml", _yaml),
     Derived(MODULES, "the assurance case in GSN, a module in each file", "application/yaml", _modules),

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from verifier.base.words import counted, name_text, some_of
 from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.declarations import Answer, Declarations, Evidence
-from verifier.evidence.defeaters.values import Claim, Defeater, Doubt, answers_to, key_of
+from verifier.evidence.defeaters.values import PER_HOUR, Claim, Defeater, Doubt, answers_to, key_of
 from verifier.evidence.documents import Document
 from verifier.evidence.status import Grade, Ground, Status, status_over, weakest, worst_status
 
@@ -170,9 +170,10 @@ class Draft:
         path = self._paths.get(sha256)
         return "" if path is None else quote(path)
 
-    def against(self, claim: Claim) -> list[Defeater]:
-        """The defeaters of exactly this claim that nobody refuted or accepted."""
-        return [each for each in self._against.get(claim, []) if self._defeats(each, claim)]
+    def against(self, claim: Claim, *, per_hour: bool = False) -> list[Defeater]:
+        """The defeaters of exactly this claim that nobody refuted or accepted; with those of its rate `per_hour`."""
+        mine = [each for each in self._against.get(claim, []) if self._defeats(each, claim)]
+        return [each for each in mine if per_hour or each.kind not in PER_HOUR]
 
     def _defeats(self, defeater: Defeater, claim: Claim) -> bool:
         return self._answers[key_of(defeater, claim)].state in ("open", "stale")
@@ -271,7 +272,7 @@ class Draft:
     def touching(self, claim: Claim) -> list[Defeater]:
         """The defeaters of a claim about all scenarios, and of those about single ones."""
         key = (claim.run, claim.requirement, claim.planner)
-        found = [each for one in self._against for each in self.against(one) if key == one.about]
+        found = [each for one in self._against for each in self.against(one, per_hour=True) if key == one.about]
         return list(dict.fromkeys(found))
 
     def challenge(self, identifier: str, defeaters: Sequence[Defeater]) -> None:
