@@ -13,6 +13,7 @@ from functools import cached_property
 from verifier.base.errors import one_line
 from verifier.base.files import document_text
 from verifier.evidence.bundle.citations import citations_text
+from verifier.evidence.bundle.clauses import Answered, clause_rows, clauses_csv, clauses_page, clauses_reqif
 from verifier.evidence.bundle.layout import place_of_certificate
 from verifier.evidence.bundle.making import read_omitted
 from verifier.evidence.bundle.manifest import (
@@ -57,7 +58,7 @@ from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
 from verifier.evidence.report.system import About
-from verifier.evidence.rocrate import METADATA_FILE, CrateFile, crate_metadata
+from verifier.evidence.rocrate import METADATA_FILE, NO_DATE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.evidence.status import Standing
 from verifier.study.inputs import Block, ends_of
@@ -71,6 +72,7 @@ README_FILE = "README.txt"
 TRACE_FILE, INDICATORS = "trace.csv", "spi.json"
 MODULES = "case/modules/"
 CITATIONS = "case/files.csv"
+CLAUSES = "trace/"
 Texts = Mapping[str, str]
 Made = str | Mapping[str, str]
 
@@ -230,26 +232,6 @@ def derived_row(path: str) -> Derived | None:
     )
 
 
-def _trace(basis: Basis) -> str:
-    return trace_text(basis.traced)
-
-
-def _html(basis: Basis) -> str:
-    return html_text(basis.page)
-
-
-def _markdown(basis: Basis) -> str:
-    return markdown_text(basis.page)
-
-
-def _csv(basis: Basis) -> str:
-    return csv_report(basis.cited)
-
-
-def _yaml(basis: Basis) -> str:
-    return gsn_yaml(basis.case)
-
-
 def _modules(basis: Basis) -> Texts:
     return {f"{MODULES}{name}.yaml": text for name, text in module_texts(basis.case).items()}
 
@@ -258,18 +240,6 @@ def _citations(basis: Basis) -> str:
     rows = [each.path for each in DERIVED]
     later = rows[rows.index(CITATIONS) :]
     return citations_text([*basis.parts.files, *basis.made, *later], basis.case)
-
-
-def _svg(basis: Basis) -> str:
-    return gsn_svg(basis.case)
-
-
-def _sheets(basis: Basis) -> str:
-    return gsn_html(basis.case)
-
-
-def _counts(basis: Basis) -> str:
-    return counts_text(basis.parts.rebuilt.matrices)
 
 
 def _block(block: Block) -> tuple[str, str]:
@@ -291,18 +261,6 @@ def _statement(basis: Basis) -> str:
     return statement(basis.parts.run, {**basis.parts.hashes, **so_far}, basis.standings)
 
 
-def _rates(basis: Basis) -> Texts:
-    return made_rates(basis.parts)
-
-
-def _risk(basis: Basis) -> Texts:
-    return made_risk(basis.parts)
-
-
-def _triggers(basis: Basis) -> Texts:
-    return made_triggers(basis.parts)
-
-
 def _indicators(basis: Basis) -> Texts:
     found = indicators_of(basis.parts.title, basis.cited)
     return {INDICATORS: document_text(found)} if found.indicators else {}
@@ -312,8 +270,15 @@ def _rate_files(made: Texts) -> list[str]:
     return [path for path in made if (path.startswith(RATES) and path != OMITTED_RATES) or path in (RISK, TRIGGERS)]
 
 
-def _fingerprints(basis: Basis) -> str:
-    return fingerprints_text(basis.parts.files)
+def _clauses(basis: Basis) -> Texts:
+    files = basis.parts.hashes | {path: digest_of(text.encode()) for path, text in basis.made.items()}
+    rows, title = clause_rows(Answered(files, basis.standings, basis.parts.context)), one_line(basis.parts.title)
+    day = basis.parts.context.identity.issued or NO_DATE
+    return {
+        f"{CLAUSES}clauses.csv": clauses_csv(rows),
+        f"{CLAUSES}clauses.html": html_text(clauses_page(rows, title)),
+        f"{CLAUSES}clauses.reqif": clauses_reqif(rows, title, str(day)),
+    }
 
 
 def _readme(basis: Basis) -> str:
@@ -353,20 +318,44 @@ def _manifest(basis: Basis) -> str:
 
 
 DERIVED: tuple[Derived, ...] = (
-    Derived(RATES, "how often a requirement fails per hour", "application/json", _rates),
-    Derived(RISK, "hazardous behaviour and harm per hour", "application/json", _risk),
-    Derived(TRIGGERS, "what is known of triggering conditions", "application/json", _triggers),
+    Derived(
+        RATES, "how often a requirement fails per hour", "application/json", lambda basis: made_rates(basis.parts)
+    ),
+    Derived(RISK, "hazardous behaviour and harm per hour", "application/json", lambda basis: made_risk(basis.parts)),
+    Derived(
+        TRIGGERS,
+        "what is known of triggering conditions",
+        "application/json",
+        lambda basis: made_triggers(basis.parts),
+    ),
     Derived(INDICATORS, "safety performance indicators: what must stay true", "application/json", _indicators),
-    Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", _trace),
-    Derived("case/gsn.yaml", "the assurance case in GSN, for gsn2x", "application/yaml", _yaml),
+    Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", lambda basis: trace_text(basis.traced)),
+    Derived(
+        "case/gsn.yaml",
+        "the assurance case in GSN, for gsn2x",
+        "application/yaml",
+        lambda basis: gsn_yaml(basis.case),
+    ),
     Derived(MODULES, "the assurance case in GSN, a module in each file", "application/yaml", _modules),
     Derived(CITATIONS, "which node cites each file, or why none does", "text/csv", _citations),
-    Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", _svg),
-    Derived("case/gsn_print.html", "the assurance case in GSN, on sheets of A4", "text/html", _sheets),
-    Derived("report/report.html", "the report for people", "text/html", _html),
-    Derived("report/report.md", "the report in Markdown", "text/markdown", _markdown),
-    Derived("report/report.csv", "every verified probability as a row", "text/csv", _csv),
-    Derived("counts.csv", "every count of the matrices", "text/csv", _counts),
+    Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", lambda basis: gsn_svg(basis.case)),
+    Derived(
+        "case/gsn_print.html",
+        "the assurance case in GSN, on sheets of A4",
+        "text/html",
+        lambda basis: gsn_html(basis.case),
+    ),
+    Derived("report/report.html", "the report for people", "text/html", lambda basis: html_text(basis.page)),
+    Derived("report/report.md", "the report in Markdown", "text/markdown", lambda basis: markdown_text(basis.page)),
+    Derived(
+        "report/report.csv", "every verified probability as a row", "text/csv", lambda basis: csv_report(basis.cited)
+    ),
+    Derived(
+        "counts.csv",
+        "every count of the matrices",
+        "text/csv",
+        lambda basis: counts_text(basis.parts.rebuilt.matrices),
+    ),
     Derived("ci/junit.xml", "verdicts as JUnit XML", "application/xml", _junit),
     Derived("ci/results.sarif", "verdicts at their lines of the spec, as SARIF", "application/sarif+json", _sarif),
     Derived(
@@ -375,8 +364,14 @@ DERIVED: tuple[Derived, ...] = (
         "application/json",
         _statement,
     ),
+    Derived(CLAUSES, "what standards ask, clause by clause, and which files answer", "text/html", _clauses),
     Derived(README_FILE, "what this is and how to check it", "text/plain", _readme),
-    Derived(FINGERPRINTS_FILE, "fingerprints of single values, to locate damage", "application/json", _fingerprints),
+    Derived(
+        FINGERPRINTS_FILE,
+        "fingerprints of single values, to locate damage",
+        "application/json",
+        lambda basis: fingerprints_text(basis.parts.files),
+    ),
     Derived(METADATA_FILE, "RO-Crate metadata", "application/ld+json", _crate),
     Derived(MANIFEST_FILE, "the hashes of all files", "application/json", _manifest),
 )
