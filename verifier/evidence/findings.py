@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 from verifier.base.documents import Count, Limits
 from verifier.base.errors import ExitCode
 from verifier.base.result import recorded
+from verifier.base.version import __version__
 from verifier.evidence.signatures import Seal
 from verifier.evidence.status import Standing
 
@@ -127,6 +128,7 @@ class Log:
     Attributes:
         findings, checked, unchecked, requirements, grades: as there.
         standings: how the requirements stand over all runs.
+        built_by: version of the program that built the bundle.
         until_recomputed: what was not looked at and is settled by computing everything again.
         proven, recomputed: numbers of the results that certificates prove, and that the inputs gave again.
         certificates: paths of those that were looked at.
@@ -139,6 +141,7 @@ class Log:
     until_recomputed: list[str] = field(default_factory=list)
     requirements: tuple[tuple[str, str, str, str], ...] = ()
     standings: tuple[Standing, ...] = ()
+    built_by: str = __version__
     grades: Grades | None = None
     proven: int = 0
     recomputed: int = 0

@@ -358,13 +358,13 @@ DERIVED: tuple[Derived, ...] = (
     ),
     Derived("ci/junit.xml", "verdicts as JUnit XML", "application/xml", _junit),
     Derived("ci/results.sarif", "verdicts at their lines of the spec, as SARIF", "application/sarif+json", _sarif),
+    Derived(CLAUSES, "what standards ask, clause by clause, and which files answer", "text/html", _clauses),
     Derived(
         "ci/statement.intoto.json",
         "in-toto statement about inputs, results, report and case",
         "application/json",
         _statement,
     ),
-    Derived(CLAUSES, "what standards ask, clause by clause, and which files answer", "text/html", _clauses),
     Derived(README_FILE, "what this is and how to check it", "text/plain", _readme),
     Derived(
         FINGERPRINTS_FILE,
