@@ -2,6 +2,7 @@
 
 import csv
 import json
+import pathlib
 import re
 import subprocess
 import sys
@@ -693,6 +694,13 @@ def test_means_over_the_profile_are_compared_with_the_best_planner_that_knows_th
     assert [line.split()[2] for line in out.splitlines() if line.startswith("new  ")][:2] == ["0.703125", "0.5"]
     assert "over the profile the mean by its weights" in out
     assert compare("--baseline", tmp_path / "c.json", "--max-drop", 0, **given)[0] == 0
+    run = ["run", str(spec), "--cm", str(tmp_path / "new.json"), "--point-only"]
+    gated, before = (str(tmp_path / name) for name in ("gated.json", "run.json"))
+    assert main([*run, "-o", before]) == 0
+    assert main([*run, "-o", gated, "--baseline", before, "--max-drop", "0"]) == 0
+    drops = json.loads(pathlib.Path(gated).read_text())["gates"]["regression"]["drops"]
+    assert [each["now"] for each in drops] == pytest.approx([45 / 64, 1 / 2], abs=1e-12)  # not of the worst scenario
+    assert main(["report", gated, "-o", str(tmp_path / "r.html")]) == 0
 
     entries["believing"]["means"][0]["probability"] = 0.75
     (tmp_path / "c.json").write_text(json.dumps(told))

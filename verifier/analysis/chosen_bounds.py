@@ -1,7 +1,5 @@
 """Which confidence bounds a run gets, from what is asked for and what its files know."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Set
 from fractions import Fraction

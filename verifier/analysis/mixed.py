@@ -6,8 +6,6 @@ whatever their weights. The mixed region follows from their intervals; a matrix 
 theirs, at the point within the bounds of the weights (`Mix.point`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

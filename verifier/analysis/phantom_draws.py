@@ -15,8 +15,6 @@ The weights depend on the names of the drives, the seed and the number of the dr
 the same drives get the same weights, and are compared in pairs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator

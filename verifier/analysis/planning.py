@@ -29,8 +29,6 @@ squares. Items that are there already are kept.
 Numbers are rounded up to two digits, and the rounded plan is the one that is checked.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Only light modules are imported.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -16,8 +16,6 @@ reach; with it the product has the age of the oldest p.
 over a region of matrices (`verifier.analysis.robust.step_counting`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

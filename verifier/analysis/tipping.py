@@ -5,8 +5,6 @@ is searched among multiples of a step, and is the last of them that was seen to 
 is not looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction

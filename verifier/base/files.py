@@ -1,7 +1,5 @@
 """Reading and writing the text files of the project: clear errors when reading, all or nothing when writing."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import hashlib

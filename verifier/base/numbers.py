@@ -1,7 +1,5 @@
 """Numbers of results as a person reads them. Nothing is rounded towards a better verdict."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal

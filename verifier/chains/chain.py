@@ -11,8 +11,6 @@ left anonymous). The transitions are stored as those of a chain, with choices in
 From a skeleton and a matrix to a Markov chain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -2,8 +2,6 @@
 level, with memory for the values only, where no component has two states.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal
 

@@ -28,8 +28,6 @@ the number of steps until the value is decided enters neither: for gambler's rui
 3e-23. It succeeds as long as that number is below about 10^28.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -13,8 +13,6 @@ long, too, and Storm has no other answer, the batch engine's enclosure is given,
 engine's. Where exact numbers are asked for, only Storm's count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The command `verify confusion`: call what counts, print and write. Nothing is computed here."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from functools import partial

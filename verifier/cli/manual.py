@@ -1,7 +1,5 @@
 """The commands `verify manual`, `verify init`, `verify completion` and `verify schema`."""
 
-from __future__ import annotations
-
 import json
 import shlex
 

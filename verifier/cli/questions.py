@@ -1,7 +1,5 @@
 """The commands `verify explain`, `verify compare` and `verify require`: ask, print and write what was found."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The commands `verify assess` and `verify mutate`: call what does it, print and write. Nothing is computed here."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from functools import partial

@@ -1,7 +1,5 @@
 """The commands of `verify`: what each is called, its settings, and the function that runs it."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import sys

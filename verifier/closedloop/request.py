@@ -326,6 +326,9 @@ def _curves_of_files(paths: Sequence[str]) -> CurveSet:
             {"role": "curves", "name": name, "sha256": file.sha256} for name, file in zip(names, files, strict=True)
         ),
         own_versions(),
+        remarks=tuple(
+            f"{name}: {remark}" for name, file in zip(names, files, strict=True) for remark in file.remarks
+        ),
     )
 
 

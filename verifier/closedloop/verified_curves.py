@@ -4,8 +4,6 @@ Raising the threshold makes a detector report less: the system brakes less needl
 that trade are probabilities that the model checker finds; nothing is simulated.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The result of a run as a list: one entry per requirement, planner and scenario."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

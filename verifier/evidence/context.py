@@ -38,8 +38,6 @@ conditions and hazards as in `verifier.evidence.residual_risk.records`, triggeri
 `verifier.evidence.triggers`.
 """
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 from collections.abc import Collection, Mapping

@@ -1,11 +1,9 @@
 """What a check found wrong, and what it looked at: values, one line each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from verifier.base.documents import Count, Limits
 from verifier.base.errors import ExitCode
@@ -174,7 +172,7 @@ class CheckReport:
     grades: Grades | None = None
     status: str = ""
 
-    def sealed(self, found: Seal | str, file: str) -> CheckReport:
+    def sealed(self, found: Seal | str, file: str) -> Self:
         """This report with what was found of a signature that was demanded; `file` holds the signatures."""
         if isinstance(found, str):
             wrong = Finding(file, "", "none", found, Kind.SIGNATURE)

@@ -19,12 +19,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.following.collisions import collision_misfits
 from verifier.evidence.following.numbers import Misfits, misfits, near, ordered
 from verifier.evidence.following.rates import rate_misfits, risk_misfits, triggers_misfits
-from verifier.evidence.resting import (
-    ROUNDING,
-    check_criterion,
-    check_once,
-    refuse,
-)
+from verifier.evidence.resting import ROUNDING, check_criterion, check_once, refuse
 from verifier.perception.confusion.document_reader import DocumentReader
 
 if TYPE_CHECKING:

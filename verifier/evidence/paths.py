@@ -9,8 +9,6 @@ r"""Names of files in a bundle: paths that mean the same on every system, and ca
 | no two names equal without regard to case        | such files overwrite each other on some systems             |
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

@@ -9,8 +9,6 @@ In the context of a case:
 [trigger.NAME]: text; part, source, effect, excluded_by, severity, matrices, where
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -2,8 +2,6 @@
 systems to start from.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Two tools that "match at IoU 0.5" give different matrices for the same boxes. Th
 the policy's and not the detector's.
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,10 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from verifier.perception.confusion.choices import matching_policy
+from verifier.perception.confusion.choices import count_job, default_policy, matching_policy
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
-from verifier.perception.confusion.job import count_job, default_policy
 from verifier.perception.confusion.matrices import EMPTY
 from verifier.perception.confusion.recall import class_names
 from verifier.perception.confusion.request import check_data_named, check_stream, prepared

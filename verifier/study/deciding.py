@@ -1,7 +1,5 @@
 """What requirements ask of a world that decides, beside the probability of a formula."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any

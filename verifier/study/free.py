@@ -1,7 +1,5 @@
 """Bounds whatever the dependence for every requirement of a case."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

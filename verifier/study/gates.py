@@ -1,7 +1,5 @@
 """Gates of a run for continuous integration: what was asked for beside the targets of the spec, and what failed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated

@@ -5,8 +5,6 @@ strategy, and by a proof that no strategy does better. A value outside the enclo
 says of the negation contradicts it; then, and where Storm has no answer, the enclosure is one engine's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

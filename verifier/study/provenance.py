@@ -1,7 +1,5 @@
 """What a result must say about where it comes from, and what its reader must know."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import math
@@ -219,10 +217,9 @@ def run_remarks(
         remarks += [] if data.drives is None else [OF_THE_MEAN.format(unit=data.basis.unit)]
     if options.false_positives != "ignore" and not _reports_where_nothing_stands(matrices):
         stated = matrices.metadata.get("false_positives")
-        reason = {
-            "dropped": DROPPED,
-            "counted": "no false positive was counted",
-        }.get(str(stated), "column 'empty' of the matrices holds no report, and they do not say why")
+        reason = {"dropped": DROPPED, "counted": "no false positive was counted"}.get(
+            str(stated), "column 'empty' of the matrices holds no report, and they do not say why"
+        )
         remarks.append(f"{reason}, so the model contains no false positives")
     if options.decimals is not None:
         remarks.append(

@@ -303,12 +303,7 @@ class Moves:
 
 
 def runs_behaviour(
-    system: System,
-    space: StateSpace,
-    planner: Planner,
-    observations: tuple[Label, ...],
-    starts: Ints,
-    terminal: Mask,
+    system: System, space: StateSpace, planner: Planner, observations: tuple[Label, ...], starts: Ints, terminal: Mask
 ) -> Behaviour:
     """Runs followed from each initial state, and the planner's rules wherever a state lies on no run.
 

@@ -9,8 +9,6 @@ States come out in the order of their valuations, however they were found.
 Why a planner has no valid step somewhere: the rule that holds there, and what is wrong with what it sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -121,7 +119,7 @@ def where_possible(scene: Scene, moved: Codes, values: Mapping[str, Ints], distr
     count = len(moved)
     shape = count, len(scene.observations), len(scene.world.outcomes)
     if count and shape[2] > 1:
-        can = (scene.world.chances > 0)[distribution][:, None, :]
+        can = scene.world.can_occur[distribution][:, None, :]
         moved = _as_the_first(moved.reshape(shape), np.broadcast_to(can, shape), 2).reshape(count, -1)
     if count and scene.comes_and_goes:
         channel, row = scene.channel_at(values, np.zeros(count, dtype=bool), distribution)

@@ -4,8 +4,6 @@ A graph of n nodes is given in compressed sparse rows: the successors of node s 
 Parallel edges and self-loops are allowed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 

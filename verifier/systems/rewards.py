@@ -9,8 +9,6 @@ whatever is reported does not depend on the matrix at all. One that reads what t
 outcomes, which are drawn independently of the reports. Terminal states gain nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -15,8 +15,6 @@ transition, which of them it has (`entry`). Filling the chain for a new matrix i
 and one gather.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -13,8 +13,6 @@ In each state the world decides first, then draws; what it decides, and which ex
 that are only known up to intervals, is one choice of the state. Otherwise it is built as a skeleton.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -30,13 +28,7 @@ from verifier.systems.exploration import Known, no_valid_step, watch, where_poss
 from verifier.systems.model import System
 from verifier.systems.model_parts import Planner
 from verifier.systems.reachability import reachable, rows
-from verifier.systems.scene import (
-    BYTES_PER_STATE,
-    BYTES_PER_TRANSITION,
-    Scene,
-    SkeletonOptions,
-    set_scene,
-)
+from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, Scene, SkeletonOptions, set_scene
 from verifier.systems.skeleton import Skeleton, digest_of, merged_transitions, synthesis_formula
 from verifier.systems.space import Codes
 from verifier.systems.synthesis import winning_moves

@@ -1,7 +1,5 @@
 """Comparisons, told once: which planner and which detector is better, how sure that is, and what the gate says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """How requirements fail, told once: causes, violating paths, state maps, and what a world that decides does."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -110,7 +110,7 @@ def test_units_that_cannot_be_counted(tables, tmp_path):
     write_confusion(parts[0], tmp_path / "c.json")
     document = json.loads((tmp_path / "c.json").read_text())
     document["contexts"]["units"] = "wheel"
-    with pytest.raises(InputError, match="/contexts/units: expected track, frame"):
+    with pytest.raises(InputError, match="/contexts/units: input should be 'track' or 'frame'"):
         DocumentReader("c.json").counts(document)
 
 

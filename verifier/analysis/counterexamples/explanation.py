@@ -3,15 +3,13 @@
 `explain` puts the analyses together; everything here is values, and `questions.explain` chooses what is explained.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +17,7 @@ from numpy.typing import NDArray
 from verifier.analysis.counterexamples.causes import Attribution, Cause, Losses
 from verifier.analysis.counterexamples.patterns import DetectionError, Pattern, Patterns
 from verifier.analysis.counterexamples.replay import Replay, replay
-from verifier.analysis.counterexamples.runs import (
-    Run,
-    RunGraph,
-    prospects,
-    violation_probability,
-    with_exact,
-)
+from verifier.analysis.counterexamples.runs import Run, RunGraph, prospects, violation_probability, with_exact
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values
@@ -50,6 +42,7 @@ from verifier.perception.confusion.matrices import Label, label_text
 from verifier.systems.contexts import told_to_planner
 
 DEFAULT_SETTINGS = ExplainSettings()
+Replayed: TypeAlias = Literal["whole", "steps"]
 
 
 @dataclass(frozen=True)
@@ -103,7 +96,7 @@ class RunRecord:
     probability: Magnitude
     counted_steps: Count
     irrevocable_after: Count
-    replayed: Literal["whole", "steps"]
+    replayed: Replayed
     initial: Mapping[str, int]
     steps: tuple[StepRecord, ...]
 
@@ -345,13 +338,7 @@ class _Teller:
         skeleton, values, exact = self.objective.skeleton, self.values, self.exact
         inner = self.formula
         checked = replay(
-            self.objective,
-            values,
-            run,
-            inner.formula,
-            inner.propositions,
-            satisfying=self.satisfying,
-            exact=exact,
+            self.objective, values, run, inner.formula, inner.propositions, satisfying=self.satisfying, exact=exact
         )
         names = tuple(skeleton.valuations)
         columns = [skeleton.valuations[name][run.states].tolist() for name in names]
@@ -366,7 +353,7 @@ class _Teller:
             )
             for k, entry in enumerate(skeleton.entry[run.transitions].tolist())
         ]
-        how: Literal["whole", "steps"] = "whole" if checked is Replay.WHOLE else "steps"
+        how: Replayed = "whole" if checked is Replay.WHOLE else "steps"
         return RunRecord(run.probability, run.counted, run.irrevocable, how, valuations[0], tuple(steps))
 
 

@@ -25,8 +25,6 @@ given the same draws, one after the other, and compared draw by draw. Matrices w
 independent of these.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

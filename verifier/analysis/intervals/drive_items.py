@@ -29,8 +29,6 @@ Ends are whole billionths. Stakes have six digits and shares are 24ths, so wheth
 about whole numbers, and each end is decided exactly. `capital` decides it again, for the checker of certificates.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -16,8 +16,6 @@ parts, and memory is a small share of them.
 Which statistical interval a run prints, and why.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from dataclasses import dataclass

@@ -42,8 +42,6 @@ They differ where the size of a drive tells something of it: where hard drives a
 of them is meant (`verifier.perception.confusion.weights`), and a reader is told.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass

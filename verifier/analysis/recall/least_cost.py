@@ -26,8 +26,6 @@ ones to recall 1. `robust_bounds` bounds the probability over all matrices of a 
 is answered has a certificate, which is checked in rational arithmetic where the product is small enough for that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -27,8 +27,6 @@ asked; there rules 3 and 4 hold for such rates too, as all moves keep rates boun
 that depend on the product state alone, as one matrix does.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -23,8 +23,6 @@ probability, and the upper one of the greatest. Of the other side a bound holds 
 world keeps to some strategy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

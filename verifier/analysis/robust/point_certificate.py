@@ -6,8 +6,6 @@ but the last digits is missing; adding a small multiple of the expected number o
 certain, because t = 1 + P t. So the bounds of both sides meet up to some 10^-30.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator
@@ -207,14 +205,7 @@ def _chain_of(objective: Objective, counts: NDArray[np.int64]) -> _Chain:
     graph = decide(product, positive[skeleton.entry]).graph
     weights, whole = _in_whole_numbers(entries, skeleton.entry[graph.edge])
     return _Chain(
-        graph.sources,
-        graph.targets,
-        weights,
-        whole,
-        graph.accepting,
-        graph.rejecting,
-        graph.component,
-        graph.reached,
+        graph.sources, graph.targets, weights, whole, graph.accepting, graph.rejecting, graph.component, graph.reached
     )
 
 

@@ -16,8 +16,6 @@ The bound of `robust_bound` lets her choose again in every state. How far her ch
 other, and what they are worth, says how much of the bound a single matrix may attain, and where to cut a region.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

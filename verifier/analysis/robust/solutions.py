@@ -44,10 +44,7 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import EngineError
 from verifier.checking.enclosure import AGREEMENT
 
-SEMANTICS = {
-    "per_state": "every state may have a matrix of its own",
-    "shared_matrix": "one matrix holds throughout",
-}
+SEMANTICS = {"per_state": "every state may have a matrix of its own", "shared_matrix": "one matrix holds throughout"}
 
 
 LARGEST_CLIMBED = 20_000

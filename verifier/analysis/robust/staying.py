@@ -14,8 +14,6 @@ to be met, found in the same way. This finds for every way of staying what makes
 What can be shown to the kernel about who stays: bounds rest on nothing else, so each has a certificate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

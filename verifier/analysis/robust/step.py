@@ -30,8 +30,6 @@ while doing so if that report can get mass above 0 then. As the mean of two choi
 used with positive probability at once. Decided in whole numbers.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass

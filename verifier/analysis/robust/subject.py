@@ -1,7 +1,5 @@
 """What a certificate is about, and how it is written down: the system by observations, the formula, the region."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

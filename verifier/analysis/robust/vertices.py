@@ -8,8 +8,6 @@ combination of such choices is a choice of the process, with the steps of the ch
 bounds of the semantics "per_state". Where the world decides, its choices are combined with these.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence

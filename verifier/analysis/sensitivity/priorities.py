@@ -8,9 +8,8 @@
   (the delta method; Gelman et al., Bayesian Data Analysis, 3rd ed., appendix A, for the covariance of a Dirichlet).
   Each column's share says where data would narrow P most. Per cell: how far P moves while the cell goes through
   its Clopper-Pearson interval and the other labels keep their proportions.
-* **Fix this** (gradient x achievable improvement): P if a type of detection error never happened again and the
-correct
-  one came instead. To first order, and exactly, by solving the chain again.
+* **Fix this** (gradient x achievable improvement): P if a type of detection error never happened again and
+  the correct one came instead. To first order, and exactly, by solving the chain again.
 
 What a probability depends on: its derivative in every matrix cell.
 

@@ -3,8 +3,6 @@
 inputs -> request -> results and certificates -> derived files -> manifest -> written at once
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

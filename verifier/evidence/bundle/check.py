@@ -9,8 +9,6 @@ inputs has built a bundle about other inputs in which nothing is wrong. Only the
 that one apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace

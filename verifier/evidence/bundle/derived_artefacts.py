@@ -3,8 +3,6 @@
 A row may look at what the rows before it made. The last one, the manifest, looks at everything.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -73,6 +71,7 @@ TRACE_FILE, INDICATORS = "trace.csv", "spi.json"
 MODULES = "case/modules/"
 CITATIONS = "case/files.csv"
 CLAUSES = "trace/"
+CLAUSE_FILES = tuple(f"{CLAUSES}clauses.{ending}" for ending in ("csv", "html", "reqif"))
 Texts = Mapping[str, str]
 Made = str | Mapping[str, str]
 
@@ -238,8 +237,8 @@ def _modules(basis: Basis) -> Texts:
 
 def _citations(basis: Basis) -> str:
     rows = [each.path for each in DERIVED]
-    later = rows[rows.index(CITATIONS) :]
-    return citations_text([*basis.parts.files, *basis.made, *later], basis.case)
+    later = [each for each in rows[rows.index(CITATIONS) :] if each != CLAUSES]
+    return citations_text([*basis.parts.files, *basis.made, *later, *CLAUSE_FILES], basis.case)
 
 
 def _block(block: Block) -> tuple[str, str]:
@@ -274,11 +273,8 @@ def _clauses(basis: Basis) -> Texts:
     files = basis.parts.hashes | {path: digest_of(text.encode()) for path, text in basis.made.items()}
     rows, title = clause_rows(Answered(files, basis.standings, basis.parts.context)), one_line(basis.parts.title)
     day = basis.parts.context.identity.issued or NO_DATE
-    return {
-        f"{CLAUSES}clauses.csv": clauses_csv(rows),
-        f"{CLAUSES}clauses.html": html_text(clauses_page(rows, title)),
-        f"{CLAUSES}clauses.reqif": clauses_reqif(rows, title, str(day)),
-    }
+    texts = clauses_csv(rows), html_text(clauses_page(rows, title)), clauses_reqif(rows, title, str(day))
+    return dict(zip(CLAUSE_FILES, texts, strict=True))
 
 
 def _readme(basis: Basis) -> str:

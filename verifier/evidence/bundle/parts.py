@@ -3,8 +3,6 @@
 What people declare of the case, in a bundle: whether it fits model and spec, and the rates that follow from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 

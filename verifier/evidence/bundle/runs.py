@@ -11,8 +11,6 @@ The linear program of each requirement is built from spec, model and matrices; t
 and `verifier.analysis.flow_kernel` decides in whole numbers what its multipliers prove. Nothing is solved.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +22,6 @@ from verifier.analysis.objective import Objective
 from verifier.base.documents import json_values
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
-from verifier.evidence.bundle.decisions import wrong_decisions
 from verifier.evidence.bundle.layout import (
     CERTIFICATES,
     OMITTED_FILE,
@@ -45,7 +42,7 @@ from verifier.evidence.bundle.numbers import (
     places_of,
 )
 from verifier.evidence.bundle.parts import Parts
-from verifier.evidence.differences import differing
+from verifier.evidence.differences import differing, wrong_decisions
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study

@@ -8,8 +8,6 @@ What the numbers of a scenario assume: a memory of the detector, the data's inde
 again; each with what is known of it. A claim stands no better than what it rests on.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

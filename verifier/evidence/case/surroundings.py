@@ -4,8 +4,6 @@ AMLAS names (stages, elements of its argument patterns, artefacts in brackets) a
 on the Assurance of Machine Learning in Autonomous Systems (AMLAS), University of York, 2021 (arXiv:2102.01564).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from verifier.base.words import counted, name_text, probability_text, some_of

@@ -15,8 +15,6 @@ What does not fit on a sheet with all that supports it names its supports and th
 7 points high at least; that decides how much fits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -90,11 +88,7 @@ def gsn_svg(case: Case) -> str:
     return "\n".join(lines) + "\n"
 
 
-_MARKERS = (
-    ("supported_by", "#333", "#333"),
-    ("in_context_of", "#fff", "#333"),
-    ("challenges", "#7a1a68", "#7a1a68"),
-)
+_MARKERS = (("supported_by", "#333", "#333"), ("in_context_of", "#fff", "#333"), ("challenges", "#7a1a68", "#7a1a68"))
 
 
 def _marker(name: str, fill: str, stroke: str) -> str:

@@ -1,7 +1,5 @@
 """What a case claims about a requirement, and what speaks against such a claim."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 

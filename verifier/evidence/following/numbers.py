@@ -4,8 +4,6 @@ Whatever a result states twice, or computes from what it also states, is compute
 declares (a name, a count, a setting) has nothing to be compared with. Whoever reads stops at the first element.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias

@@ -227,10 +227,7 @@ def _reach(where: str, each: RequirementComparison, result: CompareResult) -> Mi
         better = max(worst) > found.upper + ROUNDING if each.larger_is_better else min(worst) < found.lower - ROUNDING
         if found.all_end and better:
             end = "upper" if each.larger_is_better else "lower"
-            yield (
-                f"{where}/{k}/{end}",
-                "expected what no planner exceeds, and one that is compared does",
-            )
+            yield (f"{where}/{k}/{end}", "expected what no planner exceeds, and one that is compared does")
 
 
 def _pareto(where: str, spec: SpecComparison) -> Misfits:

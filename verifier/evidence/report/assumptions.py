@@ -1,7 +1,5 @@
 """What the numbers take for granted, and what is known about each of these assumptions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from verifier.analysis.channel_test import Channel

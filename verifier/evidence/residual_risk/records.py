@@ -14,8 +14,6 @@ A share is a number, two ends in order, or a table of these by environment; a fa
 with the keys between, level, source.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -2,8 +2,6 @@
 a detector reports.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -8,8 +8,6 @@ Bounds count steps, ends included: `F<=10 a`, `F<10 a`, `F>=3 a`, `F>3 a`, `F=5 
 the same for G, U and R, and `X[3] a`. In seconds all of the first are written `F<=2.5s a`, `F[1s,2s] a`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache

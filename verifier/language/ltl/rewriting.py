@@ -1,7 +1,5 @@
 """The same formula in other words: over atoms, and in the subset that Storm reads."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -14,8 +14,6 @@ of the connectives and by a U b = b | (a & X(a U b)) the same then follows for t
 complete: `a | !a` stays open where a is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 

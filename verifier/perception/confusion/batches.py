@@ -7,10 +7,9 @@ from typing import Any
 
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.keywords import settings_from
-from verifier.perception.confusion.choices import matching_policy, reader_options, reading
+from verifier.perception.confusion.choices import default_policy, matching_policy, reader_options, reading
 from verifier.perception.confusion.counting import Count, accumulate, confusion_counts, count_and_observe
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.job import default_policy
 from verifier.perception.confusion.request import prepared
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import refuse_absurd

@@ -21,11 +21,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
 from verifier.base.arrays import Ints
+from verifier.base.documents import Count, Limits, Magnitude, MisfitError, Share
 from verifier.base.errors import UsageError, shown
 from verifier.perception.settings import Gaps
 
@@ -213,8 +214,8 @@ class ResidualTest:
     label: str
     contexts: str
     z: float | None
-    p_value: float
-    permutations: int
+    p_value: Annotated[float, Limits(gt=0, le=1)]
+    permutations: Annotated[int, Limits(ge=1)]
 
 
 HISTORY = 20
@@ -236,11 +237,16 @@ class ReplayTest:
     contexts: str
     confirm: str
     range: str
-    frames: int
-    tracks: int
-    not_confirmed: int
-    expected: float
-    p_value: float
+    frames: Annotated[int, Limits(ge=1)]
+    tracks: Annotated[int, Limits(ge=1)]
+    not_confirmed: Count
+    expected: Magnitude
+    p_value: Share
+
+    def __post_init__(self) -> None:
+        for name in ("not_confirmed", "expected"):
+            if getattr(self, name) > self.tracks:
+                raise MisfitError([name], f"expected at most {self.tracks}, the number of tracks")
 
 
 @dataclass(frozen=True)
@@ -253,9 +259,15 @@ class OfTracks:
             the object may have been in view before, and the others.
     """
 
-    longest_wrong_run: int
-    with_drive: tuple[int, int]
-    later: tuple[int, int]
+    longest_wrong_run: Count
+    with_drive: tuple[Count, Count]
+    later: tuple[Count, Count]
+
+    def __post_init__(self) -> None:
+        for name in ("with_drive", "later"):
+            wrong, tracks = getattr(self, name)
+            if wrong > tracks:
+                raise MisfitError([name], f"expected at most {tracks} wrong first outcomes, of so many tracks")
 
     @classmethod
     def of(cls, series: Ints, number: Ints, right: Ints, gaps: Gaps) -> OfTracks:

@@ -20,8 +20,6 @@ A *miss* is an object that is not reported as what it is. Objects that differ (o
 the frames of a track alike too, and that contradicts the channel just as much.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -79,7 +79,9 @@ class DocumentReader:
         thresholds = self._thresholds(document)
         variables = read_variables(document.get("variables", []), self.fail)
         members = None if thresholds is None else len(thresholds)
-        contexts = ContextsReader.of(document["contexts"], self.fail) if "contexts" in document else None
+        contexts = None
+        if "contexts" in document:
+            contexts = ContextsReader.of(document["contexts"], self.file or "the document", self.fail)
         if contexts is not None and labelling == "group":
             raise self.fail("/contexts", "an item of a group-labelled matrix has no context")
         bins, counts, divided = self._bins(document["bins"], variables, len(labels), members, contexts)

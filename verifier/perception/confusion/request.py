@@ -19,7 +19,10 @@ import numpy as np
 
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.choices import (
+    count_job,
     counting_rule,
+    default_measure,
+    default_policy,
     filters,
     matching_policy,
     reader_options,
@@ -32,7 +35,6 @@ from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.dependence import Outcomes, dependence
 from verifier.perception.confusion.document import read_hashed_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
-from verifier.perception.confusion.job import count_job, default_measure, default_policy
 from verifier.perception.confusion.localisation import with_localisation
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.record import Table, record_table

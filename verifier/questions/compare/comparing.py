@@ -167,9 +167,7 @@ def compare(
         inputs=_input_files(tasks),
         detectors=tuple(
             Detector(
-                name,
-                study.inputs.confusion.matrices.title,
-                matrices_record(study.inputs.confusion, study.divided),
+                name, study.inputs.confusion.matrices.title, matrices_record(study.inputs.confusion, study.divided)
             )
             for name, study in tasks[0].studies.items()
         ),

@@ -1,7 +1,5 @@
 """What any planner could reach with a detector: the best possible one beside those that are compared."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

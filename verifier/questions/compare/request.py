@@ -1,7 +1,5 @@
 """What settings of `verify compare` ask: the detectors, and the gate against a baseline."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from verifier.base.errors import UsageError, shown

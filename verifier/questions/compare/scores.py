@@ -5,8 +5,6 @@ configuration is the worst over its scenarios, in every draw again, because whic
 matrices. Along an axis it is the worst over the scenarios at each place.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

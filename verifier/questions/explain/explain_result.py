@@ -1,7 +1,5 @@
 """What `verify explain` found: the values that are its document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

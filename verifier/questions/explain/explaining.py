@@ -3,8 +3,6 @@
 `explain_spec` is that story: every requirement is checked in every scenario, and its worst one is explained.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from dataclasses import dataclass, replace

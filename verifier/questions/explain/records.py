@@ -1,17 +1,10 @@
 """An explanation as a part of the document of `verify explain`: numbers of bins and labels become names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from verifier.analysis.counterexamples.explanation import (
-    Explanation,
-    Kind,
-    ToldCause,
-    ToldPattern,
-)
+from verifier.analysis.counterexamples.explanation import Explanation, Kind, ToldCause, ToldPattern
 from verifier.analysis.counterexamples.patterns import DetectionError
 from verifier.analysis.sensitivity.state_map import StateMap
 from verifier.base.result import plain, recorded

@@ -6,20 +6,13 @@
 chain of the matrices in question, and on small chains it is an exact fraction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
-from verifier.analysis.channel_test import (
-    Channel,
-    channel_condition,
-    channel_test,
-    drawn_together,
-)
+from verifier.analysis.channel_test import Channel, channel_condition, channel_test, drawn_together
 from verifier.base.budget import memory_limit
 from verifier.base.documents import json_values
 from verifier.base.errors import UsageError

@@ -1,7 +1,5 @@
 """Planners that are functions of arrays, in Python: for programs only, no file names one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -121,9 +119,7 @@ def with_planner(
         place,
     )
     planner = Planner(name, "function", (), memory=kept, decider=decider, places=places)
-    model = replace(system, planners={**system.planners, name: planner})
-    check_declarations(model)
-    return model
+    return check_declarations(replace(system, planners={**system.planners, name: planner}))
 
 
 def _memory(name: str, found: Mapping[str, Any]) -> Memory:

@@ -14,8 +14,6 @@ A column of conditions is a variable, memory, a label or an atom; a cell is a nu
 class (below `report(o)`) or `*`. What is set is whole numbers: inputs, and memory with a quote behind its name.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
