@@ -57,7 +57,7 @@ COUNTED = {**MATRICES, "matching": "IoU 0.5"}
 
 
 def options(looks=2, **more):
-    return RunOptions(confidence=ConfidenceSettings(draws=500, looks=looks, **more))
+    return RunOptions(confidence=ConfidenceSettings(draws=100, looks=looks, **more))
 
 
 def built(folder, context=CONTEXT, spec=SPEC, matrices=MATRICES, model=MODEL, chosen=None):
@@ -107,6 +107,7 @@ def test_every_row_of_the_table_has_its_test():
     assert set(ROWS) == set(CHANGES) == set(IMPACT)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("kind", ROWS)
 def test_a_change_of_each_row_makes_exactly_its_claims_fall(kind, base, tmp_path, monkeypatch):
     changed, falls = ROWS[kind]

@@ -146,6 +146,7 @@ def test_the_command_says_what_fired_and_when(plain, tmp_path, capsys):
 
 
 BAD = {
+    "": "expected the columns metric, count, of, found nothing",
     "metric,count\n": "expected the columns metric, count, of",
     "metric,count,of\nrecal ped,1,2\n": "unknown metric",
     f'metric,count,of\n"{RECALL}",3,2\n': "expected a count of at most as many items",

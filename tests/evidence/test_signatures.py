@@ -21,7 +21,7 @@ from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
 from verifier.evidence.bundle.sign import sign_bundle
-from verifier.evidence.signatures import PAYLOAD_TYPE, fault_of_signatures
+from verifier.evidence.signatures import PAYLOAD_TYPE, find_signature
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
@@ -106,7 +106,7 @@ def test_signatures_of_an_independent_implementation_are_verified_here(kind, sig
     theirs = Envelope(payload, PAYLOAD_TYPE, {})
     theirs.sign(CryptoSigner(private))
     (tmp_path / "sig").write_text(json.dumps(theirs.to_dict()) + "\n")
-    found = fault_of_signatures(str(tmp_path / "sig"), bundle.digest, str(folder / f"{kind}.pub"), None, DAY)
+    found = find_signature(str(tmp_path / "sig"), bundle.digest, str(folder / f"{kind}.pub"), None, DAY)
     assert (found.signed.by, found.signed.role) == ("N. N.", "assessed")
 
 
@@ -152,12 +152,12 @@ def test_every_altered_file_is_named_and_a_new_manifest_is_not_the_signed_one(si
     for path, raw in bundle.files.items():
         report = check_files("b", {**bundle.files, path: raw + b"\n"} | {"more": b""})
         assert path in {each.file for each in report.findings}, path
-        found = fault_of_signatures(paths[0], report.digest, paths[1], "assessed", DAY)
+        found = find_signature(paths[0], report.digest, paths[1], "assessed", DAY)
         assert isinstance(found, str) == (path == "manifest.json"), path
     assert bundle.digest in found or path != "manifest.json"
     (tmp_path / "case.toml").write_text(DOCUMENT.replace('"B"', '"C"'))
     other = make_bundle(Sources(*write_inputs(tmp_path), tmp_path / "case.toml"), FEW)
-    found = fault_of_signatures(paths[0], other.digest, paths[1], "assessed", DAY)
+    found = find_signature(paths[0], other.digest, paths[1], "assessed", DAY)
     assert found == f"a signature over {other.digest}; this key signed {bundle.digest}"
 
 

@@ -9,6 +9,7 @@ related to the law of the iterated logarithm, Annals of Mathematical Statistics 
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 from scipy.special import betainc, betaln, gammaincc, gammaln, xlog1py, xlogy
@@ -40,6 +41,7 @@ def log_against_rate(events: float, hours: float, most: float) -> float:
     return float(mixed - (xlogy(events, most) - hours * most))
 
 
+@cache
 def items_needed(least: float, true: float, alpha: float, power: float) -> int | None:
     """Items after which the test has found with probability `power` that the share is `true`, below `least`; None
     beyond `MOST_ITEMS`. Exact: the law of the number that is right, without what has stopped."""
@@ -55,6 +57,7 @@ def items_needed(least: float, true: float, alpha: float, power: float) -> int |
     return None
 
 
+@cache
 def hours_needed(most: float, true: float, alpha: float, power: float) -> float | None:
     """Likewise hours for a rate `true` above `most`, looked at whenever one event is expected at `most`."""
     law, found, bar, step = np.ones(1), 0.0, -math.log(alpha), 1 / most

@@ -21,7 +21,7 @@ from verifier.evidence.field import SpiCheckResult, SpiResult, read_field, teste
 from verifier.evidence.findings import CheckReport
 from verifier.evidence.indicators import spi_table
 from verifier.evidence.settings import BuildSettings, CheckSettings, DiffSettings, SignSettings, SpiSettings
-from verifier.evidence.signatures import default_path, fault_of_signatures
+from verifier.evidence.signatures import default_path, find_signature
 from verifier.evidence.status import overall_text
 from verifier.study.provenance import program_versions
 
@@ -50,7 +50,7 @@ def check_command(arguments: CheckSettings, command: Command) -> int:
     )
     if arguments.signed_by is not None:
         path = arguments.signatures or default_path(arguments.bundle)
-        found = fault_of_signatures(path, report.digest, arguments.signed_by, arguments.role, today())
+        found = find_signature(path, report.digest, arguments.signed_by, arguments.role, today())
         report = report.sealed(found, Path(path).name)
     print(_json_text(report, command) if arguments.json else check_text(report), end="")
     return int(report.exit_code)

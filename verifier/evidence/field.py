@@ -147,6 +147,8 @@ def read_field(path: str | Path) -> tuple[FieldRow, ...]:
                 found.append(_row(cells, place))
     except csv.Error as error:
         raise InputError(f"no CSV: {error}", Place(str(path), reader.line_num)) from None
+    if not reader.line_num:
+        raise InputError(f"expected the columns {', '.join(COLUMNS)}, found nothing", Place(str(path)))
     return tuple(found)
 
 

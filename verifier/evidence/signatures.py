@@ -119,7 +119,7 @@ def envelope(signed: Signed, digest: str, key: str) -> str:
     return json.dumps(whole) + "\n"
 
 
-def fault_of_signatures(path: str, digest: str, key: str, role: Role | None, day: datetime.date) -> Seal | str:
+def find_signature(path: str, digest: str, key: str, role: Role | None, day: datetime.date) -> Seal | str:
     """The signature of this key, as this role, over the manifest with this digest; or in words why there is none.
 
     Args:

@@ -129,14 +129,17 @@ def _stands(side: Side) -> Iterator[tuple[_Key, _Stand]]:
 
 
 def _met(side: Side, row: Mapping[str, str], reach: str) -> _Stand:
-    """A requirement under a planner: by its status, then by its probability and the bound that faces the target."""
+    """A requirement under a planner: by its status, then by its probability and the bound that faces the target; one
+    that only a run from elsewhere has, by its status alone."""
+    status, bad = {key: row[key] for key in _STATUS}, float(severity(Status(row["status"])))
+    if not row["probability"]:
+        return _Stand(row["status"], reach, status, (bad,))
     upper = row["target"].rsplit(" ", 2)[1].startswith("<")
     facing = row["bounds_upper" if upper else "bounds_lower"] or row["probability"]
     sign = 1 if upper else -1
-    bad = [sign * float(Fraction(each) if "/" in each else each) for each in (row["probability"], facing)]
-    status = {key: row[key] for key in _STATUS}
+    numbers = [sign * float(Fraction(each) if "/" in each else each) for each in (row["probability"], facing)]
     rests_on = [status, side.numbers_of(row["requirement"], row["planner"])]
-    return _Stand(row["status"], reach, rests_on, (float(severity(Status(row["status"]))), *bad))
+    return _Stand(row["status"], reach, rests_on, (bad, *numbers))
 
 
 def _by_people(side: Side, duty: ClaimKind, reach: Any) -> _Stand:
