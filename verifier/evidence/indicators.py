@@ -22,7 +22,7 @@ LEVEL, POWER = 0.95, 0.9
 DEPARTURE, FACTOR = 0.05, 1.5
 """Of a share, and of a rate, that is found within the least sample."""
 _AGAIN = "verify again with new matrices; until then the claim is defeated"
-_ANEW = "count and state it anew; until then what is said per hour is defeated"
+_ANEW = "count and state it again; until then what is said per hour is defeated"
 
 
 def indicators_of(title: str, documents: Sequence[Document]) -> SpiResult:
