@@ -24,7 +24,7 @@ def old(tmp_path_factory):
     """A bundle as release 0.0.9 built it, whose report was worded in another way and that had a file of its own."""
     spec, matrices = write_inputs(tmp_path_factory.mktemp("old"))
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("study.provenance", "evidence.bundle.manifest", "telling.html", "evidence.rates.document"):
+        for module in ("base.version", "evidence.bundle.manifest", "telling.html", "evidence.rates.document"):
             patch.setattr(f"verifier.{module}.__version__", OLD)
         files = dict(make_bundle(Sources(spec, matrices), FEW).files)
         files["report/report.html"] = files["report/report.html"].replace(b"Verdicts", b"Results")

@@ -116,7 +116,7 @@ def data_of_run(
     needs = needs_of_run(chains, measured)
     bins, labels, _ = measured.counts.shape
     drives = None if sequences is None else drive_items(sequences, bins, labels, settings.weights)
-    choice = choose_interval(drives, needs.estimated, settings.interval)
+    choice = choose_interval(drives, needs.estimated, settings.interval, settings.unit or "drive")
     basis, intervals = choose_bounds(measured, drives, needs.events, needs.estimated, settings)
     draws = draws_of_run(needs, choice, basis, settings)
     differences = () if sequences is None else rate_differences(sequences, bins, labels, needs.events)

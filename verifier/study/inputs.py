@@ -98,9 +98,12 @@ class Inputs:
         return found.canonical() if found is not None and options.canonical else found
 
     def sequences(self, options: RunOptions) -> Sequences | None:
-        """The counts by sequence behind these matrices, where the file has them."""
+        """The counts by sequence, or the units that bounds name, behind these matrices, where there are any."""
         self._check_units(options)
-        found = self.confusion.sequences
+        found, divided = self.confusion.sequences, self.confusion.by_context
+        named = None if options.confidence is None else options.confidence.unit
+        if divided is not None and divided.units not in (None, named):
+            return None
         if found is not None and self.contexts is not None:
             return divided_sequences(found, self._contexts(self.contexts, options))
         return found.canonical() if found is not None and options.canonical else found

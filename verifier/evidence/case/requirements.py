@@ -11,7 +11,6 @@ again; each with what is known of it. A claim stands no better than what it rest
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from verifier.analysis.channel_test import channel_test
 from verifier.base.errors import one_line
@@ -24,6 +23,7 @@ from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.status import Grade, Ground, Status, worst_status
+from verifier.questions.require.require_result import Answer
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.failing import cause_lines
@@ -228,11 +228,10 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
                     for line in itertools.islice(cause_lines(document.result, part), 1):
                         yield _file_context(draft, document, f"How it fails: {one_line(line)}", "")
         if document.kind == "require" and same_sources(document, argued.run):
-            asked = document.content["requirement"]["name"] == each.name
-            for answer in document.content["answers"] if asked else ():
-                if answer["planner"] == each.planner and not _has_goal(answer):
+            for answer in document.result.answers if document.result.requirement.name == each.name else ():
+                if answer.planner == each.planner and not _has_goal(answer):
                     words = f"What it asks of the detector: {_recall(answer)}"
-                    words += "" if answer["condition"] is None else f", {answer['condition']}"
+                    words += "" if answer.condition is None else f", {answer.condition}"
                     yield _file_context(draft, document, words, "")
 
         if document.kind == "rate" and document.result.acceptance is None and is_rate_of(document, argued.run):
@@ -247,12 +246,12 @@ def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> s
     return draft.context(words, note, amlas, draft.url(document))
 
 
-def _has_goal(answer: Mapping[str, Any]) -> bool:
+def _has_goal(answer: Answer) -> bool:
     """Whether it asks for a recall, which is a goal of its own."""
-    return any(float(cell.get("required") or 0) > 0 for cell in answer.get("cells", ()))
+    return any(float(cell.required or 0) > 0 for cell in answer.cells)
 
 
-def _recall(answer: Mapping[str, Any]) -> str:
+def _recall(answer: Answer) -> str:
     """Why it asks for no recall."""
     words = {
         "found": "nothing, recall 0 suffices: its verdict says nothing about the detector",
@@ -260,7 +259,7 @@ def _recall(answer: Mapping[str, Any]) -> str:
         "infeasible": "more than any recall gives",
         "only in gaps": "no least recall: it is met for some, but not up to perfect recall",
     }
-    return words.get(answer["outcome"], name_text(answer["outcome"]))
+    return words.get(answer.outcome.value, name_text(answer.outcome.value))
 
 
 def rate_text(rate: RateResult) -> str:

@@ -30,6 +30,7 @@ def reading(settings: CountSettings) -> Reading:
         tuple(settings.ignore),
         settings.dont_care,
         tuple(settings.sequence) or None,
+        match_frames=settings.match_frames,
     )
 
 

@@ -7,7 +7,7 @@ objects if nothing was. A context is a function of the outcomes of one object so
 * `run:L` the length of the current run of equal outcomes, up to L: `right*3`, `wrong*5`.
 * `last:k` the last k outcomes: `rwr`.
 
-* `persist:L` the number of wrong outcomes in a row, up to L: a coarser `run:L` that tells no right ones apart. Nobody
+* `persist:L` the number of wrong outcomes in a row, up to L: a coarser `run:L` that does not count right ones. Nobody
   counts it; it is what bounds on persistent misses are made of (`persistent`).
 
 `run:1` and `last:1` are the same. A file counted with a large context serves every coarser one: `run:L'` with L' < L,
@@ -54,7 +54,8 @@ class Contexts:
     def __post_init__(self) -> None:
         most = LARGEST_CAP[self.kind]
         if not min(1, most) <= self.cap <= most:
-            raise UsageError(f"contexts {self.kind}:{self.cap}: expected a length from {min(1, most)} to {most}")
+            asked = f"--persist {self.cap}" if self.kind == "persist" else f"contexts {self.kind}:{self.cap}"
+            raise UsageError(f"{asked}: expected a length from {min(1, most)} to {most}")
 
     @classmethod
     def parsed(cls, text: str) -> Contexts:
@@ -79,7 +80,7 @@ class Contexts:
             lengths = range(1, self.cap + 1)
             return ("start", *(f"{outcome}*{length}" for outcome in ("right", "wrong") for length in lengths))
         if self.kind == "persist":
-            return ("right", *(f"wrong*{length}" for length in range(1, self.cap + 1)))
+            return ("start", "right", *(f"wrong*{length}" for length in range(1, self.cap + 1)))
         ages = range(1, self.cap + 1)
         return ("start", *("".join(letters) for age in ages for letters in product("rw", repeat=age)))
 

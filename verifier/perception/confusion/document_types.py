@@ -18,6 +18,7 @@ from verifier.base.documents import Count, Limits, Magnitude, Share
 from verifier.perception.confusion.bins import Scope
 from verifier.perception.confusion.contexts import OfTracks, ReplayTest, ResidualTest
 from verifier.perception.confusion.document_dependence import COMBINED
+from verifier.perception.confusion.document_precision import AveragePrecision
 from verifier.perception.confusion.matrices import LARGEST_COUNT
 from verifier.perception.settings import FalsePositiveCounting, Gaps, Labelling, Units
 
@@ -223,6 +224,7 @@ class ConfusionDocument:
         totals: numbers of frames, annotations and detections, and what became of them.
         dependence: in a family one entry per score threshold.
         localisation: errors of reported distances, the same for all classes.
+        average_precision: AP of each class under the same matching. Version 2.
         source: where the numbers come from: files with hashes, tool, command, or a publication.
     """
 
@@ -245,6 +247,7 @@ class ConfusionDocument:
     totals: Any = None
     source: Any = None
     localisation: LocalisationRecord | None = None
+    average_precision: AveragePrecision | None = None
     dependence: Dependence | Annotated[tuple[Dependence, ...], Limits(min_length=1)] | None = None
     remarks: tuple[RemarkRecord, ...] = ()
     notes: Any = None
