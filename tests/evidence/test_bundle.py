@@ -80,14 +80,15 @@ def test_the_digest_is_the_hash_of_the_manifest(built):
     }
 
 
-def test_the_statement_is_about_every_input_and_result(built):
+def test_the_statement_is_about_everything_that_people_read(built):
     statement = document(built, "ci/statement.intoto.json")
     subjects = {each["name"]: each["digest"]["sha256"] for each in statement["subject"]}
     ours = {
         path: hashlib.sha256(raw).hexdigest()
         for path, raw in built.files.items()
-        if path.startswith(("inputs/", "results/", "certificates/", "request.json"))
+        if path not in ("README.txt", "fingerprints.json", "ro-crate-metadata.json", "manifest.json")
     }
+    del ours["ci/statement.intoto.json"]
     assert subjects == ours
 
 

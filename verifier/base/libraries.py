@@ -7,6 +7,7 @@ from verifier.base.errors import UsageError
 
 EXTRAS = {
     "PIL": "images",
+    "cryptography": "sign",
     "cv2": "images",
     "markdown_it": "manual",
     "matplotlib": "plot",

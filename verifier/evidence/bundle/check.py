@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
 from verifier.base.files import json_of
-from verifier.base.version import __version__
+from verifier.base.version import RELEASED, __version__
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
@@ -53,7 +53,7 @@ from verifier.systems.settings import Limits
 
 NO_DIGEST = (
     "authenticity: a bundle rebuilt from other inputs would also pass. Demand the digest that was printed when it "
-    "was built (--digest), or compare it with a signed ci/statement.intoto.json"
+    "was built (--digest), or a signature by a key that you know (--signed-by)"
 )
 NOT_RECOMPUTED = (
     "statistical intervals, how far confidence bounds are attained, required recalls, plans for further data, ranges "
@@ -182,10 +182,10 @@ def _manifest(raw: bytes | None, found: str, digest: str | None, log: Log) -> Ma
     except InputError as error:
         log.findings.append(_refusal(error, MANIFEST_FILE))
         return None
-    if manifest.verifier != __version__:
-        log.findings.append(
-            Finding(MANIFEST_FILE, "/verifier", manifest.verifier, f"{__version__}: check it with the version named")
-        )
+    log.built_by = manifest.verifier
+    if manifest.verifier not in (__version__, *RELEASED):
+        said = f"{__version__}, or a release before it: check it with the version named"
+        log.findings.append(Finding(MANIFEST_FILE, "/verifier", manifest.verifier, said))
     return manifest
 
 
@@ -219,13 +219,14 @@ def _looked_into(
         parts = _parts(files, request, Study.of(read.inputs, limits.around(request.options)), read, log)
         before = len(log.findings)
         _fit_together(parts, log)
+        _versions(parts, log)
         check_contents(parts, log)
         _given(parts, log)
         if len(log.findings) > before:
             log.unchecked.append("derived files, because results and inputs do not fit together")
         else:
             _derived(files, altered, parts, log)
-        if recompute is not None:
+        if recompute is not None and log.built_by == __version__:
             recompute(parts, log)
         else:
             log.unchecked += [*log.until_recomputed, NOT_RECOMPUTED]
@@ -244,6 +245,15 @@ def _fit_together(parts: Parts, log: Log) -> None:
                 log.unchecked.append(f"{path}: {note}")
         except InputError as error:
             log.findings.append(replace(_refusal(error, path), kind=Kind.CONTENT))
+
+
+def _versions(parts: Parts, log: Log) -> None:
+    """Whether results say that the program which built the bundle made them."""
+    for path, document in parts.documents.items():
+        stated = (document.content.get("versions") or {}).get("verifier", log.built_by)
+        if path not in parts.request.inputs and stated != log.built_by:
+            said = f"{log.built_by}, which built the bundle"
+            log.findings.append(Finding(path, "/versions/verifier", str(stated), said, Kind.CONTENT))
 
 
 def _given(parts: Parts, log: Log) -> None:
@@ -307,7 +317,10 @@ def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: U
     missing = [path for path in (*request.inputs, *planned_words(rebuilt, ())) if path not in files]
     sources = {path: raw for path, raw in files.items() if path in about}
     for path in sorted(path for path in files if path not in about and derived_row(path) is None):
-        log.findings.append(Finding(path, "", "a file that no bundle like this has", "nothing"))
+        if log.built_by == __version__:
+            log.findings.append(Finding(path, "", "a file that no bundle like this has", "nothing"))
+        else:
+            log.unchecked.append(f"{path}: no bundle of this version has such a file")
     parts = read_parts(request, read, rebuilt, sources, about)
     for path in missing:
         if path not in parts.omitted:
@@ -326,6 +339,11 @@ def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: U
 def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: Log) -> None:
     """Make every derived file again; one that is as the manifest says and differs all the same speaks against us."""
     log.standings, made = (basis := derived(parts)).standings, basis.made
+    if log.built_by != __version__:
+        log.unchecked.append(
+            f"derived files and results byte for byte: built by verifier {log.built_by}, and this is {__version__}"
+        )
+        return
     for path, text in made.items():
         expected = text.encode()
         if path not in files:
