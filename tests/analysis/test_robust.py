@@ -622,6 +622,12 @@ class TestStep:
         expected = greatest_masses(values, step.lower[column], step.upper[column])
         assert np.array_equal(step.best_masses(values, column), expected)
 
+    def test_a_state_that_stays_draws_from_no_column(self):
+        model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
+        objective = model.objective("F g")
+        drawing = np.flatnonzero(uncertain_step(objective, model.region(objective)).columns >= 0)
+        assert drawing.tolist() == np.flatnonzero(objective.product.state == 0).tolist()
+
     def test_the_bound_rounded_up_is_above_the_exact_optimum(self):
         rng = np.random.default_rng(5)
         model = Model(

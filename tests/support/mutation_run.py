@@ -225,6 +225,7 @@ EQUIVALENT = {
     (_KERNEL, "ends = list(zip(behind, low, high, strict=True))", "True"): "`exceeds` has read the same",
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
     ("verifier/analysis/robust/order.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    ("verifier/analysis/robust/order.py", "count = int(part.max()) + 1", "1"): "a part of no states",
     ("verifier/analysis/robust/order.py", _ENTERING, "0"): "state 0 is a part of its own",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
     ("verifier/analysis/robust/solve.py", _LOWERING, ">"): "how long it is tried",
