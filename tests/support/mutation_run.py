@@ -125,6 +125,10 @@ _SLACK = "slack, outcomes = 4 * (self.lower.shape[1] + 4) * ROUNDOFF, self.motio
 _NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)"
 _PUT_OFF = 'self.settle(states, puts_off, proofs.get(until, {"order": [0] * len(states), "components": []}), where)'
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
+_THEN = 'self._then = whole(given["then"], "/subject/then", (told, None), -1, told)'
+_ROW = 'self._draws = [drawn[row] if row >= 0 else [] for row in whole(given["row"], "/subject/row", (ways,), -1)]'
+_NOWHERE = "following = np.repeat(space.number({each.name: each.low for each in space.variables}, 1), count)"
+_DIRECT = "direct=bool(np.any(batch.expected_steps[0, finite] > STEPS_FOR_ITERATION)) and not exact,"
 _ELIMINATION = "verifier/checking/elimination.py"
 _ENTERING = (
     "entering, first = nodes.sources[order], "
@@ -222,6 +226,12 @@ EQUIVALENT = {
     (_KERNEL, "if end == 0 or not held or end > BILLION:", ">"): "no rate is shown to be above 1",
     (_KERNEL, "held = dict(zip(states, numbers, strict=True))", "True"): "`whole` has seen to the lengths",
     (_KERNEL, _PUT_OFF, "0"): "the same for all",
+    (_KERNEL, _THEN, "1"): "any number below 0",
+    (_KERNEL, _ROW, "1"): "any number below 0",
+    ("verifier/systems/space.py", _NOWHERE, "low"): "it is overwritten",
+    ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
+    ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
+    ("verifier/perception/confusion/labellings.py", "kept = counted & (low < high)", "<"): "a row of no thresholds",
     (_KERNEL, "ends = list(zip(behind, low, high, strict=True))", "True"): "`exceeds` has read the same",
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
     ("verifier/analysis/robust/order.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",

@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
@@ -32,7 +32,7 @@ from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
 from verifier.evidence.bundle.making import Progress, planned_words
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, check_hashes, digest_of, read_manifest
 from verifier.evidence.bundle.parts import Parts, read_parts
-from verifier.evidence.bundle.recompute import check_recomputed
+from verifier.evidence.bundle.recompute import check_cheaply, check_recomputed, numbers_in
 from verifier.evidence.bundle.request import (
     REQUEST_FILE,
     Request,
@@ -59,10 +59,8 @@ NO_DIGEST = (
     "was built (--digest), or compare it with a signed ci/statement.intoto.json"
 )
 NOT_RECOMPUTED = (
-    "statistical intervals, how far confidence bounds are attained, required recalls, plans for further data, ranges "
-    "over all strategies, Storm's own values, and of explanations all but the states and probabilities of the runs "
-    "that are listed (whether there are likelier ones, what is seen on them, what would help): --recompute computes "
-    "everything again and compares it byte for byte"
+    "how far confidence bounds are attained, required recalls, plans for further data, ranges over all strategies "
+    "and Storm's own values: --recompute computes everything again and compares it byte for byte"
 )
 STATED = (
     "whether the inputs are true: counts and model, of the real detector and system, and what people declare; and "
@@ -224,14 +222,16 @@ def _looked_into(
         _fit_together(parts, log)
         check_contents(parts, log)
         _given(parts, log)
-        if len(log.findings) > before:
+        fits = len(log.findings) == before
+        if not fits:
             log.unchecked.append("derived files, because results and inputs do not fit together")
         else:
             _derived(files, altered, parts, log)
         if recompute is not None:
             recompute(parts, log)
         else:
-            log.unchecked += [*log.until_recomputed, NOT_RECOMPUTED]
+            left = check_cheaply(parts, log) if fits else []
+            log.unchecked += [*log.until_recomputed, ", ".join((*left, NOT_RECOMPUTED))]
         _graded(parts, recompute is not None, log)
         return parts.result.verdict.value
 
@@ -282,16 +282,9 @@ def _graded(parts: Parts, recompute: bool, log: Log) -> None:
         for each in parts.result.requirements
     )
     results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
-    count = sum(_numbers_in(content) for content in results)
+    count = sum(map(numbers_in, results))
     recomputed = count - log.proven if recompute else log.recomputed
     log.grades = Grades(log.proven, recomputed, count - log.proven - recomputed)
-
-
-def _numbers_in(value: Any) -> int:
-    """How many numbers with a decimal point a JSON value holds."""
-    if isinstance(value, dict | list):
-        return sum(map(_numbers_in, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, float)
 
 
 def _request(files: Mapping[str, bytes]) -> Request:
