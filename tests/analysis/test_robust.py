@@ -24,6 +24,7 @@ from shorthands import confidence_region
 from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.robust import bound as one_side
 from verifier.analysis.robust import graph as robust_graph
 from verifier.analysis.robust import solve
 from verifier.analysis.robust.bound import bound_sides
@@ -277,6 +278,20 @@ class TestByHand:
         monkeypatch.setattr(solve, "_merged", None)
         plain = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
         assert ends(bounds_of(plain, "F g")) == (near(f("0.6")), 1)
+
+    def test_the_second_side_is_searched_for_from_where_the_first_one_ended(self, monkeypatch):
+        begun, ended, search = [], [], one_side.greatest_reach
+
+        def followed(step, nodes, target, starts, guide):
+            begun.append(guide)
+            ended.append(search(step, nodes, target, starts, guide))
+            return ended[-1]
+
+        monkeypatch.setattr(one_side, "greatest_reach", followed)
+        model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(f("0.2"), f("0.4")), (f("0.6"), f("0.8"))]})
+        assert ends(bounds_of(model, "F g", effort=BOUNDS_ONLY)) == (near(f("3/5")), near(f("4/5")))
+        assert begun[0] is None
+        assert np.array_equal(begun[1], 1 - ended[0].value)
 
     def test_what_no_matrix_can_change_has_bounds_without_width(self):
         model = Model(TWO, [[1, 1], [1, 1]], {"g": {1}}, {0: [(0, 1), (0, 1)]})
