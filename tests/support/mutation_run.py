@@ -125,6 +125,8 @@ _SLACK = "slack, outcomes = 4 * (self.lower.shape[1] + 4) * ROUNDOFF, self.motio
 _NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)"
 _PUT_OFF = 'self.settle(states, puts_off, proofs.get(until, {"order": [0] * len(states), "components": []}), where)'
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
+_RAISED = "proven = _raised(about, np.minimum(value + (residual + 2) * steps, UNIT), target, exact)"
+_WORST = "worst = about.fixed_step(values, ROUNDOFF * skeleton.channel.rounding_steps)"
 _THEN = 'self._then = whole(given["then"], "/subject/then", (told, None), -1, told)'
 _ROW = 'self._draws = [drawn[row] if row >= 0 else [] for row in whole(given["row"], "/subject/row", (ways,), -1)]'
 _NOWHERE = "following = np.repeat(space.number({each.name: each.low for each in space.variables}, 1), count)"
@@ -252,6 +254,9 @@ EQUIVALENT = {
     (_ELIMINATION, _PIVOTS, "True"): "which pivots, not what is solved",
     (_ELIMINATION, _ONES, "True"): "the diagonal holds ones, and nobody reads the matrix again",
     (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of targets",
+    **{(_POINT, _RAISED, token): "where a witness begins that is raised, and checked" for token in ("+", "2")},
+    (_POINT, _WORST, "*"): "where a witness begins that is raised, and checked",
+    ("verifier/analysis/robust/solutions.py", "boxes: int = 32", "32"): "how long it is tried",
     (_POINT, _HALVED, ">"): "how long a witness is looked for that the kernel checks",
     (_POINT, "times = 0", "0"): "how fine a witness is that the kernel checks",
     ("verifier/analysis/robust/order.py", "number += 1", "1"): "numbers that are only compared",
