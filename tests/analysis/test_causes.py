@@ -116,6 +116,17 @@ def test_a_planner_that_counts_is_lost_by_all_reports_that_could_have_been_one_t
     )
 
 
+@pytest.mark.parametrize("rare", [Fraction(1, 10**3), Fraction(1, 10**9), Fraction(1, 2**52)])
+def test_where_little_is_reported_for_long_no_digits_are_lost(rare):
+    # A clock of three steps goes round while a is missed; a report stops it, one as b is the end.
+    channel = channel_of([(), ("a",), ("b",)], [[0]], [[A]])
+    following = [[1, 4, 3], [2, 4, 3], [0, 4, 3], [3] * 3, [4] * 3]
+    objective = objective_of(channel, following, [0] * 5, {"bad": {3}}, "G !bad", ended=(3, 4))
+    causes, _ = shares(objective, columns((1, 0, 0), (1 - 2 * rare, rare, rare), (0, 0, 1)))
+    at_once, later = only((0, B, A)), only((0, B, A), (0, NOTHING, A))
+    assert causes == pytest.approx({at_once: float(rare), later: 0.5 - float(rare)}, rel=1e-12)
+
+
 def test_without_a_detection_error_planner_and_dynamics_lose():
     # It stops unless both are seen: correct reports lose it, with 3/4 2/3.
     causes, patterns = shares(one_look([set(), {"a"}, {"b"}]), MISSES)

@@ -292,6 +292,7 @@ class TestByHand:
         assert ends(bounds_of(model, "F g", effort=BOUNDS_ONLY)) == (near(f("3/5")), near(f("4/5")))
         assert begun[0] is None
         assert np.array_equal(begun[1], 1 - ended[0].value)
+        assert [each.iterations for each in ended] == [1, 1]
 
     def test_what_no_matrix_can_change_has_bounds_without_width(self):
         model = Model(TWO, [[1, 1], [1, 1]], {"g": {1}}, {0: [(0, 1), (0, 1)]})
@@ -636,6 +637,16 @@ class TestStep:
         values = rng.integers(-2, 3, (len(column), labels)).astype(float)
         expected = greatest_masses(values, step.lower[column], step.upper[column])
         assert np.array_equal(step.best_masses(values, column), expected)
+
+    def test_a_proof_has_a_value_of_1_in_every_target_and_a_number_everywhere(self):
+        model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
+        objective = model.objective("F g")
+        step = uncertain_step(objective, model.region(objective))
+        target = np.arange(4) == 1  # states 0 and 1 have ended, state 2 begins
+        for value, proven in (
+            ([0, 1, 1, 0], True), ([0, 0.5, 0.5, 0], False), ([0, 0.5, 1, 0], False), ([0, 1, np.inf, 0], False)
+        ):  # fmt: skip
+            assert solve.is_proven(step, np.array(value, dtype=float), target) is proven
 
     def test_a_state_that_stays_draws_from_no_column(self):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})

@@ -240,7 +240,7 @@ EQUIVALENT = {
     ("verifier/analysis/robust/order.py", "count = int(part.max()) + 1", "1"): "a part of no states",
     ("verifier/analysis/robust/order.py", _ENTERING, "0"): "state 0 is a part of its own",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
-    ("verifier/analysis/robust/solve.py", _LOWERING, ">"): "how long it is tried",
+    **{("verifier/analysis/robust/solve.py", _LOWERING, token): "how long it is tried" for token in (">", "and")},
     ("verifier/analysis/robust/solve.py", _ENOUGH_MERGED, "<="): "how long it is tried",
     ("verifier/analysis/robust/solve.py", _DIFFERENCE, "4"): "a wider margin",
     **{(_ELIMINATION, "_NO_NUMBER = -(1 << 40)", token): "below all others" for token in ("1", "40")},
