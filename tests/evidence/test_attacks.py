@@ -16,7 +16,7 @@ from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.cli import main
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle import build as building
-from verifier.evidence.bundle import recompute
+from verifier.evidence.bundle import contents
 from verifier.evidence.bundle.archive import read_bundle, write_bundle, zip_bytes
 from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
@@ -237,7 +237,7 @@ def test_the_text_says_what_verdicts_rest_on_that_were_not_checked(bundle):
 def test_intervals_explanations_and_curves_are_made_again_without_being_asked(bundle, monkeypatch):
     def graded(limit, value):
         with monkeypatch.context() as patched:
-            patched.setattr(recompute, limit, value)
+            patched.setattr(contents, limit, value)
             report = check_files("b", bundle.files)
             return report.grades, "\n".join(report.unchecked)
 
@@ -250,7 +250,7 @@ def test_intervals_explanations_and_curves_are_made_again_without_being_asked(bu
     light, told = graded("CHEAP", 0)
     assert "curves over recalls, of explanations all but the states" in told
     curve = json.loads(bundle.files[REQUIRE])["answers"][0]["curve"]
-    explanation = recompute.numbers_in(json.loads(bundle.files[EXPLAIN]))
+    explanation = contents.numbers_in(json.loads(bundle.files[EXPLAIN]))
     assert whole.recomputed - light.recomputed == len(curve) + explanation
 
 

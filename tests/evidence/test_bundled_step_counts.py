@@ -7,7 +7,7 @@ from forged_bundles import forged, rewritten
 from looping_systems import write_system
 
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.evidence.bundle import recompute
+from verifier.evidence.bundle import contents
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
 from verifier.study.options import RunOptions
@@ -25,7 +25,7 @@ def bundle(tmp_path_factory):
 
 def test_bounds_are_computed_again_and_graded_so(bundle, monkeypatch):
     for limit in ("CHEAP", "CHEAP_DRAWS"):  # what else is made again is another matter
-        monkeypatch.setattr(recompute, limit, 0)
+        monkeypatch.setattr(contents, limit, 0)
     report = check_files("b", bundle.files)
     assert report.findings == ()
     assert (10, "confidence bounds computed again, where steps are counted") in report.checked

@@ -1,7 +1,5 @@
 """Large values that are built once and kept while there is room for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary

@@ -17,8 +17,6 @@ the namespace of `argparse`.
 A field without annotation is no option; one without default must be given.
 """
 
-from __future__ import annotations
-
 import argparse
 import types
 import typing
