@@ -402,6 +402,7 @@ def test_where_parts_are_rarely_left_no_digits_are_lost(seed, transposed):
         own = np.flatnonzero(part == part[state])
         weights[state, rng.choice(own, rng.integers(1, 4))] = rng.random()  # so that some parts fall apart
         weights[state, own[(np.searchsorted(own, state) + 1) % len(own)]] += 0.5
+        weights[state, rng.choice(own)] *= 10.0 ** -rng.integers(0, 15)
         later = np.append(np.flatnonzero(part > part[state]), n)
         weights[state, rng.choice(later, 2)] = 10.0 ** -rng.integers(3, 19)
     sources, targets = np.nonzero(weights)
@@ -432,6 +433,6 @@ def by_elimination(rows, right):
 
 
 def test_what_is_not_left_in_doubles_is_an_error():
-    weight = np.array([1.0, 1.0, 0.0])
+    weight = np.array([1e-9, 1.0, 0.0])
     with pytest.raises(EngineError, match="not left in doubles"):
         Equations(3, np.arange(2), np.array([0, 1, 1]), np.array([1, 0, 2]), weight)

@@ -32,8 +32,8 @@ from verifier.systems.channel import Channel
 
 LARGEST_BLOCK = 64
 """States of a strongly connected component up to which the order of the components is kept in a factorisation."""
-_LARGEST_ADDED, _RARE = 300, 2.0**-10
-"""States of components that are solved by additions alone, where of one so little leads out of it."""
+_LARGEST_ADDED, _RARE = 600, 2.0**-17
+"""States of components that are solved by additions alone where some step within or out of one is so rare."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,8 +210,8 @@ class Equations:
 
     The states are put in an order in which most systems are nearly triangular: by strongly connected components, each
     of which leads to others on one side only. A state is left with the sum of the probabilities of leaving it,
-    not with 1 - p, so that rarely leaving costs no digits; where a component is rarely left, only additions are made
-    (`_Added`).
+    not with 1 - p, so that rarely leaving costs no digits; where a step within or out of a component is rare, only
+    additions are made (`_Added`).
 
     Args:
         n: number of product states.
@@ -238,14 +238,14 @@ class Equations:
         leaving = np.bincount(self.number[sources[moving]], weight[moving], size)
         part, edges = np.sort(component), np.stack([self.number[sources[kept]], self.number[targets[kept]]])
         within = part[edges[0]] == part[edges[1]]
-        staying = np.bincount(part[edges[0][within]], weight[kept][within], size)
         exits = np.zeros(size)
         apart = moving.copy()
         apart[np.flatnonzero(kept)[within]] = False
         np.add.at(exits, self.number[sources[apart]], weight[apart])
-        rarely = np.bincount(part, exits, size) < _RARE * staying
+        several = np.bincount(part)[part] > 1
+        rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))
         self._factors: _Added | Any
-        if np.any(rarely) and np.bincount(part).max() <= _LARGEST_ADDED:
+        if rarely and np.bincount(part).max() <= _LARGEST_ADDED:
             self._factors = _Added(part, edges, weight[kept], exits)
             return
         inner = csc_array((weight[kept], edges), shape=(size, size))
@@ -263,7 +263,7 @@ class Equations:
 
 
 class _Added:
-    """I - Q by additions alone, so that every number keeps its digits however rarely a component is left.
+    """I - Q by additions alone, so that every number keeps its digits however rarely some states are left.
 
     Within a component the last state is removed by sending what enters it to where it leads, in proportion, then the
     one before (Grassmann, Taksar and Heyman 1985). With d what a state is left with when those behind it are removed,
