@@ -62,3 +62,15 @@ def test_a_certificate_of_something_else_does_not_count(bundle):
         report = check_files("b", changed)
         assert path in {each.file for each in report.findings}
         assert report.grades is None or report.grades.proven == 0
+
+
+def test_a_value_no_larger_than_its_own_error_is_found_again(tmp_path):
+    # A report in 2^52 moves on: 3e-34 of a hit, with an error that two ways of counting bound slightly otherwise.
+    spec, matrices = write_system(tmp_path, "F<=1000000000 hit", "ends", cells=6)
+    content = json.loads(matrices.read_text())
+    content["bins"][0]["counts"] = [[1, 3], [2**52, 97]]
+    matrices.write_text(json.dumps(content))
+    bundle = make_bundle(Sources(spec, matrices), RunOptions().point_alone())
+    point = json.loads(bundle.files["results/run.json"])["requirements"][0]["points"][0]
+    assert point["upper"] > 2 * point["probability"] > 0
+    assert check_files("b", bundle.files).findings == ()
