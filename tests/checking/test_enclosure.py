@@ -450,6 +450,17 @@ def test_what_is_disputed():
     assert held._disputed(two, one_wrong)
 
 
+def test_what_the_product_gives_instead_may_be_off_by_what_rounding_loses(monkeypatch):
+    wrong = storm_answer(0.75), None
+    for name, value in (("_answer", wrong), ("_contradicts_itself", True), ("_lost", array(0.25))):
+        monkeypatch.setattr(two_engines.TwoEngines, name, lambda self, *of, value=value: value)
+    found = asked_about(batch(0.25, 0.25))
+    with pytest.raises(two_engines._ImpreciseError, match="loses too many digits"):
+        both(on_product=lambda found: storm_answer(0.375))._compared(found)
+    with pytest.raises(EngineError, match="disagree"):
+        both(on_product=lambda found: storm_answer(0.75))._compared(found)
+
+
 def test_digits_are_lacking_where_more_is_off_than_the_larger_bound_allows():
     found, held = asked_about(batch(0.25, 0.5, representation=2.0**-40)), both()
     assert not held._lacks_digits(found, storm_answer(0.5 + 0.4 * AGREEMENT))
