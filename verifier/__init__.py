@@ -194,12 +194,21 @@ def compare(
         return compared(asked.spec, files, compare_options(asked, baseline), asked.options, system=system)
 
 
-def count(annotations: Any, detections: Any, format: str = "auto", **choices: Any) -> ConfusionCounts:  # noqa: A002
+def count(
+    annotations: Any,
+    detections: Any,
+    format: str = "auto",  # noqa: A002
+    *,
+    names: Sequence[str] | None = None,
+    sequences: Sequence[str] | None = None,
+    **choices: Any,
+) -> ConfusionCounts:
     """Confusion matrices by distance, for `run`: what a detector reports of what is there (`verify confusion`).
 
     Args:
-        annotations, detections: files or folders; or pandas DataFrames with the columns of tables.
+        annotations, detections: files or folders, or objects as of `verifier.perception.detections.from_objects`.
         format: of files, such as "kitti_tracking", "nuscenes", "coco", "yolo", "table".
+        names, sequences: of such objects what labels mean, by number, and the drive of each image.
         choices: as the options of `verify confusion`, such as `bins="0,10,20,inf"`, `labelling="proposition"`.
 
     >>> from pandas import DataFrame
@@ -208,18 +217,9 @@ def count(annotations: Any, detections: Any, format: str = "auto", **choices: An
     >>> {name: value for name, value in found.metrics().items() if name.startswith("ped") and "recall" in name}
     {'ped/0_20_m/recall': 1.0, 'ped/20_40_m/recall': 0.0}
     """
-    from verifier.perception.confusion.choices import reader_options, reading
-    from verifier.perception.confusion.request import counted
-    from verifier.perception.detections import read_detections
-    from verifier.perception.settings import CountSettings
+    from verifier.perception.confusion.request import counts_of
 
-    files = {"annotations": annotations, "detections": detections}
-    named = all(isinstance(given, str | Path) for given in files.values())
-    asked = settings_from(CountSettings, ({"format": format} | files if named else {}) | choices)
-    if named:
-        return counted(asked).counts
-    data = read_detections("table", annotations, detections, reading(asked), **reader_options(asked))
-    return counted(asked, data=data).counts
+    return counts_of(annotations, detections, format, names, sequences, choices)
 
 
 def metric(names: Sequence[str] | None = None, **choices: Any) -> ConfusionMetric:

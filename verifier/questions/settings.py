@@ -26,6 +26,8 @@ Inconclusive: TypeAlias = Literal["failure", "skipped"]
 """What an inconclusive requirement is in JUnit."""
 Scale: TypeAlias = Literal["linear", "log"]
 """Of the probabilities in a plot."""
+MOST_DECIMALS = 9
+"""Of a recall that is asked for."""
 DRAWN_AS_COUNTED = Part({"mix": None})
 """Everything but weights of the bins of a further variable."""
 
@@ -287,6 +289,9 @@ class ComparisonSettings:
             group="comparison",
         ),
     ] = None
+    metrics: Annotated[
+        bool, Option("also AP, recall and precision, and which bins explain that AP ranks detectors otherwise than P")
+    ] = False
     baseline: Annotated[str | None, reads("result of an earlier verify run or verify compare (.json)")] = None
     max_drop: Annotated[
         str | None, Option("exit with 1 if a probability is worse than in the baseline by more than X", metavar="X")

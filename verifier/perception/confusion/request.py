@@ -10,7 +10,7 @@ keeps in files while it counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,13 @@ from typing import Any
 import numpy as np
 
 from verifier.base.errors import UsageError
+from verifier.base.keywords import settings_from
+from verifier.perception.confusion.average_precision import with_average_precision
 from verifier.perception.confusion.choices import (
+    count_job,
     counting_rule,
+    default_measure,
+    default_policy,
     filters,
     matching_policy,
     reader_options,
@@ -27,12 +32,11 @@ from verifier.perception.confusion.choices import (
 )
 from verifier.perception.confusion.context_counts import Memory, divided, with_contexts
 from verifier.perception.confusion.contexts import Contexts
-from verifier.perception.confusion.counting import Observed, confusion_counts
+from verifier.perception.confusion.counting import Observed, confusion_counts, takes_surest_first
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.dependence import Outcomes, dependence
 from verifier.perception.confusion.document import read_hashed_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
-from verifier.perception.confusion.job import count_job, default_measure, default_policy
 from verifier.perception.confusion.localisation import with_localisation
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.record import Table, record_table
@@ -44,6 +48,7 @@ from verifier.perception.confusion.unit_counts import with_units
 from verifier.perception.detections import (
     Chunk,
     DetectionSet,
+    from_objects,
     read_detections,
     stream_tables,
     with_depth,
@@ -81,11 +86,12 @@ def check_stream(settings: CountSettings) -> bool:
     """Whether it is counted chunk by chunk; UsageError where that does not go with what else is asked for."""
     if not settings.stream and settings.checkpoint is None:
         return False
-    others = (settings.distance_file, settings.depth_folder, settings.calibration)
-    if settings.format != "table" or settings.matching_audit or settings.localisation or any(others):
+    others: tuple[object, ...] = (settings.distance_file, settings.depth_folder, settings.calibration)
+    others += (settings.matching_audit, settings.localisation, settings.average_precision)
+    if settings.format != "table" or any(others):
         raise UsageError(
-            "--stream counts Parquet tables (--format table), without an audit, --localisation, --distance-file, "
-            "--depth-folder or --calibration"
+            "--stream counts Parquet tables (--format table), without an audit, --localisation, --average-precision, "
+            "--distance-file, --depth-folder or --calibration"
         )
     if settings.chunk_rows < 1:
         raise UsageError(f"--chunk-rows: expected at least 1, got {settings.chunk_rows}")
@@ -149,6 +155,25 @@ def prepared(settings: CountSettings, data: DetectionSet | None = None) -> tuple
     return data, counting_rule(settings, data.classes, measure)
 
 
+def counts_of(
+    annotations: Any,
+    detections: Any,
+    format_name: str,
+    names: Sequence[str] | None,
+    sequences: Sequence[str] | None,
+    choices: Mapping[str, Any],
+) -> ConfusionCounts:
+    """The counts of files of a format, or of objects; arguments as of `verifier.count`, errors as `counted`."""
+    files = {"annotations": annotations, "detections": detections}
+    if not all(isinstance(given, str | Path) for given in files.values()):
+        asked = settings_from(CountSettings, choices)
+        told = {"names": names, "sequences": sequences, **reader_options(asked)}
+        return counted(asked, data=from_objects(annotations, detections, reading(asked), **told)).counts
+    if names is not None or sequences is not None:
+        raise UsageError("names and sequences are of objects in memory; files have their own")
+    return counted(settings_from(CountSettings, {"format": format_name, **files, **choices})).counts
+
+
 def merged(settings: MergeSettings) -> ConfusionCounts:
     """The sum of files that were counted in the same way.
 
@@ -166,7 +191,8 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None, data: Detec
     table = None if settings.groups is None else read_drives(settings.groups)
     by_frame = table is not None and table.of == "frame"
     in_drives = frames_in_drives(data, table) if table is not None and by_frame else data
-    counts, observed = count_job(in_drives, matching_policy(settings, default_policy(data)), rule, settings.title)
+    policy = matching_policy(settings, default_policy(data))
+    counts, observed = count_job(in_drives, policy, rule, settings.title)
     refuse_absurd(counts.metadata, settings.accept)
     if observed is None and settings.record is not None:
         raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
@@ -175,6 +201,11 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None, data: Detec
         counts = with_sanity(counts, [remark("projected-annotations", text)])
     if settings.localisation:
         counts = with_localisation(counts, in_drives, observed, rule)
+    if settings.average_precision:
+        if observed is None or not takes_surest_first(policy):
+            raise UsageError("--average-precision needs a matching that takes detections by falling score")
+        of_sequences = None if by_frame else table
+        counts = with_average_precision(counts, in_drives, observed.matches, rule.classes, of_sequences)
     record = None if observed is None or settings.record is None else record_table(data, rule, observed, table)
     if observed is not None and (dependence := dependence_document(data, observed, rule)) is not None:
         counts = replace(counts, metadata={**counts.metadata, "dependence": dependence})

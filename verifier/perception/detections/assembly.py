@@ -138,17 +138,15 @@ class Checks:
     frames: tuple[str, ...] = ()
 
     def rows(self, rows: Rows, kind: str) -> Rows:
-        """The rows that pass; the first that does not is an error unless its kind of fault is ignored.
-
-        With `frames`, the names of all frames, it is said where no row at all stands in one of them.
-        """
+        """The rows that pass; the first that does not, or all in other frames, is an error unless that is ignored."""
         unknown = rows.frame == UNKNOWN_FRAME
         if self.frames and len(rows) > 1 and unknown.all() and "unknown_frames" not in self.reading.ignore:
             raise InputError(
                 f"the frames do not match: none of {len(rows)} {kind}s stands in a frame of the ground truth; "
                 f"the first stands in {rows.frame_text(0)}, the first frame there is {shown(self.frames[0])}",
                 rows.place(0, self.files),
-                "name annotations and detections of the same frames, by the same names",
+                "name annotations and detections of the same frames, by the same names; "
+                "--match-frames stem where only folder, suffix or zeros differ",
             )
         rows = self.without(
             rows,
@@ -165,7 +163,7 @@ class Checks:
             if values is not None:
                 bad = np.isinf(values) | (np.isnan(values) if name == "score" else values < 0)
                 rows = self.without(rows, bad, "faulty_boxes", _value_text(f"{kind} with {name}", values))
-        for name in rows.attributes or {}:
+        for name in [name for name, values in (rows.attributes or {}).items() if values.dtype.kind != "U"]:
             values = (rows.attributes or {})[name]
             rows = self.without(rows, np.isinf(values), "faulty_boxes", _value_text(f"{kind} with {name}", values))
         for name in ("box_2d", "box_3d"):
