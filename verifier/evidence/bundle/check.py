@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
@@ -24,7 +24,7 @@ from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
 from verifier.evidence.bundle.build import input_words
-from verifier.evidence.bundle.contents import check_contents, check_recomputed
+from verifier.evidence.bundle.contents import check_cheaply, check_contents, check_recomputed, numbers_in
 from verifier.evidence.bundle.derived_artefacts import derived, derived_row
 from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
 from verifier.evidence.bundle.making import Progress, planned_words
@@ -56,10 +56,8 @@ NO_DIGEST = (
     "was built (--digest), or a signature by a key that you know (--signed-by)"
 )
 NOT_RECOMPUTED = (
-    "statistical intervals, how far confidence bounds are attained, required recalls, plans for further data, ranges "
-    "over all strategies, Storm's own values, and of explanations all but the states and probabilities of the runs "
-    "that are listed (whether there are likelier ones, what is seen on them, what would help): --recompute computes "
-    "everything again and compares it byte for byte"
+    "how far confidence bounds are attained, required recalls, plans for further data, ranges over all strategies "
+    "and Storm's own values: --recompute computes everything again and compares it byte for byte"
 )
 STATED = (
     "whether the inputs are true: counts and model, of the real detector and system, and what people declare; and "
@@ -222,14 +220,16 @@ def _looked_into(
         _versions(parts, log)
         check_contents(parts, log)
         _given(parts, log)
-        if len(log.findings) > before:
+        fits = len(log.findings) == before
+        if not fits:
             log.unchecked.append("derived files, because results and inputs do not fit together")
         else:
             _derived(files, altered, parts, log)
         if recompute is not None and log.built_by == __version__:
             recompute(parts, log)
         else:
-            log.unchecked += [*log.until_recomputed, NOT_RECOMPUTED]
+            left = check_cheaply(parts, log) if fits else []
+            log.unchecked += [*log.until_recomputed, ", ".join((*left, NOT_RECOMPUTED))]
         _graded(parts, recompute is not None, log)
         return parts.result.verdict.value
 
@@ -289,16 +289,9 @@ def _graded(parts: Parts, recompute: bool, log: Log) -> None:
         for each in parts.result.requirements
     )
     results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
-    count = sum(_numbers_in(content) for content in results)
+    count = sum(map(numbers_in, results))
     recomputed = count - log.proven if recompute else log.recomputed
     log.grades = Grades(log.proven, recomputed, count - log.proven - recomputed)
-
-
-def _numbers_in(value: Any) -> int:
-    """How many numbers with a decimal point a JSON value holds."""
-    if isinstance(value, dict | list):
-        return sum(map(_numbers_in, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, float)
 
 
 def _request(files: Mapping[str, bytes]) -> Request:

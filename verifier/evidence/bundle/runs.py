@@ -171,9 +171,6 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
                 f"confidence bounds and what rests on them in {len(others)} runs under other policies, such as "
                 "whether another policy gives another verdict: the certificates are about the run"
             )
-        for path, options in alike.items():
-            if options.verdict_from == "interval":
-                log.until_recomputed.append(f"the verdicts of {path}: they rest on statistical intervals")
     log.checked.append((tally.proven, "probabilities, with their numerical bounds, that certificates prove"))
     computed = tally.points - tally.proven
     if computed:
