@@ -10,6 +10,9 @@ from verifier.base.errors import UsageError
 EXTRAS = {
     "PIL": "images",
     "cv2": "images",
+    "dask": "scale",
+    "distributed": "scale",
+    "fsspec": "scale",
     "markdown_it": "manual",
     "matplotlib": "plot",
     "networkx": "graphs",

@@ -8,6 +8,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self, TypeVar
 
+from verifier.base.blocks import Share
+from verifier.base.errors import one_line
+
 Item = TypeVar("Item")
 
 
@@ -39,6 +42,12 @@ def progress_bar(items: Sequence[Item], what: str = "chains", unit: str | None =
     from tqdm import tqdm
 
     return tqdm(items, desc=what, unit=unit or what[:-1], leave=False, delay=0.5)
+
+
+def tell_shares(shares: Sequence[Share]) -> None:
+    """Say on stderr what each worker did; nothing of a command that asked none."""
+    for share in shares:
+        print(one_line(str(share)), file=sys.stderr)
 
 
 class Bars:

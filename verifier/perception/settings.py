@@ -70,6 +70,14 @@ GROUPS_HELP = (
 GapsOfTracks = Annotated[
     Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
 ]
+Scheduler = Annotated[
+    str | None,
+    Option(
+        "who works: N processes of this machine, or the workers of a Dask scheduler at this ADDRESS",
+        metavar="N|ADDRESS",
+        role="output",
+    ),
+]
 OwnColumns = Annotated[
     Mapping[str, str],
     Option(
@@ -218,8 +226,13 @@ class CountSettings:
     stream: Annotated[
         bool, Option("count chunk by chunk in little memory (table, Parquet)", group="large Parquet tables")
     ] = False
+    scheduler: Scheduler = None
+    shard: Annotated[
+        str | None,
+        Option("count the I-th of N shards of whole sequences, to be merged", metavar="I/N", role="output"),
+    ] = None
     checkpoint: Annotated[str | None, writes("continue from this file after an interruption")] = None
-    chunk_rows: Annotated[int, Option("rows in memory", metavar="N")] = 200_000
+    chunk_rows: Annotated[int, Option("rows in memory, and least rows of a partition", metavar="N")] = 200_000
 
 
 @dataclass(frozen=True, kw_only=True)

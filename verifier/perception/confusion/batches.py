@@ -24,7 +24,7 @@ NOT_OF_BATCHES = frozenset((
     "format", "annotations", "detections", "frames", "sequence", "groups", "distance_field", "distance_file",
     "detection_distance_field", "distance_key", "depth_folder", "depth_scale", "calibration", "detected_class",
     "image_size", "first_category", "localisation", "memory", "gaps", "period", "units", "matching_audit", "spec",
-    "empty_columns", "stream", "checkpoint", "chunk_rows",
+    "empty_columns", "stream", "checkpoint", "chunk_rows", "scheduler", "shard",
 ))  # fmt: skip
 """Choices about files, and of what is counted from frame to frame."""
 

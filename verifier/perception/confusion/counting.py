@@ -293,7 +293,7 @@ def confusion_counts(
         )
     metadata: dict[str, Any] = rule.record(policy.record())
     metadata |= {"totals": dict(found.totals)} | ({} if source is None else {"source": source})
-    known = found.sequences != (NO_SEQUENCE,) or found.tracks is not None
+    known = found.sequences not in ((), (NO_SEQUENCE,)) or found.tracks is not None
     sequences = Sequences(found.sequences, found.frames, found.tally, found.tracks) if known else None
     table = found.tally.dense(rule.bins.count, len(labels))
     counts = ConfusionCounts(rule.labelling, labels, rule.bins, rule.thresholds, table, sequences, title, metadata)

@@ -10,13 +10,13 @@ keeps in files while it counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from verifier.base.blocks import Share
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.choices import (
     counting_rule,
@@ -25,9 +25,9 @@ from verifier.perception.confusion.choices import (
     reader_options,
     reading,
 )
-from verifier.perception.confusion.context_counts import Memory, divided, with_contexts
+from verifier.perception.confusion.context_counts import Memory, with_contexts
 from verifier.perception.confusion.contexts import Contexts
-from verifier.perception.confusion.counting import Observed, confusion_counts
+from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.dependence import Outcomes, dependence
 from verifier.perception.confusion.document import read_hashed_counts
@@ -35,23 +35,22 @@ from verifier.perception.confusion.drives import frames_in_drives, read_drives, 
 from verifier.perception.confusion.job import count_job, default_measure, default_policy
 from verifier.perception.confusion.localisation import with_localisation
 from verifier.perception.confusion.merging import merge
+from verifier.perception.confusion.partitions import stream_counted
 from verifier.perception.confusion.record import Table, record_table
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH, refuse_absurd, remark, with_sanity
-from verifier.perception.confusion.streaming import StreamFiles, count_chunks
+from verifier.perception.confusion.shards import joined_shards, shards_of
+from verifier.perception.confusion.streaming import StreamFiles
 from verifier.perception.confusion.tracks import frame_numbers, track_numbers
 from verifier.perception.confusion.unit_counts import with_units
 from verifier.perception.detections import (
-    Chunk,
     DetectionSet,
     read_detections,
-    stream_tables,
     with_depth,
     with_distances,
     with_ground,
 )
 from verifier.perception.detections.depth import UNITS_PER_M
-from verifier.perception.matching import MatchingPolicy
 from verifier.perception.settings import CountSettings, MergeSettings
 
 
@@ -63,11 +62,13 @@ class Counted:
         counts: the matrices, with all that their document says of them.
         record: what became of each object, where `settings.record` asks for it; a stream has written it already.
         files: what a stream still keeps to go on from, for `streaming.finish` when the result is written.
+        shares: what each worker did, where a scheduler was asked.
     """
 
     counts: ConfusionCounts
     record: Table | None = None
     files: StreamFiles = field(default_factory=StreamFiles)
+    shares: tuple[Share, ...] = ()
 
 
 def check_data_named(settings: CountSettings) -> None:
@@ -79,13 +80,16 @@ def check_data_named(settings: CountSettings) -> None:
 
 def check_stream(settings: CountSettings) -> bool:
     """Whether it is counted chunk by chunk; UsageError where that does not go with what else is asked for."""
-    if not settings.stream and settings.checkpoint is None:
+    parted = settings.scheduler is not None or settings.shard is not None
+    if not settings.stream and settings.checkpoint is None and not parted:
         return False
+    if parted and settings.checkpoint is not None:
+        raise UsageError("--checkpoint is of one process: with --scheduler or --shard leave it out")
     others = (settings.distance_file, settings.depth_folder, settings.calibration)
     if settings.format != "table" or settings.matching_audit or settings.localisation or any(others):
         raise UsageError(
-            "--stream counts Parquet tables (--format table), without an audit, --localisation, --distance-file, "
-            "--depth-folder or --calibration"
+            "--stream, --scheduler and --shard count Parquet tables (--format table), without an audit, "
+            "--localisation, --distance-file, --depth-folder or --calibration"
         )
     if settings.chunk_rows < 1:
         raise UsageError(f"--chunk-rows: expected at least 1, got {settings.chunk_rows}")
@@ -114,7 +118,8 @@ def counted(
     memory = _memory(settings)
     if not check_stream(settings):
         return _counted_at_once(settings, memory, data)
-    return _counted_in_chunks(settings, memory, report)
+    counts, files, shares = stream_counted(settings, memory, report)
+    return Counted(counts, None, files, shares)
 
 
 def _memory(settings: CountSettings) -> Memory | None:
@@ -124,6 +129,7 @@ def _memory(settings: CountSettings) -> Memory | None:
         raise UsageError(f"--period: expected seconds above 0, at most 1e6, got {settings.period:g}")
     if settings.units is not None:
         others = {"--groups": settings.groups is not None, "--stream": settings.stream}
+        others |= {f"--{name}": getattr(settings, name) is not None for name in ("scheduler", "shard")}
         for option in [option for option, given in others.items() if given]:
             raise UsageError(f"{option} is about drives, and --units {settings.units} counts none: leave out one")
     if contexts.kind != "none":
@@ -156,8 +162,12 @@ def merged(settings: MergeSettings) -> ConfusionCounts:
         VerifierError: a file that cannot be read, or files that cannot be added up.
     """
     read = [read_hashed_counts(path) for path in settings.files]
-    parts = [counts for counts, _ in read]
-    counts = merge(parts, settings.files, settings.same_sequences, [digest for _, digest in read])
+    parts, digests = [counts for counts, _ in read], [digest for _, digest in read]
+    shards = shards_of(settings.files, parts)
+    if shards:
+        counts = joined_shards(shards, digests)
+    else:
+        counts = merge(parts, settings.files, settings.same_sequences, digests)
     return counts if settings.groups is None else sequences_in_drives(counts, read_drives(settings.groups))
 
 
@@ -213,61 +223,6 @@ def _read(settings: CountSettings, data: DetectionSet | None) -> DetectionSet:
     if settings.distance_file is not None:
         return with_distances(data, settings.distance_file, settings.distance_key)
     return data
-
-
-def _counted_in_chunks(settings: CountSettings, memory: Memory | None, report: Callable[[int, int], None]) -> Counted:
-    how = reading(settings)
-    named = tuple(name.strip() for name in (settings.classes or "").split(",") if name.strip())
-    classes = how.class_map.classes if how.class_map is not None else named
-    if not classes:
-        raise UsageError("--stream needs the classes beforehand: --class-map FILE or --classes NAME,NAME")
-    measure = settings.distance or "euclidean_3d"
-    rule = counting_rule(settings, classes, measure)
-    policy = matching_policy(settings, MatchingPolicy("centre_bev", 2.0))
-    table = None if settings.groups is None else read_drives(settings.groups)
-    if table is not None and table.of == "frame":
-        raise UsageError("--stream takes drives by sequence: --groups needs the columns 'sequence,drive'")
-    files = StreamFiles(
-        None if settings.checkpoint is None else Path(settings.checkpoint),
-        None if settings.record is None else Path(settings.record),
-        _job(settings, rule.record(policy.record())),
-    )
-    options = reader_options(settings)
-    if not options.keys() <= {"frames", "columns"}:
-        raise UsageError("--distance-field and --detected-class belong to other formats than tables")
-
-    def chunks(after: str | None) -> Iterator[Chunk]:
-        return stream_tables(
-            settings.annotations,
-            settings.detections,
-            how,
-            classes=classes,
-            rows_per_chunk=settings.chunk_rows,
-            after=after,
-            numbered=memory is not None,
-            **options,
-        )
-
-    progress = count_chunks(chunks, policy, rule, files, filters(settings, measure), report, memory, table)
-    counts = confusion_counts(progress.counted, rule, policy, dict(progress.origin), settings.title)
-    refuse_absurd(counts.metadata, settings.accept)
-    if memory is not None and progress.by_context is not None:
-        counts = divided(counts, progress.by_context.tally, rule, memory)
-    return Counted(counts if table is None else sequences_in_drives(counts, table), None, files)
-
-
-def _job(settings: CountSettings, choices: dict[str, Any]) -> dict[str, Any]:
-    """Everything that must not change between a run and the one that goes on with it."""
-    # Drives are put together, and sums judged, when all is counted.
-    others = ["output", "title", "json", "plot", "checkpoint", "stream", "accept"]
-    others += ["groups"] if settings.record is None else []  # the parts of a record name drives
-    inputs = {name: value for name, value in asdict(settings).items() if name not in others}
-    sizes = {
-        name: Path(inputs[name]).stat().st_size
-        for name in ("annotations", "detections")
-        if Path(inputs[name]).exists()
-    }
-    return {"arguments": inputs, "choices": choices, "bytes": sizes}
 
 
 def dependence_document(

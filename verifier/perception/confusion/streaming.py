@@ -55,6 +55,11 @@ class Progress:
     by_context: Count | None = None
     begun: Begun = field(default_factory=Begun)
 
+    @classmethod
+    def nothing(cls, rule: CountingRule, memory: Memory | None) -> Progress:
+        """Before the first frame."""
+        return cls(None, nothing_counted(rule), by_context=None if memory is None else nothing_counted(rule))
+
 
 @dataclass(frozen=True)
 class StreamFiles:
@@ -207,8 +212,7 @@ def _contexts_document(found: Count, begun: Begun) -> dict[str, Any]:
 
 def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> Progress:
     if files.checkpoint is None or not files.checkpoint.exists():
-        by_context = None if memory is None else nothing_counted(rule)
-        return Progress(None, nothing_counted(rule), by_context=by_context)
+        return Progress.nothing(rule, memory)
     place = Place(str(files.checkpoint))
     document, _ = read_json(files.checkpoint)
     if not isinstance(document, dict) or (document.get("schema"), document.get("version")) != (SCHEMA, VERSION):
