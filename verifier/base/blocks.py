@@ -92,6 +92,11 @@ class Pool:
         self._stack.close()
 
     @property
+    def is_here(self) -> bool:
+        """Whether nobody else is asked."""
+        return self.scheduler is None
+
+    @property
     def shares(self) -> tuple[Share, ...]:
         """What each worker did."""
         return tuple(share for _, share in sorted(self._shares.items()))
@@ -118,6 +123,15 @@ class Pool:
         for done, found in enumerate(results, 1):
             report(done, len(blocks))
             yield found
+
+    def map(self, work: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:
+        """The results in the order of the blocks, each as soon as those before it are there; errors as `results`."""
+        early, next_place = dict[int, Result](), 0
+        for place, result in self.results(work, blocks):
+            early[place] = result
+            while next_place in early:
+                yield early.pop(next_place)
+                next_place += 1
 
     def sum(
         self,
@@ -261,6 +275,10 @@ class Pool:
             before.seconds + share.seconds,
             max(before.peak_bytes, share.peak_bytes),
         )
+
+
+HERE = Pool()
+"""This process."""
 
 
 def _ask(address: str, patience_s: float) -> None:

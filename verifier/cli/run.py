@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from verifier.base.blocks import Pool
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, document_text, write_bytes, write_text
 from verifier.chains import EXPORT_FORMATS, write_model
@@ -16,7 +17,7 @@ from verifier.cli.ci import Stopwatch, ci_texts
 from verifier.cli.gates import asked_gates, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
-from verifier.cli.terminal import columns, progress_bar, wants_colour
+from verifier.cli.terminal import columns, progress_bar, tell_shares, wants_colour
 from verifier.pipeline import CheckedStudy, checked_and_told, verified
 from verifier.questions.settings import RunSettings
 from verifier.study.case import Study
@@ -61,16 +62,17 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         if path is not None and Path(path).suffix not in EXPORT_FORMATS:
             raise UsageError(f"{option}: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
     watch = Stopwatch()
-    with StormProcess() as storm:
+    with StormProcess() as storm, Pool(arguments.scheduler) as pool:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         study = Study.of(inputs, options)
         if any(path is not None for path in exports.values()):
             require_one_case(study)
         if arguments.export_bounds is not None:
             exported_region(study)
-        checked, result = checked_and_told(study, storm, watch.around(progress_bar), partial=True)
+        checked, result = checked_and_told(study, storm, watch.around(progress_bar), partial=True, pool=pool)
         held = gates_of(gates, arguments, result, storm)
         draw = None if arguments.plot is None else _figure(arguments, inputs, options, storm, result)
+    tell_shares(pool.shares)
     # Everything is made before anything is written.
     proofs = None if arguments.certificates is None else _certificates(checked)
     picture = b"" if draw is None or arguments.plot is None else _picture(draw(), arguments.plot)

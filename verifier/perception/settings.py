@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
-from verifier.base.options import Option, pair, reads, writes
+from verifier.base.options import Option, Scheduler, pair, reads, writes
 
 Format: TypeAlias = Literal[
     "auto",
@@ -69,14 +69,6 @@ GROUPS_HELP = (
 
 GapsOfTracks = Annotated[
     Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
-]
-Scheduler = Annotated[
-    str | None,
-    Option(
-        "who works: N processes of this machine, or the workers of a Dask scheduler at this ADDRESS",
-        metavar="N|ADDRESS",
-        role="output",
-    ),
 ]
 OwnColumns = Annotated[
     Mapping[str, str],
