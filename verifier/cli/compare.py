@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from verifier.base.blocks import Pool
 from verifier.base.files import csv_text
 from verifier.base.options import named_files
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import columns, progress_bar
+from verifier.cli.terminal import columns, progress_bar, tell_shares
 from verifier.evidence.baseline import read_baseline
 from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
@@ -25,7 +26,9 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
     baseline = None if arguments.baseline is None else read_baseline(arguments.baseline)
     asked, files = compare_options(arguments, baseline), named_files("--cm", arguments.cm)
     options = with_default_memory(arguments.options, arguments.best_planner)
-    result = compare(arguments.spec, files, asked, options, progress_bar)
+    with Pool(arguments.scheduler) as pool:
+        result = compare(arguments.spec, files, asked, options, progress_bar, pool=pool)
+    tell_shares(pool.shares)
     matrices = list(files.values())
     give(
         arguments,
