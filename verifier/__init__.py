@@ -193,7 +193,7 @@ def compare(
     with ExitStack() as stack:
         files = {name: stack.enter_context(named_file(cm)) for name, cm in detectors.items()}
         named = tuple(f"{name}={path}" for name, path in files.items())
-        asked = settings_from(ComparisonSettings, {"spec": specs, "cm": named, **choices})
+        asked = settings_from(ComparisonSettings, {"spec": specs, "cm": named, **choices}, ("scheduler",))
         baseline = None if asked.baseline is None else read_baseline(asked.baseline)
         pool, options = stack.enter_context(Pool(asked.scheduler)), compare_options(asked, baseline)
         return compared(asked.spec, files, options, asked.options, system=system, pool=pool)
@@ -220,7 +220,8 @@ def count(annotations: Any, detections: Any, format: str = "auto", **choices: An
 
     files = {"annotations": annotations, "detections": detections}
     named = all(isinstance(given, str | Path) for given in files.values())
-    asked = settings_from(CountSettings, ({"format": format} | files if named else {}) | choices)
+    given = ({"format": format} | files if named else {}) | choices
+    asked = settings_from(CountSettings, given, ("scheduler", "shard"))
     if named:
         return counted(asked).counts
     data = read_detections("table", annotations, detections, reading(asked), **reader_options(asked))
@@ -255,7 +256,7 @@ def collision_map(**choices: Any) -> CollisionResult:
     from verifier.collision.request import collision_result
     from verifier.collision.settings import CollisionSettings
 
-    return collision_result(settings_from(CollisionSettings, choices))
+    return collision_result(settings_from(CollisionSettings, choices, ("scheduler",)))
 
 
 def drive_logs(logs: File, **choices: Any) -> TradeOffs:

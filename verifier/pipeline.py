@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -27,7 +26,7 @@ from verifier.base.blocks import HERE, Pool
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import EngineError, LimitError, NoAnswerError
 from verifier.chains import DecisionProcess
-from verifier.checking.process import StormProcess
+from verifier.checking.process import StormProcess, own_storm
 from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
@@ -185,9 +184,7 @@ def _each_case(
 
 def checked_elsewhere(study: Study, partial: bool, number: int) -> dict[str, Any]:
     """What a worker finds of a case, without the case itself, for `put_back`."""
-    if _OWN.storm is None:
-        _OWN.storm = StormProcess().__enter__()  # it ends when the worker does
-    checked = check_case(study.cases[number], _OWN.storm, partial=partial)
+    checked = check_case(study.cases[number], own_storm(), partial=partial)
     return {each.name: getattr(checked, each.name) for each in fields(checked) if each.name != "case"}
 
 
@@ -195,15 +192,6 @@ def put_back(case: Case, sent: Mapping[str, Any]) -> CheckedCase:
     """What a worker found of a case, with the case."""
     numbers = range(len(case.study.requirements))
     return CheckedCase(case.asking(number for number in numbers if number not in sent["refused"]), **sent)
-
-
-class _Own(threading.local):
-    """What a thread of a worker keeps from one case to the next."""
-
-    storm: StormProcess | None = None
-
-
-_OWN = _Own()
 
 
 def _evidence_elsewhere(study: Study, data: Data | None, number: int) -> tuple[Confidence, ...] | None:
