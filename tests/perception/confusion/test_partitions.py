@@ -22,7 +22,7 @@ from verifier.cli import main
 from verifier.perception.confusion.document import confusion_text, read_counts
 from verifier.perception.confusion.request import counted, merged
 from verifier.perception.confusion.shards import share_of
-from verifier.perception.detections.parquetfiles import ParquetFiles
+from verifier.perception.detections.parquetfiles import FilesInOrder
 from verifier.perception.detections.tableparts import Tables
 from verifier.perception.settings import CountSettings, MergeSettings
 
@@ -229,7 +229,7 @@ def test_a_file_that_breaks_in_the_middle_is_named(scene, scheduler):
 
 
 def test_a_file_that_changes_meanwhile_is_noticed(scene):
-    files = ParquetFiles.of("frames.parquet", {}, ("frame",))
+    files = FilesInOrder.of("frames.parquet", {}, ("frame",))
     table = pq.read_table("frames.parquet")
     Path("frames.parquet").unlink()
     pq.write_table(table.slice(1), "frames.parquet")

@@ -11,7 +11,7 @@ from verifier.perception.confusion.choices import matching_policy, reader_option
 from verifier.perception.confusion.counting import Count, accumulate, confusion_counts, count_and_observe
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.job import default_policy
-from verifier.perception.confusion.request import prepared
+from verifier.perception.confusion.preparing import prepared
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import refuse_absurd
 from verifier.perception.confusion.streaming import added_origin

@@ -7,7 +7,7 @@ another machine. What partitions give is added; the sum is that of the whole, so
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,14 +15,16 @@ from verifier.base.blocks import Pool, Share
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.choices import counting_rule, filters, matching_policy, reader_options, reading
 from verifier.perception.confusion.context_counts import Memory, divided
-from verifier.perception.confusion.counting import accumulate, confusion_counts
+from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.document_dependence import combined_dependence
 from verifier.perception.confusion.drives import DriveTable, read_drives, sequences_in_drives
+from verifier.perception.confusion.folders import FOLDERS, FolderCount
 from verifier.perception.confusion.record import join_records
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.sanity import refuse_absurd
+from verifier.perception.confusion.sanity import refuse_absurd, with_sanity
 from verifier.perception.confusion.shards import parsed_shard, shard_record, share_of, with_shard
-from verifier.perception.confusion.streaming import Progress, StreamFiles, added_origin, count_chunks
+from verifier.perception.confusion.streaming import PartCount, Progress, StreamFiles, added_parts, count_chunks
 from verifier.perception.detections import Chunk, Reading, stream_tables
 from verifier.perception.detections.parquetfiles import digest_of
 from verifier.perception.detections.tableparts import TablePart, Tables
@@ -31,19 +33,6 @@ from verifier.perception.settings import CountSettings
 
 Partition: TypeAlias = tuple[int, TablePart]
 """A part of the tables, and its number."""
-
-
-@dataclass(frozen=True)
-class PartCount:
-    """What comes of a partition, or of a file that is hashed.
-
-    Attributes:
-        progress: the counts; None of a file, and of a partition without rows.
-        digests: path -> SHA-256.
-    """
-
-    progress: Progress | None = None
-    digests: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -103,7 +92,11 @@ class TableCount:
         number, part = block
         files = StreamFiles(record=self.files.part(number) if self.settings.record is not None else None)
         progress = self.counted(files, part=part, records=())
-        return PartCount(progress if progress.parts else None)
+        return PartCount(progress if progress.parts else None, how=(self.rule, self.policy))
+
+    def how_of(self, partition: Partition) -> tuple[CountingRule, MatchingPolicy]:
+        """What every partition is counted by."""
+        return self.rule, self.policy
 
     def counted(
         self,
@@ -134,13 +127,6 @@ class TableCount:
         prepare = filters(settings, self.rule.measure)
         return count_chunks(chunks, self.policy, self.rule, files, prepare, report, self.memory, self.drives)
 
-    def document(self, progress: Progress, origin: Mapping[str, Any]) -> ConfusionCounts:
-        """The counts, as they are told."""
-        counts = confusion_counts(progress.counted, self.rule, self.policy, dict(origin), self.settings.title)
-        if self.memory is not None and progress.by_context is not None:
-            counts = divided(counts, progress.by_context.tally, self.rule, self.memory)
-        return counts
-
 
 def stream_counted(
     settings: CountSettings, memory: Memory | None, report: Callable[[int, int], None]
@@ -150,51 +136,60 @@ def stream_counted(
     Raises:
         VerifierError: as `TableCount.of`, `count_chunks` and `Pool`.
     """
-    job, shares = TableCount.of(settings, memory), tuple[Share, ...]()
+    if settings.format in FOLDERS:
+        return _by_partitions(FolderCount.of(settings, memory), StreamFiles(), report)
+    job = TableCount.of(settings, memory)
     files = job.files
-    if settings.scheduler is None and settings.shard is None:
-        records = job.tables.records()
-        progress = job.counted(files, report, records=records)
-        counts = job.document(progress, {**progress.origin, "sources": records})
-    else:
-        counts, shares = _by_partitions(job, report)
-    if settings.shard is not None:
-        return counts, files, shares
-    refuse_absurd(counts.metadata, settings.accept)
-    return counts if job.drives is None else sequences_in_drives(counts, job.drives), files, shares
+    if settings.scheduler is not None or settings.shard is not None:
+        return _by_partitions(job, files, report)
+    records = job.tables.records()
+    progress = job.counted(files, report, records=records)
+    return _whole(job, PartCount(progress, how=(job.rule, job.policy)), records), files, ()
 
 
-def _by_partitions(job: TableCount, report: Callable[[int, int], None]) -> tuple[ConfusionCounts, tuple[Share, ...]]:
-    settings, files = job.settings, job.files
-    shard = None if settings.shard is None else parsed_shard(settings.shard)
+def _by_partitions(
+    job: TableCount | FolderCount, files: StreamFiles, report: Callable[[int, int], None]
+) -> tuple[ConfusionCounts, StreamFiles, tuple[Share, ...]]:
+    settings, shard = job.settings, None if job.settings.shard is None else parsed_shard(job.settings.shard)
     parts = list(enumerate(job.tables.parts(settings.chunk_rows)))
     mine = parts if shard is None else share_of(parts, shard)
-    paths = list(job.tables.paths_of([part for _, part in mine], whole=shard is None or shard[0] == 1))
-    blocks: list[Partition | str] = [*paths, *mine]
+    own = [part for _, part in mine]
+    paths = job.tables.paths_of(own, whole=shard is None or shard[0] == 1)
     if files.parts is not None:
         files.parts.mkdir(exist_ok=True)
+    blocks: list[Partition | str] = [*paths, *mine]
     with Pool(settings.scheduler) as pool:
-        found = pool.sum(job, blocks, _added, report) if blocks else PartCount()
+        found = pool.sum(job, blocks, added_parts, report) if blocks else PartCount()
     if files.record is not None:
         join_records([files.part(number) for number, _ in mine], files.record)
-    progress = found.progress or Progress.nothing(job.rule, job.memory)
     if shard is None:
-        origin = {**progress.origin, "sources": job.tables.records(found.digests.__getitem__)}
-        return job.document(progress, origin), pool.shares
-    told = shard_record(shard, job.tables, [part for _, part in mine], found.digests, settings.accept, job.drives)
-    return with_shard(job.document(progress, progress.origin), told), pool.shares
+        return _whole(job, found, job.tables.records(found.digests.__getitem__)), files, pool.shares
+    found = found if found.how is not None else replace(found, how=job.how_of(parts[0]))
+    told = shard_record(shard, job.tables, own, found, settings.accept, job.drives)
+    return with_shard(_document(job, found), told), files, pool.shares
 
 
-def _added(one: PartCount, other: PartCount) -> PartCount:
-    digests = {**one.digests, **other.digests}
-    if one.progress is None or other.progress is None:
-        return PartCount(one.progress or other.progress, digests)
-    before, now = one.progress, other.progress
-    by_context = None
-    if before.by_context is not None and now.by_context is not None:
-        by_context = accumulate([before.by_context, now.by_context])
-    counted, origin = accumulate([before.counted, now.counted]), added_origin(before.origin, now.origin)
-    return PartCount(Progress(None, counted, origin, before.parts + now.parts, by_context), digests)
+def _document(job: TableCount | FolderCount, found: PartCount) -> ConfusionCounts:
+    """The counts as they are told, before anything is judged."""
+    assert found.how is not None
+    rule, policy = found.how
+    progress = found.progress or Progress.nothing(rule, job.memory)
+    counts = confusion_counts(progress.counted, rule, policy, dict(progress.origin), job.settings.title)
+    if found.tests:
+        tested = {**counts.metadata, "dependence": combined_dependence(found.tests)}
+        counts = with_sanity(replace(counts, metadata=tested))
+    if job.memory is not None and progress.by_context is not None:
+        counts = divided(counts, progress.by_context.tally, rule, job.memory)
+    return counts
+
+
+def _whole(job: TableCount | FolderCount, found: PartCount, sources: Sequence[Mapping[str, Any]]) -> ConfusionCounts:
+    """The counts of all parts, judged, and put together by drive."""
+    counts = _document(job, found)
+    source = {**counts.metadata["source"], "sources": sources}
+    counts = replace(counts, metadata={**counts.metadata, "source": source})
+    refuse_absurd(counts.metadata, job.settings.accept)
+    return counts if job.drives is None else sequences_in_drives(counts, job.drives)
 
 
 def _job(settings: CountSettings, choices: dict[str, Any]) -> dict[str, Any]:

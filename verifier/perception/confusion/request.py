@@ -12,45 +12,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
 
 from verifier.base.blocks import Share
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.choices import (
-    counting_rule,
-    filters,
     matching_policy,
-    reader_options,
-    reading,
 )
 from verifier.perception.confusion.context_counts import Memory, with_contexts
 from verifier.perception.confusion.contexts import Contexts
-from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.dependence import Outcomes, dependence
 from verifier.perception.confusion.document import read_hashed_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
-from verifier.perception.confusion.job import count_job, default_measure, default_policy
+from verifier.perception.confusion.folders import FOLDERS
+from verifier.perception.confusion.job import count_job, default_policy
 from verifier.perception.confusion.localisation import with_localisation
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.partitions import stream_counted
+from verifier.perception.confusion.preparing import dependence_document, prepared
 from verifier.perception.confusion.record import Table, record_table
-from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH, refuse_absurd, remark, with_sanity
+from verifier.perception.confusion.sanity import refuse_absurd, remark, with_sanity
 from verifier.perception.confusion.shards import joined_shards, shards_of
 from verifier.perception.confusion.streaming import StreamFiles
-from verifier.perception.confusion.tracks import frame_numbers, track_numbers
 from verifier.perception.confusion.unit_counts import with_units
 from verifier.perception.detections import (
     DetectionSet,
-    read_detections,
-    with_depth,
-    with_distances,
-    with_ground,
 )
-from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.settings import CountSettings, MergeSettings
 
 
@@ -86,10 +72,12 @@ def check_stream(settings: CountSettings) -> bool:
     if parted and settings.checkpoint is not None:
         raise UsageError("--checkpoint is of one process: with --scheduler or --shard leave it out")
     others = (settings.distance_file, settings.depth_folder, settings.calibration)
-    if settings.format != "table" or settings.matching_audit or settings.localisation or any(others):
+    known = settings.format == "table" or (parted and settings.format in FOLDERS)
+    if not known or settings.matching_audit or settings.localisation or any(others):
         raise UsageError(
-            "--stream, --scheduler and --shard count Parquet tables (--format table), without an audit, "
-            "--localisation, --distance-file, --depth-folder or --calibration"
+            "--stream, --scheduler and --shard count Parquet tables (--format table), the latter two also folders "
+            f"with a file for each sequence ({', '.join(FOLDERS)}), without an audit, --localisation, "
+            "--distance-file, --depth-folder or --calibration"
         )
     if settings.chunk_rows < 1:
         raise UsageError(f"--chunk-rows: expected at least 1, got {settings.chunk_rows}")
@@ -139,22 +127,6 @@ def _memory(settings: CountSettings) -> Memory | None:
     return None
 
 
-def prepared(settings: CountSettings, data: DetectionSet | None = None) -> tuple[DetectionSet, CountingRule]:
-    """The data that the settings name, or `data`, with distances and filtered, and the rule they are counted by.
-
-    Raises:
-        VerifierError: as reading, filters and the rule raise.
-    """
-    data = _read(settings, data)
-    sources = (settings.depth_folder, settings.distance_file, settings.distance_field)
-    projected = settings.calibration is not None and not data.annotations.in_space
-    measure = settings.distance or ("given" if any(sources) or projected else default_measure(data))
-    if settings.calibration is not None:
-        data = with_ground(data, settings.calibration, measure)
-    data = filters(settings, measure)(data)
-    return data, counting_rule(settings, data.classes, measure)
-
-
 def merged(settings: MergeSettings) -> ConfusionCounts:
     """The sum of files that were counted in the same way.
 
@@ -194,72 +166,3 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None, data: Detec
     if table is not None and not by_frame:
         counts = sequences_in_drives(counts, table)
     return Counted(counts, record)
-
-
-def _read(settings: CountSettings, data: DetectionSet | None) -> DetectionSet:
-    others = (settings.distance_file, settings.distance_field, settings.detection_distance_field)
-    if settings.depth_folder is not None and any((*others, settings.calibration)):
-        raise UsageError(
-            "--depth-folder gives every distance; leave out --distance-file, --distance-field, "
-            "--detection-distance-field and --calibration"
-        )
-    if settings.depth_scale is not None and settings.depth_folder is None:
-        raise UsageError("--depth-scale belongs to --depth-folder")
-    if settings.calibration is not None and settings.detection_distance_field is not None:
-        raise UsageError("both --calibration and --detection-distance-field give the distances of detections")
-    how = reading(settings)
-    if data is None:
-        data = read_detections(
-            settings.format or "", settings.annotations, settings.detections, how, **reader_options(settings)
-        )
-    if settings.depth_folder is not None:
-        return with_depth(
-            data,
-            settings.depth_folder,
-            scale=UNITS_PER_M if settings.depth_scale is None else settings.depth_scale,
-            ignore=how.ignore,
-            any_focal_length=IMPLAUSIBLE_DEPTH in settings.accept,
-        )
-    if settings.distance_file is not None:
-        return with_distances(data, settings.distance_file, settings.distance_key)
-    return data
-
-
-def dependence_document(
-    data: DetectionSet, observed: Observed, rule: CountingRule, seed: int = 0
-) -> dict[str, Any] | list[dict[str, Any]] | None:
-    """The key `dependence` of a confusion document: the test of each class that has tracks.
-
-    Of a family over score thresholds it is a list with one entry for each.
-
-    Returns:
-        None where the annotations have no tracks, or none with two successive frames.
-    """
-    outcomes = track_outcomes(data, observed, rule)
-    if outcomes is None:
-        return None
-    found = dependence(outcomes, rule.classes, seed)
-    if not found[0]:
-        return None
-    documents = [{"seed": seed, "classes": [each.document() for each in classes]} for classes in found]
-    return documents[0] if rule.thresholds is None else documents
-
-
-def track_outcomes(data: DetectionSet, observed: Observed, rule: CountingRule) -> Outcomes | None:
-    """The objects that lie on a track and in a bin; None where the annotations have no attribute `track`."""
-    if "track" not in data.annotations.attributes:
-        return None
-    objects = observed.scene.objects
-    track = track_numbers(data.annotations, data.frame_sequence)
-    used = (track >= 0) & (objects.bin >= 0) & (objects.label >= 0)
-    right = np.where(objects.reported == objects.label, objects.level, 0)
-    place = objects.bin[used].astype(np.int64)
-    return Outcomes(
-        track[used],
-        frame_numbers(data.frame_name, data.frame_sequence)[objects.frame[used]],
-        objects.label[used],
-        place * len(rule.classes) + objects.label[used],
-        right[used],
-        rule.threshold_count,
-        rule.bins.distance_part(place),
-    )

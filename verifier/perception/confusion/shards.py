@@ -15,12 +15,13 @@ from typing import Any, TypeAlias, TypeVar
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
 from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.document_dependence import check_dependence, combined_dependence
 from verifier.perception.confusion.document_reader import METADATA
 from verifier.perception.confusion.drives import DriveTable, sequences_in_drives
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.sanity import OF_COUNTS, refuse_absurd, remark, with_sanity
-from verifier.perception.confusion.streaming import added_origin
-from verifier.perception.detections.parquetfiles import ParquetFiles
+from verifier.perception.confusion.streaming import PartCount, added_origin
+from verifier.perception.detections.parquetfiles import FilesInOrder
 from verifier.perception.detections.tableparts import ROLES, TablePart, Tables
 
 Shard: TypeAlias = tuple[int, int]
@@ -49,7 +50,7 @@ def shard_record(
     shard: Shard,
     tables: Tables,
     parts: Sequence[TablePart],
-    digests: Mapping[str, str],
+    found: PartCount,
     accepted: Iterable[str],
     drives: DriveTable | None,
 ) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def shard_record(
         shard: its number, and of how many.
         tables: what is counted.
         parts: of it that are the shard's.
-        digests: path -> SHA-256 of the files that it read.
+        found: what was counted, and the SHA-256 of the files that it read.
         accepted: kinds of implausible data that the whole may be.
         drives: what the sequences of the whole are put together by.
     """
@@ -69,7 +70,8 @@ def shard_record(
         "of": shard[1],
         "rows": rows,
         "tables": [asdict(each.without_folders) for each in tables.files],
-        "digests": [[digests.get(path) for path in each.paths] for each in tables.files],
+        "digests": [[found.digests.get(path) for path in each.paths] for each in tables.files],
+        "tests": list(found.tests),
         "accepted": list(accepted),
         "drives": None if drives is None else {"drives": dict(drives.drives), **drives.record()},
     }
@@ -82,6 +84,10 @@ def with_shard(counts: ConfusionCounts, told: Mapping[str, Any]) -> ConfusionCou
     return with_sanity(replace(counts, metadata={**counts.metadata, "source": source}), [remark(SHARD, text)])
 
 
+def _damaged(path: str, message: str, hint: str | None = None) -> InputError:
+    raise ValueError(message)
+
+
 @dataclass(frozen=True, eq=False)
 class ReadShard:
     """A document of a shard: what it says of itself, checked, and the counts."""
@@ -90,8 +96,9 @@ class ReadShard:
     counts: ConfusionCounts
     shard: Shard
     rows: list[list[int]]
-    tables: tuple[ParquetFiles, ...]
+    tables: tuple[FilesInOrder, ...]
     digests: list[list[str | None]]
+    tests: list[Any]
     accepted: list[str]
     drives: DriveTable | None
 
@@ -105,7 +112,7 @@ class ReadShard:
         try:
             number, of = parsed_shard(f"{told['number']}/{told['of']}")
             tables = tuple(
-                ParquetFiles(str(each["name"]), tuple(map(str, each["paths"])), tuple(map(int, each["starts"])))
+                FilesInOrder(str(each["name"]), tuple(map(str, each["paths"])), tuple(map(int, each["starts"])))
                 for each in told["tables"]
             )
             rows = [[int(first), int(end)] for first, end in told["rows"]]
@@ -117,11 +124,18 @@ class ReadShard:
             if drives is not None:
                 places = dict.fromkeys(drives["drives"], Place(drives["name"]))
                 drives = DriveTable(drives["of"], drives["drives"], places, drives["name"], drives["sha256"])
-            accepted = list(map(str, told["accepted"]))
+            accepted, tests = list(map(str, told["accepted"])), list(told["tests"])
+            for test in tests:
+                check_dependence(
+                    test,
+                    None if counts.thresholds is None else len(counts.thresholds),
+                    _damaged,
+                    counts.bins.shape[0],
+                )
         except (UsageError, AttributeError, KeyError, TypeError, ValueError):
             message = "what the shard says of itself is damaged"
             raise InputError(message, Place(name, path="/source/shard"), "count the shard again") from None
-        return cls(name, counts, (number, of), rows, tables, digests, accepted, drives)
+        return cls(name, counts, (number, of), rows, tables, digests, tests, accepted, drives)
 
 
 def shards_of(names: Sequence[str], parts: Sequence[ConfusionCounts]) -> list[ReadShard]:
@@ -192,7 +206,8 @@ def joined_shards(found: Sequence[ReadShard], hashes: Sequence[str]) -> Confusio
     source["sources"] = [
         each.record(role, own) for role, each, own in zip(ROLES, first.tables, digests, strict=False)
     ]
-    metadata = {**total.metadata, "source": source}
+    tests = [test for each in shards for test in each.tests]
+    metadata = {**total.metadata, "source": source} | ({"dependence": combined_dependence(tests)} if tests else {})
     total = replace(total, metadata={key: metadata[key] for key in METADATA if key in metadata and key != "remarks"})
     total = with_sanity(total, [each for each in made if each["kind"] not in OF_COUNTS])
     refuse_absurd(total.metadata, first.accepted)

@@ -25,7 +25,7 @@ Key: TypeAlias = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class ParquetFiles:
+class FilesInOrder:
     """The files of one table.
 
     Attributes:
@@ -39,7 +39,7 @@ class ParquetFiles:
     starts: tuple[int, ...]
 
     @classmethod
-    def of(cls, path: str | Path, columns: Mapping[str, str], required: Sequence[str]) -> ParquetFiles:
+    def of(cls, path: str | Path, columns: Mapping[str, str], required: Sequence[str]) -> FilesInOrder:
         """Look at all files.
 
         Raises:
@@ -62,10 +62,10 @@ class ParquetFiles:
         return cls(str(path), tuple(paths), tuple(starts))
 
     @property
-    def without_folders(self) -> ParquetFiles:
+    def without_folders(self) -> FilesInOrder:
         """By names that do not depend on where the files lie."""
         short, own = PurePath(self.name).name, self.name.rstrip("/")
-        return ParquetFiles(short, tuple(f"{short}{path[len(own) :]}" for path in self.paths), self.starts)
+        return FilesInOrder(short, tuple(f"{short}{path[len(own) :]}" for path in self.paths), self.starts)
 
     def __len__(self) -> int:
         return self.starts[-1]
@@ -117,8 +117,8 @@ class ParquetFiles:
         short = self.without_folders
         digest = digests[0]
         if short.paths != (short.name,):
-            own = [path[len(short.name) + 1 :] for path in short.paths]
-            lines = "".join(f"{each}  {name}\n" for each, name in zip(digests, own, strict=True))
+            own = zip((PurePath(path[len(short.name) + 1 :]) for path in short.paths), digests, strict=True)
+            lines = "".join(f"{each}  {name}\n" for name, each in sorted(own))
             digest = hashlib.sha256(lines.encode()).hexdigest()
         return {"role": role, "name": short.name, "files": len(self.paths), "sha256": digest}
 

@@ -20,7 +20,7 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.libraries import library
 from verifier.perception.detections.assembly import Material, assemble
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.parquetfiles import Key, ParquetFiles, Rows, opened
+from verifier.perception.detections.parquetfiles import FilesInOrder, Key, Rows, opened
 from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.tablefiles import (
     NamedTable,
@@ -143,7 +143,7 @@ def _texts(key: Key) -> tuple[str, str]:
 
 def _chunk_set(
     parts: Sequence[tuple[NamedTable, list[Key]]],
-    files: Sequence[ParquetFiles],
+    files: Sequence[FilesInOrder],
     keys: list[Key],
     reading: Reading,
     classes: tuple[str, ...],
@@ -168,7 +168,7 @@ def _chunk_set(
 
 
 @contextlib.contextmanager
-def _placed(tables: Sequence[ParquetFiles]) -> Iterator[None]:
+def _placed(tables: Sequence[FilesInOrder]) -> Iterator[None]:
     """A row of a table of several files is told as that of its file."""
     try:
         yield
@@ -212,7 +212,7 @@ class _Side:
     """One table, or some rows of it: what is read and not yet handed out, with the frame of each run of rows."""
 
     def __init__(
-        self, files: ParquetFiles, columns: Mapping[str, str], required: tuple[str, ...], rows: Rows, most: int
+        self, files: FilesInOrder, columns: Mapping[str, str], required: tuple[str, ...], rows: Rows, most: int
     ) -> None:
         self.files, self.file, self.columns, self.required = files, files.name, columns, required
         self.rows, self.most = rows, most

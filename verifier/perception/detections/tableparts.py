@@ -16,7 +16,7 @@ import numpy as np
 
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
-from verifier.perception.detections.parquetfiles import ParquetFiles, Rows, digest_of, opened
+from verifier.perception.detections.parquetfiles import FilesInOrder, Rows, digest_of, opened
 from verifier.perception.detections.tablefiles import REQUIRED, REQUIRED_SCORED, check_columns, renamed
 
 ROLES = ("annotations", "detections", "frames")
@@ -37,7 +37,7 @@ class TablePart:
 class Tables:
     """The tables that are read, in the order of `ROLES`, and what their columns are called there."""
 
-    files: tuple[ParquetFiles, ...]
+    files: tuple[FilesInOrder, ...]
     columns: tuple[Mapping[str, str], ...]
 
     @classmethod
@@ -55,7 +55,7 @@ class Tables:
         listed = {name: own for name, own in columns.items() if name in ("frame", "sequence")}
         own, paths = (columns, found, listed), (annotations, detections, frames)
         files = tuple(
-            ParquetFiles.of(path, names, needed)
+            FilesInOrder.of(path, names, needed)
             for path, names, needed in zip(paths, own, NEEDED, strict=True)
             if path is not None
         )
@@ -105,7 +105,7 @@ class Tables:
         return [*parts, TablePart(tuple(zip(ends, last, strict=True)))]
 
 
-def _begins(files: ParquetFiles, columns: Mapping[str, str]) -> list[tuple[Any, int]]:
+def _begins(files: FilesInOrder, columns: Mapping[str, str]) -> list[tuple[Any, int]]:
     """The first row of each sequence; of a table without sequences the first of all, named "".
 
     What the file itself says of a row group is enough where that is of one sequence.
@@ -127,7 +127,7 @@ def _begins(files: ParquetFiles, columns: Mapping[str, str]) -> list[tuple[Any, 
     return found
 
 
-def _read_begins(found: list[tuple[Any, int]], own: str, rows: Rows, files: ParquetFiles) -> None:
+def _read_begins(found: list[tuple[Any, int]], own: str, rows: Rows, files: FilesInOrder) -> None:
     row, compute = rows[0], library("pyarrow.compute")
     for file, table in files.batches(rows, 1 << 20, [own]):
         column = renamed(table, {"sequence": own}, ("sequence",), file)["sequence"].combine_chunks()
@@ -140,7 +140,7 @@ def _read_begins(found: list[tuple[Any, int]], own: str, rows: Rows, files: Parq
         row += len(column)
 
 
-def _add_begin(found: list[tuple[Any, int]], name: Any, row: int, files: ParquetFiles) -> None:
+def _add_begin(found: list[tuple[Any, int]], name: Any, row: int, files: FilesInOrder) -> None:
     if not found or found[-1][0] < name:
         found.append((name, row))
     elif found[-1][0] != name:
