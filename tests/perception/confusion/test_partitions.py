@@ -454,3 +454,85 @@ def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
+
+
+KITTI = {"format": "kitti_tracking", "annotations": "label", "detections": "found", "bins": "0,10,20,inf"}
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """Two people walk through four sequences, one of them in two folders of detections; misses follow misses."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(4)
+    for name in ("label", "found/Pedestrian", "found/Cyclist"):
+        Path(name).mkdir(parents=True)
+    for sequence in range(4):
+        rows, seen, missed = [], {"Pedestrian": [], "Cyclist": []}, [False, False]
+        for frame in range(60):
+            for track, kind in enumerate(seen):
+                place = f"1.8 0.6 0.8 {track * 6 - 3:.1f} 1.6 {4 + 20 * frame / 60 + sequence:.2f} 0.1"
+                rows.append(f"{frame} {track} {kind} 0 0 0.1 100 100 150 200 {place}")
+                missed[track] = bool(random.random() < (0.7 if missed[track] else 0.2))
+                if not missed[track]:
+                    seen[kind].append(f"{frame} -1 {kind} -1 -1 -10 100 100 150 200 {place} {random.random():.3f}")
+        Path(f"label/{sequence:04}.txt").write_text("\n".join(rows) + "\n")
+        for kind, lines in seen.items():
+            Path(f"found/{kind}/{sequence:04}.txt").write_text("\n".join(lines) + "\n")
+
+
+def commanded(path="counts.json", **choices):
+    assert main(["confusion", *words({**choices, "output": path})]) == 0
+    return Path(path).read_bytes()
+
+
+IN_FOLDERS = [{}, {"memory": "run:2"}, {"groups": "drives.csv"}, {"sequence": "0002"}]
+
+
+@pytest.mark.parametrize("choices", [KITTI | each for each in IN_FOLDERS])
+def test_folders_of_sequences_are_counted_in_parts(folders, scheduler, choices):
+    Path("drives.csv").write_text("sequence,drive\n0000,a\n0001,b\n0002,a\n0003,c\n")
+    whole = commanded(scheduler=scheduler, **choices)
+    for of in (2, 6):
+        files = [f"{number}.json" for number in range(1, of + 1)]
+        for number, file in enumerate(files, 1):
+            commanded(file, shard=f"{number}/{of}", **choices)
+        assert main(["confusion", "merge", *files[::-1], "-o", "sum.json"]) == 0
+        assert Path("sum.json").read_bytes() == whole
+    commanded("once.json", **choices)
+    found, at_once = read_counts("counts.json"), read_counts("once.json")
+    assert np.array_equal(found.counts, at_once.counts)
+    for key in ("totals", "source"):
+        told = [each.metadata[key] for each in (found, at_once)]
+        assert told[0] == told[1] or (key == "source" and "sequence" in choices)
+    names = {key for key, value in json.loads(Path("once.json").read_text()).items()}
+    assert json.loads(whole).keys() == names
+    one, other = (json.loads(Path(f"{name}.json").read_text())["sequences"] for name in ("counts", "once"))
+    assert one == other  # the tracks, too
+
+
+def test_tests_of_dependence_are_combined_as_merge_does(folders, scheduler):
+    for sequence in range(4):
+        commanded(f"{sequence}.json", sequence=f"{sequence:04}", **KITTI)
+    together = merged(MergeSettings(files=tuple(f"{sequence}.json" for sequence in range(4))))
+    commanded(scheduler=scheduler, **KITTI)
+    assert read_counts("counts.json").metadata["dependence"] == together.metadata["dependence"]
+
+
+def test_faults_in_folders_are_named(folders, scheduler, capfd):
+    def refused(*more):
+        assert main(["confusion", *words(KITTI), "--scheduler", scheduler, *more]) == 4
+        return capfd.readouterr().err
+
+    path = Path("found/Cyclist/0002.txt")
+    path.write_text(path.read_text() + "61 -1 Cyclist -1 -1 x\n")
+    assert "found/Cyclist/0002.txt:" in refused()
+    path.unlink()
+    Path("found/Pedestrian/0002.txt").unlink()
+    assert "no entry for any of the 60 frames" in refused()
+    path.write_text("0 -1 Cyclist -1 -1 -10 100 100 150 200 1.8 0.6 0.8 3 1.6 9 0.1 0.5\n")
+    Path("found/Cyclist/0009.txt").write_text(path.read_text())
+    assert "found/Cyclist/0009.txt:1: detection in frame" in refused()
+    Path("label.zip").write_text("")
+    assert "label.zip: expected a folder" in refused("--annotations", "label.zip")
+    assert main(["confusion", *words(KITTI), "--scheduler", scheduler, "--record", "r.csv"]) == 2
+    assert main(["confusion", *words(KITTI | {"format": "coco"}), "--scheduler", scheduler]) == 2

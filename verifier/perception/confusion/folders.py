@@ -5,7 +5,6 @@ For the plan of a count a folder is a table whose rows are its files (`FilesInOr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -19,15 +18,14 @@ from verifier.perception.confusion.job import default_policy
 from verifier.perception.confusion.preparing import dependence_document, prepared
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.streaming import PartCount, Progress
-from verifier.perception.detections.mot import sequence_of_path
 from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of
 from verifier.perception.detections.sources import only_files
 from verifier.perception.detections.tableparts import TablePart, Tables
 from verifier.perception.matching import MatchingPolicy
 from verifier.perception.settings import CountSettings
 
-FOLDERS: Mapping[str, Callable[[Path], str]] = {"kitti_tracking": lambda path: path.stem, "mot": sequence_of_path}
-"""Formats with a file for each sequence, and which sequence a file is of."""
+FOLDERS = ("kitti_tracking",)
+"""Formats with files for each sequence, which have its name."""
 
 
 @dataclass(frozen=True)
@@ -39,26 +37,23 @@ class Folders(Tables):
     @classmethod
     def listed(cls, settings: CountSettings) -> Folders:
         """Look at both folders; InputError where one is none, UsageError for an archive."""
-        sequence_of = FOLDERS[settings.format or ""]
         files, names = [], []
         for path in (settings.annotations, settings.detections):
             if not Path(path).is_dir():
                 raise InputError("expected a folder", Place(path), "unpack an archive to count it in parts")
-            found = sorted(Path(path).rglob("*.txt"), key=lambda file: (sequence_of(file), file))
+            found = sorted(Path(path).rglob("*.txt"), key=lambda file: (file.stem, file))
             if settings.sequence:
-                found = [file for file in found if sequence_of(file) in settings.sequence]
-            if settings.format == "mot" and any(file.stem in ("gt", "det") for file in found):
-                found = [file for file in found if file.stem in ("gt", "det")]
+                found = [file for file in found if file.stem in settings.sequence]
             if not found:
                 raise InputError("no file *.txt in it", Place(path))
             files.append(FilesInOrder(path, tuple(map(str, found)), tuple(range(len(found) + 1))))
-            names.append([sequence_of(file) for file in found])
+            names.append([file.stem for file in found])
         of_truth = list(dict.fromkeys(names[0]))
         # Detections of a sequence without annotations are read with the first, which says what is wrong with them.
         of_found = [name if name in set(of_truth) else of_truth[0] for name in names[1]]
         order = sorted(range(len(of_found)), key=lambda at: (of_truth.index(of_found[at]), at))
         files[1] = FilesInOrder(files[1].name, tuple(files[1].paths[at] for at in order), files[1].starts)
-        ends = [accumulate(own.count(name) for name in of_truth) for own in (names[0], of_found)]
+        ends = [tuple(accumulate(own.count(name) for name in of_truth)) for own in (names[0], of_found)]
         bounds = [(0, 0), *zip(*ends, strict=True)]
         parts = (TablePart(tuple(zip(*pair, strict=True))) for pair in pairwise(bounds))
         return cls(tuple(files), (), tuple(parts))

@@ -76,8 +76,8 @@ def check_stream(settings: CountSettings) -> bool:
     if not known or settings.matching_audit or settings.localisation or any(others):
         raise UsageError(
             "--stream, --scheduler and --shard count Parquet tables (--format table), the latter two also folders "
-            f"with a file for each sequence ({', '.join(FOLDERS)}), without an audit, --localisation, "
-            "--distance-file, --depth-folder or --calibration"
+            f"({', '.join(FOLDERS)}), without an audit, --localisation, --distance-file, --depth-folder or "
+            "--calibration"
         )
     if settings.chunk_rows < 1:
         raise UsageError(f"--chunk-rows: expected at least 1, got {settings.chunk_rows}")

@@ -107,15 +107,10 @@ def _select(source: Source, kind: str, reading: Reading | None) -> Source:
 
 def _sequence_of(member: Member) -> str:
     """`SEQ` of `SEQ/gt/gt.txt`, `SEQ/det/det.txt` or `SEQ.txt`."""
-    return sequence_of_path(Path(member.name))
-
-
-def sequence_of_path(path: Path) -> str:
-    """The sequence that a file is of."""
-    if path.stem in ("gt", "det"):
-        parts = path.absolute().parts[:-1]
-        return parts[-2] if parts[-1] == path.stem and len(parts) > 1 else parts[-1]
-    return path.stem
+    if member.stem in ("gt", "det"):
+        parts = Path(member.name).absolute().parts[:-1]
+        return parts[-2] if parts[-1] == member.stem and len(parts) > 1 else parts[-1]
+    return member.stem
 
 
 def _classes(labels: TextTable) -> tuple[NDArray[np.int64], tuple[str, ...]]:
