@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dask_clusters import cluster
+from PIL import Image
 
 from verifier import collision_map, compare
 from verifier import run as verified
@@ -101,3 +102,18 @@ def test_programs_ask_for_a_scheduler_too(folder, scheduler):
     assert collision_map(scheduler=scheduler, **pairs).json_text() == collision_map(**pairs).json_text()
     for ask, what in ((verified, MATRICES), (compare, {"a": MATRICES})):
         assert ask(SPEC, what, scheduler=scheduler, **choices).json_text() == ask(SPEC, what, **choices).json_text()
+
+
+def test_images_are_mutated_by_workers(folder, scheduler):
+    Path("images").mkdir()
+    random = np.random.default_rng(2)
+    for number in range(6):
+        Image.fromarray(random.integers(0, 256, (20, 30, 3), dtype=np.uint8)).save(f"images/{number}.png")
+    Path("images/broken.png").write_bytes(b"no image")
+    command = ["mutate", "images", "--mutation", "gaussian_blur:sigma_px=2", "--mutation", "brightness:factor=0.5"]
+    for output, more in (("here", []), ("there", ["--scheduler", scheduler])):
+        assert main([*command, "-o", output, *more]) == 4
+    made = sorted(path.relative_to("here") for path in Path("here").rglob("*.*") if path.is_file())
+    assert len(made) == 13
+    assert made == sorted(path.relative_to("there") for path in Path("there").rglob("*.*") if path.is_file())
+    assert all((Path("here") / path).read_bytes() == (Path("there") / path).read_bytes() for path in made)

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from verifier.base.blocks import Pool
 from verifier.base.errors import ExitCode, one_line
 from verifier.base.files import write_bytes, write_text
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.terminal import is_watched
+from verifier.cli.terminal import is_watched, tell_shares
 from verifier.robustness.mutators.batch_result import ImageResult
 from verifier.robustness.mutators.request import RESULT_FILE, chosen_mutations, mutated
 from verifier.robustness.settings import MutateSettings
@@ -21,7 +22,9 @@ def mutate_command(arguments: MutateSettings, command: Command) -> int:
     if arguments.show:
         print(shown_mutations(chosen_mutations(arguments)), end="")
         return int(ExitCode.SATISFIED)
-    result, folder = mutated(arguments, _bar), Path(arguments.output or "")
+    with Pool(arguments.scheduler) as workers:
+        result, folder = mutated(arguments, _bar, workers), Path(arguments.output or "")
+    tell_shares(workers.shares)
     document = with_provenance(result.json_text(), command)
     write_text(folder / RESULT_FILE, document)
     if result.sheet is not None and arguments.sheet is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from verifier.base.options import Option, PrintedTables, Written, reads, writes
+from verifier.base.options import Option, PrintedTables, Scheduler, Written, reads, writes
 from verifier.perception.settings import IMAGE_SUFFIXES
 
 Densifying: TypeAlias = Literal["nearest", "linear", "pyramid"]
@@ -80,6 +80,7 @@ class MutateSettings:
     ] = None
     sheet: Annotated[str | None, writes("a contact sheet of the first images (.png)")] = None
     jobs: Annotated[int, writes("images at the same time", metavar="N")] = 1
+    scheduler: Scheduler = None
     resume: Annotated[
         bool, Option("keep what an interrupted run already made from the same inputs", role="output")
     ] = False
