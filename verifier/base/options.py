@@ -361,9 +361,7 @@ def _help(setting: Setting) -> str:
 Printed = Annotated[bool, Option("print the result as JSON instead of a table", group="output", role="output")]
 PrintedTables = Annotated[bool, Option("print the result as JSON instead of tables", group="output", role="output")]
 Written = Annotated[str | None, Option("write the result as JSON", also=("-o",), metavar="FILE", role="output")]
-Scheduler = Annotated[
-    str | None, Option("who works: N processes here, or a Dask scheduler", metavar="N|ADDRESS", role="output")
-]
+Scheduler = Annotated[str | None, Option("who works: N processes, a scheduler", metavar="N|ADDRESS", role="output")]
 """What most commands do with their result."""
 
 
