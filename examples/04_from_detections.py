@@ -20,8 +20,8 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import read_detections
 from verifier.perception.matching import MatchingPolicy
 from verifier.pipeline import verify_spec
+from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
-from verifier.study.scenarios import Selection
 
 SPEC = Path(__file__).resolve().parent.parent / "specs/car_pedestrian.ltl"
 FRAMES, OBJECTS = 4000, 24_000

@@ -26,8 +26,8 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
 from verifier.questions.compare.comparing import CompareOptions, compare
+from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
-from verifier.study.scenarios import Selection
 
 SPEC = Path(__file__).resolve().parent.parent / "specs/car_pedestrian.ltl"
 DRIVES = ("0001", "0004", "0007", "0015")

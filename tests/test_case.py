@@ -10,9 +10,8 @@ from tests.support.small_bundles import MATRICES, write_inputs
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.pipeline import verify_spec
 from verifier.study.case import Study
-from verifier.study.inputs import read_inputs
+from verifier.study.inputs import Selection, read_inputs
 from verifier.study.options import RunOptions
-from verifier.study.scenarios import Selection
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=200))
 

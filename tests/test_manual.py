@@ -21,9 +21,17 @@ from printed_text import without_noise
 from verifier.cli import command_parser, main
 from verifier.evidence.context import read_context
 from verifier.language.specs.reader import parse_spec
-from verifier.manual.gallery import FOLDER, GALLERY, SMALL_MODEL, files_of
-from verifier.manual.pages import PAGES, TOPICS, page
-from verifier.manual.website import heading_id, write_website
+from verifier.manual.pages import (
+    FOLDER,
+    GALLERY,
+    PAGES,
+    SMALL_MODEL,
+    TOPICS,
+    files_of,
+    heading_id,
+    page,
+    write_website,
+)
 from verifier.systems.reader import read_model
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,8 +14,8 @@ import pytest
 from published_matrices import CM1, CM3, NAMES, column_at_any_distance, precision_recall, write_matrix
 
 from verifier.pipeline import verify_spec
+from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
-from verifier.study.scenarios import Selection
 
 ARCHIVE = json.loads((Path(__file__).parent / "data/published/probabilities.json").read_text(encoding="utf-8"))
 ARCHIVED = {

@@ -139,7 +139,7 @@ def test_a_terminal_is_asked_for_its_columns(monkeypatch, root, capsys):
     command = ["compare", SPEC, *(f"--cm={name}={path}" for name, path in DETECTORS.items()), "--env", "ped"]
     widest = []
     for terminal in (False, True):
-        monkeypatch.setattr("verifier.cli.compare.columns", lambda: 90 if terminal else None)  # noqa: B023
+        monkeypatch.setattr("verifier.cli.questions.columns", lambda: 90 if terminal else None)  # noqa: B023
         assert main([*command, "--requirement", "stops_for_pedestrians", "--draws", "100"]) == 0
         widest.append(max(len(line) for line in capsys.readouterr().out.splitlines() if line.startswith("---")))
     assert widest[0] > 100

@@ -7,12 +7,12 @@ import pytest
 from plain_car import REQUIREMENTS, cautious, chain, feedback, kept_probability
 from published_matrices import NAMES, PERFECT, write_matrix
 
-from verifier.chains.filled import markov_chain
+from verifier.chains.chain import markov_chain
 from verifier.checking.settings import EngineSettings
 from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec
+from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
-from verifier.study.scenarios import Selection
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from verifier.evidence.documents import Document
     from verifier.evidence.findings import CheckReport
     from verifier.evidence.residual_risk.document import RiskResult
-    from verifier.evidence.triggering.document import TriggersResult
+    from verifier.evidence.triggers import TriggersResult
     from verifier.perception.confusion.batches import ConfusionMetric
     from verifier.perception.confusion.counts import ConfusionCounts
     from verifier.questions.compare.compare_result import CompareResult
@@ -184,7 +184,7 @@ def compare(
     from contextlib import ExitStack
 
     from verifier.base.blocks import Pool
-    from verifier.evidence.baseline import read_baseline
+    from verifier.evidence.consistency import read_baseline
     from verifier.perception.confusion.document import named_file
     from verifier.questions.compare.comparing import compare as compared
     from verifier.questions.compare.request import compare_options
@@ -349,7 +349,7 @@ def triggers(context: File, results: Files) -> TriggersResult:
         results: documents of runs in them, and matrices.
     """
     from verifier.evidence.context import read_context
-    from verifier.evidence.triggering.assembly import known_triggers
+    from verifier.evidence.triggers import known_triggers
 
     return known_triggers((case := read_context(context)).triggers, _documents(results), case.file)
 

@@ -40,10 +40,9 @@ from verifier.study.collection import (
     unbounded_remarks,
     with_plans,
 )
-from verifier.study.expecting import answers_of
-from verifier.study.inputs import read_inputs
+from verifier.study.inputs import read_inputs, refuse_others
 from verifier.study.model_checks import look_at, model_remarks
-from verifier.study.optima import optima_of
+from verifier.study.optima import answers_of, optima_of
 from verifier.study.options import RunOptions, clock_of
 from verifier.study.profile import Profile, profiles
 from verifier.study.provenance import (
@@ -57,7 +56,6 @@ from verifier.study.provenance import (
     run_settings,
 )
 from verifier.study.results import RunResult, Unanswered
-from verifier.study.scenarios import refuse_others
 from verifier.study.world_decisions import with_decisions
 from verifier.systems.model import SystemModel
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shorthands import ends_in_billionths
 
-from verifier.analysis.intervals.anytime import anytime_ends
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
+from verifier.analysis.intervals.rate_intervals import anytime_ends
 
 
 def capital(hits, items, rate):

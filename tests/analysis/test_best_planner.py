@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from verifier.analysis import best_planner
 from verifier.analysis.best_planner import means, worst_cases
-from verifier.analysis.planner_game import Game, game_of, longest_episode
+from verifier.analysis.hidden_game import Game, game_of, longest_episode
 from verifier.base.errors import NoAnswerError, UsageError
 from verifier.perception.confusion import read_confusion
 from verifier.study.case import Study
@@ -442,7 +442,7 @@ def test_too_large_games_are_refused(written, monkeypatch):
     formula = _formula(written)
     with pytest.raises(NoAnswerError, match="the limit is 3"):
         game_of(system, *formula, most=3, negated=False)
-    monkeypatch.setattr("verifier.analysis.planner_game.LARGEST_WORD", 10)
+    monkeypatch.setattr("verifier.analysis.hidden_game.LARGEST_WORD", 10)
     with pytest.raises(NoAnswerError, match="more than 1000 states with the formula"):
         game_of(system, *formula, most=1000, negated=False)
 

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from verifier.analysis import kernel
-from verifier.analysis.intervals import betting
-from verifier.analysis.intervals.betting import UNIT, capital_reaches, ceiling, lower_ends
+from verifier.analysis.intervals import drive_items as betting
+from verifier.analysis.intervals.drive_items import UNIT, capital_reaches, ceiling, lower_ends
 
 TAIL = Fraction(1, 40)
 

@@ -16,9 +16,8 @@ from verifier.analysis import kernel
 from verifier.analysis.dependence_free import Rates, dependence_free
 from verifier.analysis.robust.any_dependence import ends_of
 from verifier.analysis.robust.certificate import document
-from verifier.analysis.robust.region import Region, events_of, groups_of, needed_columns
+from verifier.analysis.robust.region import Region, events_of, groups_of, needed_columns, told_of
 from verifier.analysis.robust.solutions import robust_bounds
-from verifier.analysis.robust.told import told_of
 from verifier.pipeline import verify_spec
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs

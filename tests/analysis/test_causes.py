@@ -14,7 +14,7 @@ from small_objectives import channel_of, drawing_twins, objective_of, random_obj
 
 from verifier.analysis.counterexamples import patterns as pattern_search
 from verifier.analysis.counterexamples.causes import Losses
-from verifier.analysis.counterexamples.moves import DetectionError
+from verifier.analysis.counterexamples.patterns import DetectionError
 from verifier.analysis.counterexamples.runs import RunGraph, prospects, violation_probability
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.analysis.sensitivity.priorities import corrected_probabilities

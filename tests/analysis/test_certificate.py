@@ -18,16 +18,15 @@ from shorthands import confidence_region
 from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis import kernel
-from verifier.analysis.intervals.betting import UNIT
-from verifier.analysis.robust import order
+from verifier.analysis.intervals.drive_items import UNIT
+from verifier.analysis.robust import certificate as order
 from verifier.analysis.robust.certificate import Box, Certificate, Split, digest_of, document
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.policy import make_nodes
-from verifier.analysis.robust.region import Region
+from verifier.analysis.robust.region import Region, told_of
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.step import uncertain_step
 from verifier.analysis.robust.subject import Subject
-from verifier.analysis.robust.told import told_of
 
 TWO = ((), ("a",))
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from small_objectives import channel_of, drawing_twins, objective_of, random_objective, random_rates
 from violating_runs import counterexamples
 
-from verifier.analysis.counterexamples.paths import CheapestWalks
 from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.counterexamples.runs import (
+    CheapestWalks,
     exact_entries,
     exact_probability,
     prospects,

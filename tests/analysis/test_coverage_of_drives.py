@@ -12,7 +12,7 @@ from drive_populations import Population
 from phantom_rate import phantom_interval
 from shorthands import ends_in_billionths
 
-from verifier.analysis.intervals.betting import UNIT, log_capital, lower_ends
+from verifier.analysis.intervals.drive_items import UNIT, log_capital, lower_ends
 
 TAIL = Fraction(1, 40)
 REPLICATIONS = 300

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from recall_chains import measured_of, product_of_recalls
 
+from verifier.analysis.intervals.drawing import matrix_draws
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.intervals import percentile_interval
-from verifier.analysis.intervals.posterior import matrix_draws
 from verifier.analysis.phantom_draws import DriveData, drive_intervals
 
 DATA_SETS, DRAWS, LEVEL = 1000, 1000, 0.95

@@ -10,7 +10,7 @@ from second_checker import complaint
 from small_objectives import drawing_twins, random_rates
 
 from verifier.analysis import kernel
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.recall.cells import relevant_columns
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.analysis.robust.certificate import document

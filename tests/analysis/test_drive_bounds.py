@@ -16,11 +16,15 @@ from small_objectives import channel_of, objective_of
 
 from verifier.analysis import kernel
 from verifier.analysis.confidence import bounds_of_chain, confidence, data_of_run
-from verifier.analysis.intervals.betting import UNIT, lower_ends
-from verifier.analysis.intervals.drive_items import divided, drive_items, weighted_matrices
+from verifier.analysis.intervals.drive_items import UNIT, divided, drive_items, lower_ends, weighted_matrices
 from verifier.analysis.intervals.measured import measured
-from verifier.analysis.intervals.rate_differences import difference_remark, rate_differences
-from verifier.analysis.intervals.rate_intervals import Event, RateIntervals, effective_items
+from verifier.analysis.intervals.rate_intervals import (
+    Event,
+    RateIntervals,
+    difference_remark,
+    effective_items,
+    rate_differences,
+)
 from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.region import Evidence, events_of, region_of
 from verifier.analysis.robust.solutions import Effort, robust_bounds

@@ -28,7 +28,7 @@ from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.staying import Staying
 from verifier.analysis.robust.subject import region_document, subject_document, subject_of
 from verifier.language.ltl import holds_on_lasso, parse_formula
-from verifier.manual.gallery import GALLERY
+from verifier.manual.pages import GALLERY
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions

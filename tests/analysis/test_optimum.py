@@ -15,10 +15,10 @@ from second_checker import complaint
 from small_objectives import random_rates
 
 from verifier.analysis import kernel
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective, by_observation
 from verifier.analysis.robust.certificate import document
-from verifier.analysis.robust.optimal_gains import OptimalGain
+from verifier.analysis.robust.optimal_steps import OptimalGain
 from verifier.analysis.robust.optimum import Optimum
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.world_strategy import kept_strategy, world_strategy

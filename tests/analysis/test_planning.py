@@ -10,8 +10,7 @@ from recall_chains import binary, product_of_recalls
 from scipy.stats import beta
 from shorthands import confidence_region, drives_without_a_miss
 
-from verifier.analysis.intervals.betting import lower_ends
-from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.intervals.drive_items import DriveItems, lower_ends
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.planning import (

@@ -14,15 +14,16 @@ from scipy.optimize import brentq
 from scipy.stats import beta, kstest, pearsonr
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.intervals import posterior
-from verifier.analysis.intervals.drawing import NeededColumns, blocks
-from verifier.analysis.intervals.intervals import percentile_interval
-from verifier.analysis.intervals.measured import measured
-from verifier.analysis.intervals.posterior import (
+from verifier.analysis.intervals import drawing as posterior
+from verifier.analysis.intervals.drawing import (
+    NeededColumns,
+    blocks,
     default_draws,
     matrix_draws,
     probability_draws,
 )
+from verifier.analysis.intervals.intervals import percentile_interval
+from verifier.analysis.intervals.measured import measured
 from verifier.analysis.settings import prior_weight
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import ConfusionMatrices

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from recall_cases import MILLION, binary, cells_of, chance, problem
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
-from verifier.analysis.recall import box
-from verifier.analysis.recall.box import BoxFamily, least_floors
+from verifier.analysis.recall import least_cost as box
+from verifier.analysis.recall.least_cost import BoxFamily, least_floors
 from verifier.analysis.recall.requirements import Problem, Target
 from verifier.perception.confusion import exact_rates
 

@@ -23,17 +23,16 @@ from scipy.stats import beta
 from shorthands import confidence_region
 from small_objectives import channel_of, objective_of, random_objective
 
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust import graph as robust_graph
 from verifier.analysis.robust import solve
-from verifier.analysis.robust.bound import bound_sides
-from verifier.analysis.robust.common_choices import common_choices
 from verifier.analysis.robust.graph import end_components
+from verifier.analysis.robust.inner_bounds import bound_sides
 from verifier.analysis.robust.policy import make_nodes
-from verifier.analysis.robust.region import Region, events_of, groups_of
+from verifier.analysis.robust.region import Region, Told, events_of, groups_of
+from verifier.analysis.robust.shared_matrix import common_choices
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses, uncertain_step
-from verifier.analysis.robust.told import Told
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.base.errors import EngineError
 from verifier.chains.chain import DecisionProcess, MarkovChain
@@ -43,9 +42,8 @@ from verifier.checking.strategies import optimal_probabilities
 from verifier.cli import main
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.study.case import Study
-from verifier.study.inputs import read_inputs
+from verifier.study.inputs import Selection, read_inputs
 from verifier.study.options import RunOptions
-from verifier.study.scenarios import Selection
 from verifier.systems import reachability
 
 TWO, THREE = ((), ("a",)), ((), ("a",), ("b",))

@@ -12,8 +12,7 @@ from scipy import stats
 from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis.intervals.measured import Measured
-from verifier.analysis.sensitivity.priorities import column_shares, fixes
-from verifier.analysis.sensitivity.sensitivity import Sensitivity, moves, sensitivity
+from verifier.analysis.sensitivity.priorities import Sensitivity, column_shares, fixes, moves, sensitivity
 from verifier.perception.confusion import rates as rates_of
 
 NOTHING, A, B = frozenset(), frozenset("a"), frozenset("b")

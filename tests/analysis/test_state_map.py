@@ -10,7 +10,7 @@ from exact_oracle import reach_probabilities
 
 from verifier.analysis.sensitivity.state_map import StateMap, state_map
 from verifier.base.errors import LimitError, UsageError
-from verifier.checking.requirements import abstracted
+from verifier.checking.two_engines import abstracted
 from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import ConfusionMatrices, exact_rates, rates, read_confusion
 from verifier.systems.reader import read_model

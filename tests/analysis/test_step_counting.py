@@ -12,7 +12,7 @@ from looping_systems import write_system
 from plain_windows import response_by_definition, rows_of_model, until_by_definition
 
 from verifier.analysis import step_counts
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust import solutions, step_counting
 from verifier.analysis.robust.inner_bounds import rates_of
 from verifier.analysis.robust.solutions import Effort, bound_of, robust_bounds

@@ -13,10 +13,10 @@ from random_ltl import F, G, X, formulas, neg, op, temporal
 
 from verifier.analysis import vacuity
 from verifier.analysis.vacuity import find_vacuity
-from verifier.chains.filled import markov_chain
+from verifier.chains.chain import markov_chain
 from verifier.checking.batch import satisfaction_probabilities
 from verifier.checking.product import build_product
-from verifier.checking.requirements import abstracted
+from verifier.checking.two_engines import abstracted
 from verifier.language.expressions import substitute
 from verifier.language.expressions.syntax import Name
 from verifier.language.ltl import parse_formula

@@ -21,13 +21,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.chains.chain import MarkovChain
-from verifier.chains.filled import filled_counts, markov_chain
-from verifier.checking.requirements import abstracted
+from verifier.chains.chain import MarkovChain, filled_counts, markov_chain
+from verifier.checking.two_engines import abstracted
 from verifier.language.ltl import to_storm
 from verifier.language.specs import read_spec
 from verifier.perception.confusion import ConfusionMatrices, rates, read_confusion
-from verifier.study.scenarios import Block, Grid, Selection, make_grid
+from verifier.study.inputs import Block, Grid, Selection, make_grid
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions, predicted_bytes
 from verifier.systems.skeleton import Skeleton, build_skeleton
@@ -489,11 +488,11 @@ def deciding_world() -> Measured:
     """The least probability of an LTL formula on a decision process of 10^5 states, against Storm on the same."""
     from verifier.analysis.robust.optimum import build_optimum
     from verifier.base.arrays import ROUNDOFF
-    from verifier.chains.filled import decision_process
+    from verifier.chains.chain import decision_process
     from verifier.checking.process import StormProcess
     from verifier.language.expressions import Source, parse_expression
     from verifier.language.ltl import parse_formula
-    from verifier.systems.decisions import build_decisions
+    from verifier.systems.strategies import build_decisions
 
     counts = np.array([[[7, 1], [3, 9]], [[4, 2], [6, 8]]], dtype=np.int64)
     matrices = ConfusionMatrices("class", (frozenset({"ped"}), frozenset()), np.array([0.0, 10, 20]), counts)

@@ -12,13 +12,13 @@ import numpy as np
 from cases import Measured, labels_of, peak_mib, shipped_grid, skeleton_of
 from numpy.typing import NDArray
 
+from verifier.analysis.intervals.drawing import matrix_draws, probability_draws
 from verifier.analysis.intervals.intervals import Interval, PercentileStream
 from verifier.analysis.intervals.measured import measured
-from verifier.analysis.intervals.posterior import matrix_draws, probability_draws
 from verifier.analysis.objective import Objective, build_objective
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import abstracted
+from verifier.checking.two_engines import abstracted
 
 DRAWS = 10_000
 STORM_DRAWS = 20

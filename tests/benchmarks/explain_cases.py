@@ -18,8 +18,8 @@ from violating_runs import counterexamples  # noqa: E402
 
 from verifier.analysis.objective import Objective, build_objective  # noqa: E402
 from verifier.analysis.sensitivity.adjoint import state_values  # noqa: E402
-from verifier.analysis.sensitivity.sensitivity import sensitivity  # noqa: E402
-from verifier.checking.requirements import abstracted  # noqa: E402
+from verifier.analysis.sensitivity.priorities import sensitivity  # noqa: E402
+from verifier.checking.two_engines import abstracted  # noqa: E402
 from verifier.language.expressions import Source, parse_expression  # noqa: E402
 from verifier.language.ltl import parse_formula  # noqa: E402
 from verifier.perception.confusion import ConfusionMatrices, rates, read_confusion  # noqa: E402

@@ -22,12 +22,15 @@ from cases import CONFUSION, Measured, corridor, peak_mib  # noqa: E402
 from outside import descendants, verify_command, watched  # noqa: E402
 
 from verifier.base.budget import memory_limit  # noqa: E402
-from verifier.chains.chain import MarkovChain  # noqa: E402
-from verifier.chains.filled import filled_counts, markov_chain  # noqa: E402
+from verifier.chains.chain import (  # noqa: E402
+    MarkovChain,
+    filled_counts,
+    markov_chain,
+)
 from verifier.checking.batch import check  # noqa: E402
 from verifier.checking.process import StormProcess  # noqa: E402
 from verifier.language.expressions.syntax import Name, Temporal  # noqa: E402
-from verifier.manual.gallery import write_system  # noqa: E402
+from verifier.manual.pages import write_system  # noqa: E402
 from verifier.perception.confusion import read_confusion  # noqa: E402
 from verifier.systems.reader import read_model  # noqa: E402
 from verifier.systems.skeleton import build_skeleton  # noqa: E402

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region, groups_of
 from verifier.analysis.robust.solutions import RobustBounds, robust_bounds

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from verifier.analysis.intervals.betting import lower_ends
+from verifier.analysis.intervals.drive_items import lower_ends
 
 DRIVES, CHANCES = 200, 40
 

@@ -8,7 +8,7 @@ import pytest
 from small_objectives import channel_of, objective_of
 
 from verifier.base.errors import InputError, UsageError
-from verifier.chains.filled import assumed_columns, filled_counts, markov_chain
+from verifier.chains.chain import assumed_columns, filled_counts, markov_chain
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.matrices import Memory

@@ -18,8 +18,8 @@ from verifier.checking import enclosure, two_engines
 from verifier.checking.batch import BatchResult
 from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around, holds, intersection, outwards
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import check_formulas
 from verifier.checking.settings import EngineSettings
+from verifier.checking.two_engines import check_formulas
 from verifier.checking.values import CheckedValues, NoProbabilityError
 from verifier.language.ltl import parse_formula
 

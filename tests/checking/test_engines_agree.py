@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import abstracted, check_formulas
 from verifier.checking.settings import EngineSettings
+from verifier.checking.two_engines import abstracted, check_formulas
 from verifier.language.ltl import holds_on_lasso
 
 NAMES = ("a", "b", "c")

@@ -21,9 +21,9 @@ from verifier.checking.expectations import Expectation, Expecting, conditional
 from verifier.checking.linear import Solution
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
-from verifier.checking.requirements import answers_within_limits
 from verifier.checking.settings import EngineSettings
 from verifier.checking.stepping import NEVER, Steps, exact_quantiles, gained, quantiles
+from verifier.checking.two_engines import answers_within_limits
 from verifier.language.expressions.syntax import TRUE
 
 half = Fraction(1, 2)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import EngineError
-from verifier.checking import level_solving, linear
-from verifier.checking.component_solving import BlockSolver
-from verifier.checking.level_solving import LevelEquation
+from verifier.checking import component_solving as level_solving
+from verifier.checking import linear
+from verifier.checking.component_solving import BlockSolver, LevelEquation
 from verifier.checking.linear import _System
 from verifier.checking.plan import Block, Plan
 

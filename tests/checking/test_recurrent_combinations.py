@@ -14,7 +14,7 @@ from small_chains import chain_of
 
 from verifier.checking.batch import check
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import check_formulas
+from verifier.checking.two_engines import check_formulas
 from verifier.language.expressions import Source
 from verifier.language.ltl import parse_formula
 

@@ -14,8 +14,8 @@ from verifier.checking.on_product import product_chain
 from verifier.checking.plan import decide
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
-from verifier.checking.requirements import abstracted, check_formulas
 from verifier.checking.settings import EngineSettings
+from verifier.checking.two_engines import abstracted, check_formulas
 from verifier.language.expressions.syntax import Interval
 from verifier.language.ltl import parse_formula
 

@@ -17,9 +17,9 @@ from verifier.checking import powers, step_bounds
 from verifier.checking.batch import satisfaction_probabilities
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
-from verifier.checking.requirements import check_formulas
 from verifier.checking.settings import EngineSettings
 from verifier.checking.step_bounds import counted, long_window
+from verifier.checking.two_engines import check_formulas
 from verifier.language.expressions import Source
 from verifier.language.ltl import parse_formula
 

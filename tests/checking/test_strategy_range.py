@@ -10,11 +10,10 @@ from exact_oracle import reach_probabilities
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.chains.chain import DecisionProcess
-from verifier.chains.filled import decision_process, filled_counts, markov_chain
+from verifier.chains.chain import DecisionProcess, decision_process, filled_counts, markov_chain
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import abstracted
 from verifier.checking.strategies import optimal_probabilities, strategy_range
+from verifier.checking.two_engines import abstracted
 from verifier.language.ltl import parse_formula
 from verifier.language.specs import read_spec
 from verifier.perception.confusion import read_confusion

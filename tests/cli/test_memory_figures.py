@@ -13,7 +13,7 @@ from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.recall import wilson
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
-from verifier.telling.figures.memory import persistence_figure, run_length_figure, swept_lengths
+from verifier.telling.figures.confusion import persistence_figure, run_length_figure, swept_lengths
 from verifier.telling.figures.run import figure_of_run
 
 ROWS = {"start": [4, 6], "right*1": [20, 80], "right*2": [30, 970], "wrong*1": [25, 25], "wrong*2": [3, 1]}

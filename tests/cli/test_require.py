@@ -18,9 +18,9 @@ from verifier.cli import main
 from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec
 from verifier.questions.require.require_result import Answer, AskedRequirement, Outcome, RequireResult
+from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
 from verifier.study.results import engines_over
-from verifier.study.scenarios import Selection
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"

@@ -6,7 +6,7 @@ from report_documents import EVERY_KIND, documents
 
 from verifier.evidence.case import gsn_svg
 from verifier.evidence.report import html_report
-from verifier.manual.website import write_website
+from verifier.manual.pages import write_website
 
 
 def violations(browser, file, **settings):

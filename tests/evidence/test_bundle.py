@@ -22,8 +22,8 @@ from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
 from verifier.evidence.bundle.request import Request, request_of
 from verifier.language.expressions import Source, parse_expression
+from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
-from verifier.study.scenarios import Selection
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 

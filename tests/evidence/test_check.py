@@ -17,11 +17,11 @@ from verifier.cli.evidence import check_text
 from verifier.evidence.bundle.archive import ReadingLimits, write_bundle
 from verifier.evidence.bundle.build import Sources, input_words, make_bundle
 from verifier.evidence.bundle.check import CheckLimits, check_bundle, check_files
+from verifier.evidence.bundle.contents import check_recomputed
 from verifier.evidence.bundle.derived_artefacts import derived_row
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.parts import read_parts
-from verifier.evidence.bundle.recompute import check_recomputed
 from verifier.evidence.bundle.request import Request, request_of, unpacked_inputs
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.language.specs import read_spec

@@ -11,8 +11,8 @@ from risk_cases import brute, environment, exposure, hazard, random_case, share
 from verifier.base.statistics import clopper_pearson
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below
 from verifier.evidence.residual_risk.assembly import unlisted_share
+from verifier.evidence.residual_risk.document import middle, risk_of, risk_over
 from verifier.evidence.residual_risk.records import CHAIN
-from verifier.evidence.residual_risk.sums import middle, risk_of, risk_over
 
 
 def agrees_with_brute_force(seed):

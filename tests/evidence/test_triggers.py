@@ -22,7 +22,7 @@ from verifier.evidence.consistency import check_document, read_document
 from verifier.evidence.context import read_context
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.report import markdown_report
-from verifier.evidence.triggering.assembly import EXCLUSIVE, NOT_COUNTED, known_triggers
+from verifier.evidence.triggers import EXCLUSIVE, NOT_COUNTED, known_triggers
 
 CASE = """
 [trigger.night]

@@ -31,8 +31,8 @@ from verifier.robustness.detection_metrics import coco_metrics, count_hits
 from verifier.robustness.detectors import HogPeople, HogSettings, Image, run_detector, with_detections
 from verifier.robustness.mutators import Frame, apply, needs_depth
 from verifier.robustness.mutators.sweeps import parse_mutation
+from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
-from verifier.study.scenarios import Selection
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")

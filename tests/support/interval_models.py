@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from small_objectives import channel_of, objective_of, random_rates
 
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust.region import Region, groups_of
 from verifier.analysis.robust.step import greatest_masses
 from verifier.chains.chain import DecisionProcess

@@ -73,9 +73,9 @@ for judging in PARTS.values():
 BOUNDS = [
     *("verifier/analysis/kernel.py", "verifier/checking/enclosure.py", "verifier/checking/two_engines.py"),
     *("verifier/checking/refinement.py", "verifier/checking/elimination.py", "verifier/checking/linear.py"),
-    *("verifier/checking/powers.py", "verifier/checking/step_bounds.py", "verifier/analysis/robust/bound.py"),
+    *("verifier/checking/powers.py", "verifier/checking/step_bounds.py", "verifier/analysis/robust/inner_bounds.py"),
     *("verifier/analysis/robust/certificate.py", "verifier/analysis/robust/point_certificate.py"),
-    *("verifier/analysis/robust/order.py", "verifier/analysis/robust/solutions.py"),
+    *("verifier/analysis/robust/certificate.py", "verifier/analysis/robust/solutions.py"),
     *("verifier/analysis/robust/solve.py", "verifier/analysis/robust/step.py"),
 ]
 """Where bounds, rounding and certificates are made."""
@@ -104,7 +104,7 @@ _POINT = "verifier/analysis/robust/point_certificate.py"
 _HALVED = "if largest <= 1 or (before is not None and 2 * largest > before):"
 _LTL = "verifier/language/ltl/normal_form.py"
 _NUMBERS = "verifier/language/expressions/numbers.py"
-_COMMON = "verifier/analysis/robust/common_choices.py"
+_COMMON = "verifier/analysis/robust/shared_matrix.py"
 _CHANGES = "changes = value[step.following[used]] - value[own, None] + favour * value[own, None]"
 _DEEP = "if len(state.value_stack) > _DEEPEST_STACK:"
 _TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
@@ -153,7 +153,7 @@ _MOVED = "representation = np.minimum((total[:, 2] + error) * (1 + 16 * ROUNDOFF
 _CUT = "matrix = csr_array((weight, (problem.source, problem.target)), shape=(count, count + 1))[:, :count]"
 _PRODUCT = "result = np.zeros((digits, left.shape[1], right.shape[2]))"
 _SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
-_LEVELS = "verifier/checking/level_solving.py"
+_LEVELS = "verifier/checking/component_solving.py"
 _EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
 _LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
 _LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
@@ -171,11 +171,15 @@ EQUIVALENT = {
     (_POINT, _HALVED, "*"): "how long a witness is looked for that the kernel checks",
     (_POINT, _HALVED, "2"): "how long a witness is looked for that the kernel checks",
     (_POINT, "for _ in range(5):", "5"): "how long a witness is looked for that the kernel checks",
-    ("verifier/analysis/robust/bound.py", _DOUBTFUL, ">="): "component 0 is that of ACCEPT, which is decided",
-    ("verifier/analysis/robust/bound.py", _DOUBTFUL, "0"): "component 0 is that of ACCEPT, which is decided",
-    ("verifier/analysis/robust/order.py", "at, number = np.arange(n), 0", "0"): "numbers that are only compared",
+    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, ">="): "component 0 is that of ACCEPT, which is decided",
+    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, "0"): "component 0 is that of ACCEPT, which is decided",
+    (
+        "verifier/analysis/robust/certificate.py",
+        "at, number = np.arange(n), 0",
+        "0",
+    ): "numbers that are only compared",
     ("verifier/analysis/robust/certificate.py", "TARGET = -2", "2"): "a code of its own",
-    ("verifier/analysis/recall/box.py", "LARGEST_CHECKED = 5000", "5000"): "how far, not what",
+    ("verifier/analysis/recall/least_cost.py", "LARGEST_CHECKED = 5000", "5000"): "how far, not what",
     ("verifier/analysis/robust/certificate.py", "NO_COMPONENT = -1", "1"): "a code of its own",
     (_LTL, "PROPOSITION_DEPTH = 50", "50"): "from what depth on a condition is taken apart, not what it says",
     (_COMMON, _CHANGES, "-"): "the same for all choices in a state",
@@ -183,9 +187,9 @@ EQUIVALENT = {
     ("verifier/language/expressions/parser.py", _DEEP, ">"): "how deep, not what",
     ("verifier/language/expressions/parser.py", _EXPONENT, "5"): "how long, not what",
     ("verifier/language/ltl/parser.py", _LONG, "10"): "eleven digits are more than the largest bound",
-    ("verifier/systems/diagnosis.py", _DRAWN, "1"): "only what stands at the index is read",
+    ("verifier/systems/exploration.py", _DRAWN, "1"): "only what stands at the index is read",
     (
-        "verifier/systems/diagnosis.py",
+        "verifier/systems/exploration.py",
         "view = view_of(system, planner, told, there, 1)",
         "1",
     ): "only the first is read",
@@ -195,7 +199,7 @@ EQUIVALENT = {
         "size = max(_BLOCK // len(self.branches.observation), 1)",
         "//",
     ): "how many at once",
-    ("verifier/systems/world.py", _ROWS, "1"): "how wide a table without rows is",
+    ("verifier/systems/space.py", _ROWS, "1"): "how wide a table without rows is",
     ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
@@ -224,8 +228,8 @@ EQUIVALENT = {
     (_KERNEL, _PUT_OFF, "0"): "the same for all",
     (_KERNEL, "ends = list(zip(behind, low, high, strict=True))", "True"): "`exceeds` has read the same",
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
-    ("verifier/analysis/robust/order.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
-    ("verifier/analysis/robust/order.py", _ENTERING, "0"): "state 0 is a part of its own",
+    ("verifier/analysis/robust/certificate.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    ("verifier/analysis/robust/certificate.py", _ENTERING, "0"): "state 0 is a part of its own",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
     ("verifier/analysis/robust/solve.py", _LOWERING, ">"): "how long it is tried",
     ("verifier/analysis/robust/solve.py", _ENOUGH_MERGED, "<="): "how long it is tried",
@@ -243,8 +247,8 @@ EQUIVALENT = {
     (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of targets",
     (_POINT, _HALVED, ">"): "how long a witness is looked for that the kernel checks",
     (_POINT, "times = 0", "0"): "how fine a witness is that the kernel checks",
-    ("verifier/analysis/robust/order.py", "number += 1", "1"): "numbers that are only compared",
-    ("verifier/analysis/robust/order.py", _SHORT, ">="): "how soon, not what",
+    ("verifier/analysis/robust/certificate.py", "number += 1", "1"): "numbers that are only compared",
+    ("verifier/analysis/robust/certificate.py", _SHORT, ">="): "how soon, not what",
     (_LINEAR, "thorough: bool = False,", "False"): "how it is solved, not what",
     (_LINEAR, _LARGEST, "1"): "of no states",
     (_LINEAR, _EQUAL_SIZES, "1"): "of no matrices",

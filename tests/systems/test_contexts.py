@@ -108,7 +108,7 @@ def drawn_document(labels, contexts, labelling, bins, seed):
 
 def ends(folder, environment, written, options, top=""):
     """History -> probability at the end, exactly, by walking the chain."""
-    from verifier.chains.filled import filled_counts, markov_chain
+    from verifier.chains.chain import filled_counts, markov_chain
 
     (folder / "m.toml").write_text(top + HISTORY + f"here = [{environment}]\n")
     counts = DocumentReader("c.json").counts(written)

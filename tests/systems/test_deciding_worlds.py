@@ -10,16 +10,16 @@ import pytest
 from world_specs import matrices_of
 
 from verifier.base.errors import InputError, LimitError, NoAnswerError
-from verifier.chains.filled import decision_process
+from verifier.chains.chain import decision_process
 from verifier.checking.process import StormProcess
 from verifier.checking.strategies import optimal_probabilities
 from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.perception.confusion import read_confusion
-from verifier.systems.decisions import build_decisions
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton
-from verifier.systems.world import _extreme_points
+from verifier.systems.space import _extreme_points
+from verifier.systems.strategies import build_decisions
 
 # Each formula over state conditions, as the spec of the reference has them.
 CROSSING = {

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.systems.distinct import distinct
+from verifier.systems.reachability import distinct
 
 
 @pytest.mark.parametrize("bound", [8, 2**62])

@@ -14,15 +14,15 @@ from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, sta
 from verifier.base.arrays import rows_of
 from verifier.base.errors import InputError
 from verifier.chains import write_model
-from verifier.chains.filled import decision_process, markov_chain
+from verifier.chains.chain import decision_process, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import rates, read_confusion
-from verifier.systems.decisions import build_decisions
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton
+from verifier.systems.strategies import build_decisions
 
 # The pedestrian is reported with probability r as long as it is there (y = 0), and leaves with 1/4 at x = 0, with 1/2
 # at x = 1. Reported, one step of 1 m is made, else one of 2 m:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import InputError, NoAnswerError, UsageError
-from verifier.chains.filled import markov_chain
+from verifier.chains.chain import markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems import exploration

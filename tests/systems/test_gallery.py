@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from verifier.manual.gallery import GALLERY, write_system
+from verifier.manual.pages import GALLERY, write_system
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
 

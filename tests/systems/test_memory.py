@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import InputError
-from verifier.chains.filled import markov_chain
+from verifier.chains.chain import markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions
-from verifier.systems.memory import tracked
+from verifier.systems.observation import tracked
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import build_skeleton

@@ -10,7 +10,7 @@ import pytest
 
 from verifier.base.errors import VerifierError
 from verifier.base.toml import Element
-from verifier.manual.gallery import SMALL_MODEL
+from verifier.manual.pages import SMALL_MODEL
 from verifier.systems.model_schema import model_schema
 from verifier.systems.reader import read_model
 

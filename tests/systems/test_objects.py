@@ -9,7 +9,7 @@ import pytest
 from world_specs import matrices_of, spec_of
 
 from verifier.base.errors import InputError, LimitError
-from verifier.chains.filled import markov_chain
+from verifier.chains.chain import markov_chain
 from verifier.language.expressions import Source, evaluate, parse_expression, resolve_sees, to_text
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.pipeline import verify_spec

@@ -9,8 +9,7 @@ import pytest
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems.planners.functions import with_planner
-from verifier.systems.planners.table_files import table_of
-from verifier.systems.planners.tables import ANY
+from verifier.systems.planners.tables import ANY, table_of
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import build_skeleton

@@ -8,7 +8,7 @@ import numpy as np
 import published_chain
 import pytest
 
-from verifier.chains.filled import markov_chain
+from verifier.chains.chain import markov_chain
 from verifier.perception.confusion import ConfusionMatrices, read_confusion
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton

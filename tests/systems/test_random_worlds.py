@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from verifier.base.arrays import rows_of
-from verifier.chains.filled import decision_process, markov_chain
+from verifier.chains.chain import decision_process, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import read_confusion
 from verifier.systems import exploration
-from verifier.systems.decisions import build_decisions
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton
+from verifier.systems.strategies import build_decisions
 
 CLASSES = ("ped", "car")
 STEPS = 5

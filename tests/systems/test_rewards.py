@@ -194,7 +194,7 @@ def test_documents_say_what_is_asked(files):
 
 
 def test_many_matrices_are_taken_in_parts(files, monkeypatch):
-    from verifier.analysis import quantities
+    from verifier.analysis import objective as quantities
 
     study = Study.of(read_inputs(*files(), EXACT), EXACT)
     seen = np.array([0.75, 0.5, 0.125])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, LimitError, UsageError
-from verifier.chains.filled import filled_counts, markov_chain
+from verifier.chains.chain import filled_counts, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, rates
 from verifier.systems.reader import read_model

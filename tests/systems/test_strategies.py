@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, LimitError, UsageError
-from verifier.chains.filled import decision_process, filled_counts, markov_chain
+from verifier.chains.chain import decision_process, filled_counts, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems.reader import read_model

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verifier.analysis.planner_game import Game
+from verifier.analysis.hidden_game import Game
 from verifier.base.arrays import Floats, Ints
 
 SPACINGS = (2.0, 1.0, 0.4, 0.1, 0.04, 0.01, 0.004)

@@ -35,9 +35,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from verifier.analysis.belief_grid import grid_values, log_odds, spacings_of, updated
-from verifier.analysis.hidden_game import HiddenGame, told_apart
+from verifier.analysis.hidden_game import Game, HiddenGame, longest_episode, told_apart
 from verifier.analysis.hidden_search import CLOSE, HiddenSearch
-from verifier.analysis.planner_game import Game, longest_episode
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 
 MOST_MOVES = 3_000_000

@@ -17,8 +17,6 @@ False positives, column `empty`, belong to no track: they are never tested, and 
 held by convention.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias

@@ -1,7 +1,5 @@
 """Which confidence bounds a run gets, from what is asked for and what its files know."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Set
 from fractions import Fraction
@@ -9,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from verifier.analysis.intervals.betting import UNIT, ceiling
-from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.intervals.drive_items import UNIT, DriveItems, ceiling
 from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals

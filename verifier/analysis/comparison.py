@@ -10,8 +10,6 @@ with rounding: two that differ by no more than the share `tie` of the larger one
 draws has a standard error of at most 1/(2 sqrt(M)).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, pairwise

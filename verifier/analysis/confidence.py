@@ -17,16 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.chosen_bounds import choose_bounds, tier_of
-from verifier.analysis.intervals.betting import UNIT
-from verifier.analysis.intervals.drive_items import DriveItems, drive_items
-from verifier.analysis.intervals.interval_choice import Choice as IntervalChoice
-from verifier.analysis.intervals.interval_choice import choose_interval
-from verifier.analysis.intervals.intervals import Interval, Kind, PercentileStream, alpha_of
+from verifier.analysis.intervals.drawing import default_draws, matrix_draws, probability_draws
+from verifier.analysis.intervals.drive_items import UNIT, DriveItems, drive_items
+from verifier.analysis.intervals.intervals import Choice as IntervalChoice
+from verifier.analysis.intervals.intervals import Interval, Kind, PercentileStream, alpha_of, choose_interval
 from verifier.analysis.intervals.measured import Measured
-from verifier.analysis.intervals.posterior import default_draws, matrix_draws, probability_draws
 from verifier.analysis.intervals.rate_box import RateBox
-from verifier.analysis.intervals.rate_differences import RateDifference, rate_differences
-from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
+from verifier.analysis.intervals.rate_intervals import Event, RateDifference, RateIntervals, rate_differences
 from verifier.analysis.intervals.tiers import BoundsBasis, Tier
 from verifier.analysis.objective import Objective, columns_of
 from verifier.analysis.phantom_draws import DriveData, drive_intervals, extreme_draws

@@ -44,12 +44,11 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from verifier.analysis import flow_kernel
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import Ends
-from verifier.analysis.robust.bound import Side
-from verifier.analysis.robust.region import Region
-from verifier.analysis.robust.told import Told, told_of
+from verifier.analysis.robust.inner_bounds import Side
+from verifier.analysis.robust.region import Region, Told, told_of
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.graphs import components

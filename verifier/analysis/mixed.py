@@ -6,8 +6,6 @@ whatever their weights. The mixed region follows from their intervals; a matrix 
 theirs, at the point within the bounds of the weights (`Mix.point`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,10 +15,10 @@ from numpy.typing import NDArray
 
 from verifier.analysis.chosen_bounds import choose_bounds, tier_of
 from verifier.analysis.confidence import Data, draws_of_run, needs_of_run
+from verifier.analysis.intervals.drawing import matrix_draws
 from verifier.analysis.intervals.drive_items import DriveItems, drive_items
-from verifier.analysis.intervals.interval_choice import choose_interval
+from verifier.analysis.intervals.intervals import choose_interval
 from verifier.analysis.intervals.measured import Measured, measured
-from verifier.analysis.intervals.posterior import matrix_draws
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.objective import Objective, columns_of
 from verifier.analysis.phantom_draws import DriveData, mixed
@@ -34,11 +32,7 @@ from verifier.systems.skeleton import Skeleton
 
 @dataclass(frozen=True, eq=False)
 class MixedIntervals(RateIntervals):
-    """The intervals of mixed rates, from those of the strata.
-
-    Attributes:
-        strata: the intervals of all strata.
-    """
+    """The intervals of mixed rates, from those of the strata. `strata`: the intervals of all strata."""
 
     strata: RateIntervals | None = None
     mix: Mix | None = None

@@ -15,8 +15,6 @@ The weights depend on the names of the drives, the seed and the number of the dr
 the same drives get the same weights, and are compared in pairs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator
@@ -33,13 +31,13 @@ from verifier.analysis.intervals.drawing import (
     blocks,
     check_seed,
     counts_entropy,
+    probability_draws,
     shares,
     stream,
 )
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.intervals import Interval, PercentileStream
 from verifier.analysis.intervals.measured import Measured
-from verifier.analysis.intervals.posterior import probability_draws
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.analysis.settings import Prior, check_draws, prior_weight
@@ -128,11 +126,7 @@ class DrivePart:
 
 
 def drive_draws(data: DriveData, count: int, seed: int = 0, at_once: int = BLOCK) -> Iterator[DrivePart]:
-    """Draws of drives, some at a time, `count` in all.
-
-    Raises:
-        UsageError: no draw, or a negative seed.
-    """
+    """Draws of drives, some at a time, `count` in all. Raises UsageError: no draw, or a negative seed."""
     free, held = data.needed.free, data.held.reshape(len(data.held), math.prod(data.held.shape[1:]))
     size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)
     digests = [hashlib.sha256(name.encode()).digest() for name in data.drives.names]
@@ -154,7 +148,7 @@ def drive_draws(data: DriveData, count: int, seed: int = 0, at_once: int = BLOCK
 
 
 def common_draws(data: DriveData, prior: Prior, count: int, seed: int = 0) -> Iterator[Floats]:
-    """Matrices for comparisons, as `analysis.intervals.posterior.matrix_draws`: what phantom drives report is drawn.
+    """Matrices for comparisons, as `analysis.intervals.drawing.matrix_draws`: what phantom drives report is drawn.
 
     Args:
         data, count, seed: as for `drive_draws`.

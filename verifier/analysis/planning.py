@@ -29,8 +29,6 @@ squares. Items that are there already are kept.
 Numbers are rounded up to two digits, and the rounded plan is the one that is checked.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -42,7 +40,7 @@ import numpy as np
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust.bound import Side
+from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.region import groups_of, region_of
 from verifier.analysis.robust.solutions import Effort, RobustBounds, bound_of, robust_bounds
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values

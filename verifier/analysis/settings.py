@@ -3,8 +3,6 @@
 Only light modules are imported.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,11 +35,7 @@ MOST_LOOKS = 10**6
 
 
 def check_level(level: float) -> float:
-    """`level`, if it can be the level of an interval.
-
-    Raises:
-        UsageError: it does not lie strictly between 0 and 1.
-    """
+    """`level`, if it can be the level of an interval. Raises UsageError: it does not lie strictly between 0 and 1."""
     if not 0 < level < 1:  # false for NaN as well
         raise UsageError(f"expected a level strictly between 0 and 1, such as 0.95, got {shown(level)}")
     return level

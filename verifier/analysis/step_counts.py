@@ -16,8 +16,6 @@ reach; with it the product has the age of the oldest p.
 over a region of matrices (`verifier.analysis.robust.step_counting`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,7 +26,7 @@ import numpy as np
 from verifier.analysis.objective import Objective, by_observation
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 from verifier.base.errors import NoAnswerError
-from verifier.chains.filled import chain_of_entries
+from verifier.chains.chain import chain_of_entries
 from verifier.checking.batch import BatchResult, satisfaction_probabilities
 from verifier.checking.graphs import coreachable
 from verifier.checking.product import MOST_OBLIGATIONS, build_product

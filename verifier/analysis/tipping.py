@@ -5,14 +5,12 @@ is searched among multiples of a step, and is the last of them that was seen to 
 is not looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from verifier.analysis.confidence import Data
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective

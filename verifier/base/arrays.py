@@ -1,7 +1,5 @@
 """The arrays that this package is made of: names of their types, and what every part asks of them."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np

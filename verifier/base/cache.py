@@ -1,7 +1,5 @@
 """Large values that are built once and kept while there is room for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -28,7 +26,7 @@ class Cache:
         self._kept: dict[Hashable, tuple[object, int]] = {}
         self._alive: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
 
-    def __reduce__(self) -> tuple[type[Cache], tuple[int]]:
+    def __reduce__(self) -> tuple[type["Cache"], tuple[int]]:
         """In another process it begins empty."""
         return Cache, (self._limit,)
 

@@ -8,8 +8,6 @@ texts that stand directly in it. They are listed below each key of the document,
 holds, keys by the alphabet.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping

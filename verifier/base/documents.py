@@ -22,8 +22,6 @@ another, its class method `rules` adds to the JSON Schema, in the words of that.
 Reading and schemas are by pydantic, which is imported there only: writing does not need it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Exact numbers in documents: texts that state a fraction or a decimal, however many digits it has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Reading and writing the text files of the project: clear errors when reading, all or nothing when writing."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import hashlib
@@ -175,11 +173,7 @@ def document_text(document: Any) -> str:
 
 
 def make_folder(path: str | Path) -> None:
-    """Make a folder, and those above it, unless it is there.
-
-    Raises:
-        InputError: it cannot be made.
-    """
+    """Make a folder, and those above it, unless it is there. Raises InputError: it cannot be made."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,7 +1,5 @@
 """Settings from the keywords of a function, read as the command line would read them."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import MISSING

@@ -1,7 +1,5 @@
 """The libraries of the extras, imported when they are needed and not before."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,9 +1,7 @@
 """Numbers of results as a person reads them. Nothing is rounded towards a better verdict."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from typing import Any
@@ -131,11 +129,6 @@ def exact_text(value: Fraction) -> str:
 def short_text(number: str) -> str:
     """A decimal or a fraction of a document with six significant digits."""
     return f"{float(Fraction(number)):.6g}"
-
-
-def target_text(target: Mapping[str, str] | None) -> str:
-    """The target of a document as a spec writes it: `>= 0.95`, or `= ?`."""
-    return "= ?" if target is None else f"{target['comparison']} {decimal_text(target['probability'])}"
 
 
 def _side(value: Fraction, target: Fraction | int) -> int:

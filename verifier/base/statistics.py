@@ -1,7 +1,5 @@
 """What every part asks of statistics: binomial ends, draws of items with replacement, percentiles of draws."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv

@@ -5,8 +5,6 @@ reads a file as one table; only when something is wrong are its lines looked at 
 one.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

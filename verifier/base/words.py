@@ -1,7 +1,5 @@
 """Names, counts and lists as a person reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 

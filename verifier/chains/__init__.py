@@ -1,7 +1,5 @@
 """Markov chains and decision processes with labels, and their export to other tools."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from verifier.base.errors import UsageError

@@ -6,8 +6,6 @@ The format: Budde, Dehnert, Hahn, Hartmanns, Junges & Turrini, JANI: quantitativ
 2017), https://jani-spec.org
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 from typing import Any

@@ -9,8 +9,6 @@ A model checker tries every command in every state, so this export is for chains
 ones go through UMB. Storm 2.0 reads a decimal number in this language up to one unit in its last place wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from pathlib import Path
 

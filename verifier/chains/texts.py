@@ -6,8 +6,6 @@ format has no state variables. Storm reads the doubles back without any error. T
 https://www.stormchecker.org/documentation/background/languages.html#explicit-state-models-drn
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Collection, Iterable

@@ -10,8 +10,6 @@ probability, states that satisfy the formula surely or never are found on the gr
 others are solved for all chains side by side (`linear`). Nothing is shared with any other model checker.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 import numpy as np

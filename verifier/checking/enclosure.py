@@ -13,8 +13,6 @@ intervals that both hold the true value intersect. If they do not, an engine is 
 both.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -11,8 +11,6 @@ Storm's gains are the ones reported, within the batch engine's bounds, which cou
 only Storm's fractions count. Where the goal may be missed the value is infinite, and Storm is not asked for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -26,12 +24,7 @@ from verifier.base.numbers import number_text
 from verifier.chains.chain import MarkovChain
 from verifier.chains.texts import Model
 from verifier.chains.umb import Gains
-from verifier.checking.asking import (
-    MOST_STORM_STEPS,
-    MOST_STORM_WORK,
-    STEPS_FOR_ITERATION,
-    seconds_for_storm,
-)
+from verifier.checking.asking import MOST_STORM_STEPS, MOST_STORM_WORK, STEPS_FOR_ITERATION, seconds_for_storm
 from verifier.checking.batch import BatchResult, expected_gains, satisfaction_probabilities
 from verifier.checking.enclosure import AGREEMENT, doubles_around, holds, outwards
 from verifier.checking.process import RefusedError, StormProcess

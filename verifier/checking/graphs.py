@@ -4,8 +4,6 @@ A graph is a number of nodes n and two equally long int64 arrays, the source and
 edges are allowed. Nothing here looks at probabilities.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

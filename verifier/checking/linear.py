@@ -77,8 +77,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import ROUNDOFF, Floats, Ints
 from verifier.base.errors import EngineError
-from verifier.checking.component_solving import DENSE_LIMIT, BlockSolver, Equation, add_up
-from verifier.checking.level_solving import LevelEquation
+from verifier.checking.component_solving import DENSE_LIMIT, BlockSolver, Equation, LevelEquation, add_up
 from verifier.checking.plan import LARGEST_KEPT, Plan
 from verifier.checking.refinement import Equations, refined
 

@@ -4,8 +4,6 @@ Storm gives bounds for reachability but none for general LTL formulas. On the pr
 is decided, a formula is the reachability of acceptance.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -32,12 +30,7 @@ def reaching_acceptance(
     """Storm's probability of reaching acceptance in the product, at the initial states of the chain behind it."""
     product, place = product_chain(decided, chain)
     answer = storm.check(
-        product,
-        [f'F "{ACCEPT_LABEL}"'],
-        exact=exact,
-        direct=direct,
-        timeout_s=timeout_s,
-        memory_bytes=memory_bytes,
+        product, [f'F "{ACCEPT_LABEL}"'], exact=exact, direct=direct, timeout_s=timeout_s, memory_bytes=memory_bytes
     )[0]
     return CheckedValues(
         answer.value[place],

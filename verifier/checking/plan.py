@@ -6,8 +6,6 @@ the target with probability exactly 0 and exactly 1 (Baier and Katoen, Principle
 components, each after the components it leads to, and level by level, all components of a level together.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass, field
 from functools import partial

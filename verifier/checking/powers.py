@@ -24,8 +24,6 @@ moves the sum of its entries' distances by at most h = 2 min(1, 2 (1 - largest e
 largest entry determine that one; so x moves by at most (h + Q h + ... + Q^(n-1) h) / 2.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -158,11 +158,7 @@ def build_product(
     if open_obligations is not None and len(open_obligations) and _fits_at_once(len(open_obligations), len(indices)):
         arrays = _at_once(indptr, indices, letter_class, successor, (open_obligations, initial, first), max_states)
         return Product(
-            *arrays,
-            obligations=obligations,
-            chain_indptr=indptr,
-            chain_indices=indices,
-            propositions=propositions,
+            *arrays, obligations=obligations, chain_indptr=indptr, chain_indices=indices, propositions=propositions
         )
     start, new = numbering.number(initial, first)
     states, remaining = [np.array([-1, -1])], [np.array([REJECT, ACCEPT])]

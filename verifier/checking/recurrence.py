@@ -243,12 +243,7 @@ class _SplitGraph:
         usable = through[self.sources]
         return coreachable(len(self.origin), self.sources[usable], self.targets[usable], goal)
 
-    def _split(
-        self,
-        key: _Key,
-        possible: list[Mask],
-        value_at_source: Callable[[Ints, Ints, Ints], Ints],
-    ) -> None:
+    def _split(self, key: _Key, possible: list[Mask], value_at_source: Callable[[Ints, Ints, Ints], Ints]) -> None:
         """Split every node into one copy for each value it can have, and store the value as column `key`.
 
         Args:

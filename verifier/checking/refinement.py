@@ -28,8 +28,6 @@ the number of steps until the value is decided enters neither: for gambler's rui
 3e-23. It succeeds as long as that number is below about 10^28.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -72,7 +70,7 @@ class Equations:
             rows = np.flatnonzero(degree > place)
             edges = self.row_start[rows] + place
             weight, target = self.weight[edges], self.target[edges]
-            difference, lost = _difference(high[target], high[rows])
+            difference, lost = _sum(high[target], -high[rows])
             product, error = _product(weight, difference)
             total[rows], carried = _sum(total[rows], product)
             rest[rows] += error + carried + weight * (lost + (low[target] - low[rows]))
@@ -157,11 +155,6 @@ def _sum(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     total = first + second
     part = total - first
     return total, (first - (total - part)) + (second - part)
-
-
-def _difference(first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """first - second in doubles, and its exact error."""
-    return _sum(first, -second)
 
 
 def _product(first: Floats, second: Floats) -> tuple[Floats, Floats]:

@@ -1,7 +1,5 @@
 """How formulas are checked, as one value. Only light modules are imported."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 

@@ -15,8 +15,6 @@ Two ways to count it:
 * *Ages.* Where r is not that small: one state for every chain state and number of steps that the oldest p waits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -13,8 +13,6 @@ computed in fractions. No k is enough where the goal is reached with a probabili
 never for certain by any time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -17,8 +17,6 @@ as long for a chain that mixes slowly as for any other, and gives no bounds. An 
 limits). The folder named by "owned" is removed when the parent process dies before the request is answered.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -7,8 +7,6 @@ Theoretical Computer Science 735, 2018). They meet where every strategy ends up 
 episodes that end; where they do not, the range is not confirmed, and the result says so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

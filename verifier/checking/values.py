@@ -1,7 +1,5 @@
 """What an engine answers, and what both do: one number per initial state, with bounds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

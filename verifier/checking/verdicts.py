@@ -25,8 +25,6 @@ It is the same for `SATISFIED` as for `VIOLATED`: dependence moves probabilities
 A satisfied requirement whose check is empty (`vacuous`) is `VACUOUS`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A worker process that answers JSON lines with JSON lines, and can be waited for, killed and outlived."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

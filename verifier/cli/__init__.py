@@ -1,7 +1,5 @@
 """The command `verify`: reads arguments, calls the pipeline, prints. Nothing is computed here."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import errno
@@ -146,10 +144,7 @@ def _complain(message: str) -> None:
 def command_parser() -> VerbParser:
     """The parser of the whole command line."""
     parser = VerbParser(
-        prog=PROGRAM,
-        description=DESCRIPTION,
-        epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog=PROGRAM, description=DESCRIPTION, epilog=EXIT_CODES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add_common(parser, f"{PROGRAM} {__version__}")
     add_verbs(parser.add_subparsers(title="commands", metavar="COMMAND", required=True))

@@ -1,7 +1,5 @@
 """The commands `verify closed-loop` and `verify robroc`: check what is to be written, call, print and write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command `verify collision`: check what is to be written, call, print and write."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from verifier.base.blocks import Pool

@@ -1,7 +1,5 @@
 """The command `verify confusion`: call what counts, print and write. Nothing is computed here."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from functools import partial
@@ -22,9 +20,8 @@ from verifier.questions.audit import audited
 from verifier.questions.validation import validate_record
 from verifier.study.provenance import own_versions
 from verifier.telling.confusion import audit_table, counts_table, replay_table, validation_table
+from verifier.telling.figures.confusion import figure_of_counts, run_length_figure
 from verifier.telling.figures.drawing import check_plot_target, figure_bytes
-from verifier.telling.figures.memory import run_length_figure
-from verifier.telling.figures.recall import figure_of_counts
 
 
 def count_command(arguments: CountSettings, command: Command) -> int:

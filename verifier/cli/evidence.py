@@ -1,7 +1,5 @@
 """The commands `verify evidence build` and `verify evidence check`: call the stories and print what they found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -22,13 +20,7 @@ _RESULTS_BAR = partial(progress_bar, what="results")
 
 def build_command(arguments: BuildSettings, command: Command) -> int:
     """Run `verify evidence build`; exit code 0 for a bundle that was made, whatever its verdicts are."""
-    sources = Sources(
-        arguments.spec,
-        arguments.cm,
-        arguments.context,
-        arguments.given,
-        command,
-    )
+    sources = Sources(arguments.spec, arguments.cm, arguments.context, arguments.given, command)
     bundle = build_bundle(sources, arguments.output, arguments.options, arguments.force, _RESULTS_BAR)
     if arguments.json:
         text = document_text(built_document(bundle, Path(arguments.output).name))

@@ -31,11 +31,7 @@ PROGRAM = "verify"
 
 
 def invocation(tokens: Sequence[str]) -> Command:
-    """The command as a document records it.
-
-    Args:
-        tokens: what was typed behind the program's name, and accepted.
-    """
+    """The command as a document records it. `tokens`: what was typed behind the program's name, and accepted."""
     head, rest = _split(tokens)
     verb = " ".join(head)
     return (PROGRAM, *head, *_recorded(_typed(verb, rest)))

@@ -1,20 +1,20 @@
-"""The commands `verify manual`, `verify init` and `verify completion`: for those who begin, and who type."""
+"""The commands `verify manual`, `verify init`, `verify completion` and `verify schema`."""
 
-from __future__ import annotations
-
+import json
 import shlex
 
+from verifier.base.errors import UsageError, unknown_name
 from verifier.base.libraries import library
 from verifier.cli.invocation import PROGRAM, Command
-from verifier.manual.gallery import GALLERY, write_system
-from verifier.manual.pages import TOPICS, contents, page
+from verifier.evidence.settings import SchemaSettings
+from verifier.manual.pages import GALLERY, TOPICS, contents, page, write_system
 from verifier.manual.settings import CompletionSettings, InitSettings, ManualSettings
 
 
 def manual_command(arguments: ManualSettings, command: Command) -> int:
     """Run `verify manual`."""
     if arguments.html is not None:
-        from verifier.manual.website import write_website
+        from verifier.manual.pages import write_website
 
         print(f"wrote {len(TOPICS)} pages; begin with {write_website(arguments.html)}")
         return 0
@@ -45,4 +45,21 @@ def completion_command(arguments: CompletionSettings, command: Command) -> int:
             if action.nargs != 0 and not action.choices:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, shell=arguments.shell))
+    return 0
+
+
+def schema_command(arguments: SchemaSettings, command: Command) -> int:
+    """Run `verify schema`; the command is not recorded in what it prints."""
+    from verifier.evidence.documents import OF_MODELS, OTHER_TYPES, SCHEMA_NAMES, schema_of
+
+    names = sorted((*SCHEMA_NAMES, *OTHER_TYPES, OF_MODELS))
+
+    if arguments.name is None:
+        print("\n".join(names))
+        return 0
+    name = arguments.name if arguments.name in names else f"verifier.{arguments.name}"
+    if name not in names:
+        message, hint = unknown_name("schema", arguments.name, names)
+        raise UsageError(f"{message}\n  hint: {hint}")
+    print(json.dumps(schema_of(name), indent=2))
     return 0

@@ -1,16 +1,32 @@
-"""The command `verify report`: read the results, write the report. Nothing is computed here."""
+"""The commands `verify report` and `verify evidence rate`, `risk` and `triggers`: ask, print, write."""
 
-from __future__ import annotations
-
+from dataclasses import replace
 from pathlib import Path
 
-from verifier.base.errors import UsageError, one_line
-from verifier.base.files import write_text
+from verifier.base.errors import UsageError, one_line, shown
+from verifier.base.files import document_text, write_text
 from verifier.cli.invocation import Command
-from verifier.cli.targets import check_targets
+from verifier.cli.targets import check_targets, give
 from verifier.evidence.consistency import read_document
+from verifier.evidence.context import CaseContext, read_context
+from verifier.evidence.documents import Document
+from verifier.evidence.rates.document import rate_document
+from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, requirement_of, unwanted
+from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
+from verifier.evidence.rates.telling import rate_table
 from verifier.evidence.report import csv_report, html_report, markdown_report
-from verifier.evidence.settings import ReportSettings
+from verifier.evidence.residual_risk.assembly import residual_risk
+from verifier.evidence.residual_risk.telling import risk_table
+from verifier.evidence.settings import (
+    RateSettings,
+    ReportSettings,
+    RiskSettings,
+    TriggersSettings,
+    per_hour,
+    rate_ends,
+)
+from verifier.evidence.triggering.telling import triggers_table
+from verifier.evidence.triggers import known_triggers
 
 ENDINGS = (".html", ".md", ".csv")
 
@@ -43,3 +59,106 @@ def _check_targets(arguments: ReportSettings) -> None:
         if Path(target).suffix.lower() not in ENDINGS:
             raise UsageError(f"--output: expected a file name ending in {', '.join(ENDINGS)}, got {one_line(target)}")
     check_targets(arguments, "report")
+
+
+def rate_command(arguments: RateSettings, command: Command) -> int:
+    """Run `verify evidence rate` and give its exit code."""
+    asked, given = question(arguments), exposures(arguments)
+    check_targets(arguments, "rate")
+    context = CaseContext() if arguments.context is None else read_context(arguments.context)
+    run = read_document(arguments.result)
+    if asked.acceptance is None:
+        asked = replace(asked, acceptance=_stated_acceptance(context, run, asked))
+    environments = run.result.settings.environments if run.kind == "run" else ()
+    given = given or context.exposures_for(environments)
+    if not given:
+        raise UsageError(
+            "missing exposure: give --exposure, or --encounters with --hours, or --context\n"
+            "  hint: --exposure 12/h, or --encounters 240 --hours 20, or --context with [exposure]"
+        )
+    found = hazard_rate(run, asked, given)
+    study = replace(rate_document(found, context.file), command=command)
+    give(arguments, document_text(study), lambda: rate_table(study))
+    return int(found.verdict.exit_code)
+
+
+def exposures(arguments: RateSettings) -> dict[str, Exposure]:
+    """Environment -> exposure, as the arguments say; empty where they do not.
+
+    Raises:
+        UsageError: an exposure that cannot be read, or one that is given twice.
+    """
+    level, found = arguments.exposure_level, dict[str, Exposure]()
+    for text in arguments.exposure:
+        name, equals, stated = text.rpartition("=")
+        name = name.strip() if equals else EVERY
+        if name in found or not name:
+            raise UsageError(f"--exposure: expected every environment once, got {shown(text)}")
+        ends = rate_ends(stated, text)
+        if ends is None:
+            found[name] = Exposure.stated(per_hour("--exposure", stated))
+        else:
+            found[name] = Exposure.stated_interval(*ends, level)
+    if arguments.encounters is not None and arguments.hours is not None:
+        if found:
+            raise UsageError("either --exposure or --encounters with --hours")
+        if not 0 <= arguments.encounters <= LARGEST_COUNT:
+            raise UsageError(f"--encounters: expected a whole number from 0 to {LARGEST_COUNT}")
+        found[EVERY] = Exposure.counted(arguments.encounters, arguments.hours)
+    elif arguments.encounters is not None or arguments.hours is not None:
+        raise UsageError("--encounters and --hours belong together: so many encounters in so many hours")
+    if level is not None and not any(each.level is not None for each in found.values()):
+        raise UsageError("--exposure-level belongs to a stated interval, as --exposure 10..14/h")
+    return found
+
+
+def question(arguments: RateSettings) -> RateQuestion:
+    """What the arguments ask beside the exposure; UsageError where one cannot be read."""
+    if arguments.events < 0:
+        raise UsageError("--events: expected a number from 0")
+    return RateQuestion(
+        arguments.requirement,
+        arguments.planner,
+        arguments.event,
+        arguments.environment,
+        None if arguments.accept is None else Acceptance(arguments.accept),
+        arguments.confidence,
+        arguments.test_confidence,
+        arguments.events,
+    )
+
+
+def _stated_acceptance(context: CaseContext, run: Document, asked: RateQuestion) -> Acceptance | None:
+    """The criterion of the context, which is about how often a requirement fails."""
+    if asked.requirement not in context.acceptances:
+        return None
+    requirement = requirement_of(run, asked.requirement, asked.planner)
+    if requirement.target is not None and asked.event not in (None, unwanted(requirement, None)):
+        raise UsageError(
+            f"--event {asked.event} is what the target of {asked.requirement} asks for, and the acceptance criterion "
+            "of the context is about how often it fails\n  hint: --accept says how often the event is accepted"
+        )
+    return context.acceptances[asked.requirement]
+
+
+def risk_command(arguments: RiskSettings, command: Command) -> int:
+    """Run `verify evidence risk` and give its exit code."""
+    context, runs = _read(arguments)
+    study = replace(residual_risk(context.stated, runs), command=command)
+    give(arguments, document_text(study), lambda: risk_table(study))
+    return int(study.verdict.exit_code)
+
+
+def triggers_command(arguments: TriggersSettings, command: Command) -> int:
+    """Run `verify evidence triggers` and give its exit code."""
+    context, results = _read(arguments)
+    study = replace(known_triggers(context.triggers, results, context.file), command=command)
+    give(arguments, document_text(study), lambda: triggers_table(study))
+    return int(study.verdict.exit_code)
+
+
+def _read(arguments: RiskSettings | TriggersSettings) -> tuple[CaseContext, list[Document]]:
+    """The context and the results; documents that the context names are inputs, too."""
+    context = read_context(arguments.context)
+    check_targets(arguments, "result", [str(Path(arguments.context).parent / each) for each in context.documents])
+    return context, [read_document(path) for path in arguments.results]

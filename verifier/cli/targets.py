@@ -1,7 +1,5 @@
 """What a command writes: what could not be written, or would overwrite an input or each other, is refused at once."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the terminal is asked for: whether a person watches, progress bars, colour."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The commands of `verify`: what each is called, its settings, and the function that runs it."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import sys
@@ -242,21 +240,21 @@ VERBS: Mapping[str, Verb] = {
     ),
     "explain": Verb(
         "verifier.questions.settings:ExplanationSettings",
-        "verifier.cli.explain:explain_command",
+        "verifier.cli.questions:explain_command",
         "how a requirement fails, which rates it depends on, what to fix and where to label",
         EXPLAIN,
         common=f"{_SCENARIOS} patterns members record confidence bounds assume-memoryless {_MODEL_RESULT} plot",
     ),
     "require": Verb(
         "verifier.questions.settings:RequirementSettings",
-        "verifier.cli.require:require_command",
+        "verifier.cli.questions:require_command",
         "recall that a requirement demands of the detector",
         REQUIRE,
         common=f"{_SCENARIOS} target mode class bin floor cost assume-memoryless {_MODEL_RESULT} csv",
     ),
     "compare": Verb(
         "verifier.questions.settings:ComparisonSettings",
-        "verifier.cli.compare:compare_command",
+        "verifier.cli.questions:compare_command",
         "planners and detectors compared, with posterior probabilities",
         COMPARE,
         common=f"{_SCENARIOS} best-planner pareto baseline max-drop confidence assume-memoryless {_MODEL_RESULT} csv"
@@ -288,13 +286,13 @@ VERBS: Mapping[str, Verb] = {
     ),
     "mutate": Verb(
         "verifier.robustness.settings:MutateSettings",
-        "verifier.cli.mutate:mutate_command",
+        "verifier.cli.robustness:mutate_command",
         "degrade images: blur, haze and defocus by depth, noise, and more",
         MUTATE,
     ),
     "assess": Verb(
         "verifier.robustness.settings:AssessSettings",
-        "verifier.cli.assess:assess_command",
+        "verifier.cli.robustness:assess_command",
         "whether a detector is robust in the circumstances of its use",
         ASSESS,
     ),
@@ -331,25 +329,25 @@ VERBS: Mapping[str, Verb] = {
     ),
     "schema": Verb(
         "verifier.evidence.settings:SchemaSettings",
-        "verifier.cli.schema:schema_command",
+        "verifier.cli.manual:schema_command",
         "print the JSON Schema of a kind of document",
         "Print the JSON Schema of a kind of document, or, without a name, the names of all kinds.",
     ),
     "evidence rate": Verb(
         "verifier.evidence.settings:RateSettings",
-        "verifier.cli.rate:rate_command",
+        "verifier.cli.report:rate_command",
         "violation rate per hour, and what would show an acceptance criterion",
         RATE,
     ),
     "evidence risk": Verb(
         "verifier.evidence.settings:RiskSettings",
-        "verifier.cli.hazards:risk_command",
+        "verifier.cli.report:risk_command",
         "hazardous behaviour and harm per hour, over conditions and in none of them",
         RISK,
     ),
     "evidence triggers": Verb(
         "verifier.evidence.settings:TriggersSettings",
-        "verifier.cli.hazards:triggers_command",
+        "verifier.cli.report:triggers_command",
         "what is known of each triggering condition, and which of them came together",
         TRIGGERS,
     ),

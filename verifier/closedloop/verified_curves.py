@@ -26,11 +26,10 @@ from verifier.language.specs import read_spec
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import verified
 from verifier.study.case import Study
-from verifier.study.inputs import read_inputs
+from verifier.study.inputs import read_inputs, refuse_others
 from verifier.study.options import RunOptions, Selection
 from verifier.study.provenance import own_versions
 from verifier.study.results import RunResult, engines_of
-from verifier.study.scenarios import refuse_others
 
 
 @dataclass(frozen=True)

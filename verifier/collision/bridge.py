@@ -45,8 +45,8 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import check_formulas
 from verifier.checking.settings import EngineSettings
+from verifier.checking.two_engines import check_formulas
 from verifier.collision.approach import CLOSER, Approach, DriveSettings, approach, approach_chain
 from verifier.collision.distance_channel import ChannelSettings, DistanceChannel, distance_channel
 from verifier.collision.document import ClosedLoop, ClosedLoopPoint

@@ -1,7 +1,5 @@
 """A result as what notebooks show and experiment trackers keep: its report as HTML, and a folder of files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The result of a run as a list: one entry per requirement, planner and scenario."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,11 +13,7 @@ from verifier.telling.grounds import channel_lines, needed_text, reason_text, to
 
 @dataclass(frozen=True)
 class Checked:
-    """One requirement in one scenario of a run.
-
-    Attributes:
-        result: the requirement under one planner.
-    """
+    """One requirement in one scenario of a run. `result`: the requirement under one planner."""
 
     run: RunResult
     result: RequirementResult

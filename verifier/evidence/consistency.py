@@ -18,14 +18,12 @@ from verifier.base.numbers import extreme_numbers
 from verifier.checking.verdicts import Verdict
 from verifier.evidence import measured
 from verifier.evidence.documents import Document, checked_document
-from verifier.evidence.following.answers import require_misfits
-from verifier.evidence.following.comparisons import compare_misfits
 from verifier.evidence.following.explanations import explain_misfits
+from verifier.evidence.following.questions import compare_misfits, require_misfits, scenarios_left_out
 from verifier.evidence.following.rates import against_its_run
-from verifier.evidence.following.runs import scenarios_left_out
 from verifier.evidence.measured import refuse_misfits
-from verifier.evidence.points import SOLVING, is_probability, numbers_apart
 from verifier.evidence.resting import (
+    SOLVING,
     check_channel,
     check_condition,
     check_decision,
@@ -37,17 +35,20 @@ from verifier.evidence.resting import (
     check_resting,
     check_worst,
     conclusions_apart,
+    is_probability,
+    numbers_apart,
     refuse,
 )
 from verifier.perception.confusion.document_types import Dependence
+from verifier.questions.compare.gating import Baseline, baseline_of
 from verifier.study.collection import Judging
+from verifier.study.gates import BaselineFile
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult, RunResult
 
 if TYPE_CHECKING:
-    from verifier.questions.compare.compare_result import CompareResult
-    from verifier.questions.compare.tables import Curve, Entry, RequirementComparison
+    from verifier.questions.compare.compare_result import CompareResult, Curve, Entry, RequirementComparison
     from verifier.questions.explain.explain_result import Explained, ExplainResult, Violation
     from verifier.questions.require.require_result import RequireResult
 
@@ -63,6 +64,12 @@ def read_document(path: str | Path) -> Document:
     document = checked_document(content, raw, str(path))
     check_document(document, str(path))
     return document
+
+
+def read_baseline(path: str) -> Baseline:
+    """An earlier result as the baseline of a gate; InputError as `read_document` and `baseline_of`."""
+    document = read_document(path)
+    return baseline_of(document.result, BaselineFile(document.name, document.sha256), path)
 
 
 def check_document(document: Document, file: str | None = None) -> None:
@@ -146,7 +153,7 @@ def _check_run(document: Document) -> None:
         for k, finished in enumerate(unanswered.finished):
             for element, message in numbers_apart(finished, rounded=rounded, asked=unanswered.asked):
                 refuse(document, f"/unanswered/{u}/finished/{k}{element}", message)
-    refuse_misfits(document, scenarios_left_out(document.content))
+    refuse_misfits(document, scenarios_left_out(run))
     try:
         findings = conclusions_apart(document.name, run, run.settings)
     except ValueError as error:  # a floor of 0, or one for bounds that are not there

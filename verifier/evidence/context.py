@@ -33,10 +33,8 @@ source = "Hazard analysis 3.2"
 requirements = "Head of functional safety"
 
 Evidence and dispositions as in `verifier.evidence.declarations`, conditions and hazards as in
-`verifier.evidence.residual_risk.declared`, triggering conditions as in `verifier.evidence.triggering.declared`.
+`verifier.evidence.residual_risk.records`, triggering conditions as in `verifier.evidence.triggers`.
 """
-
-from __future__ import annotations
 
 import datetime
 import hashlib
@@ -50,9 +48,8 @@ from verifier.evidence.declarations import Declarations, read_declarations, toda
 from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
-from verifier.evidence.residual_risk.declared import RISK_TABLES, DeclaredRisk, Stated, read_risk
-from verifier.evidence.triggering.declared import read_triggers
-from verifier.evidence.triggering.document import Trigger
+from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, Stated, read_risk
+from verifier.evidence.triggers import Trigger, read_triggers
 
 DUTIES: Mapping[str, str] = {
     "requirements": "that the requirements and their targets are right, and complete for the hazards",

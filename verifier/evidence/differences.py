@@ -1,7 +1,5 @@
 """Where two versions of a file differ: by JSON pointer, or by line."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

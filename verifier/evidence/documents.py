@@ -32,7 +32,7 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.require": ("verifier.questions.require.require_result", "RequireResult"),
         "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
         "verifier.risk": ("verifier.evidence.residual_risk.document", "RiskResult"),
-        "verifier.triggers": ("verifier.evidence.triggering.document", "TriggersResult"),
+        "verifier.triggers": ("verifier.evidence.triggers", "TriggersResult"),
         "verifier.run": ("verifier.study.results", "RunResult"),
     }
 )

@@ -1,7 +1,5 @@
 """What a check found wrong, and what it looked at: values, one line each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum

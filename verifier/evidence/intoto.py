@@ -16,8 +16,6 @@ A gate of the run is a test as well, per requirement and planner; a closed one f
 requirement over all runs of a bundle: violated fails, supported passes, all others warn.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

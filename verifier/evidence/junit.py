@@ -22,8 +22,6 @@ XML 1.0 has no control characters. They, line breaks and invisible signs such as
 written out (`\\x1b`), so that what is shown is what is there.
 """
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath

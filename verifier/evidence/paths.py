@@ -9,8 +9,6 @@ r"""Names of files in a bundle: paths that mean the same on every system, and ca
 | no two names equal without regard to case        | such files overwrite each other on some systems             |
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -65,11 +63,7 @@ def collision_in(paths: Iterable[str]) -> tuple[str, str] | None:
 
 
 def check_paths(paths: Iterable[str], bundle: str) -> None:
-    """Refuse paths that cannot stand in a bundle.
-
-    Raises:
-        InputError: naming the first of them.
-    """
+    """Refuse paths that cannot stand in a bundle. Raises InputError: naming the first of them."""
     given = list(paths)
     for path in given:
         fault = fault_of(path)

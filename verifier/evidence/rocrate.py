@@ -5,8 +5,6 @@ the root data entity, data entities and provenance. The hash of a file is schema
 1.1 lacks and this adds.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -121,10 +119,5 @@ def _action(files: Mapping[str, CrateFile]) -> list[dict[str, Any]]:
         "object": [{"@id": _identifier(path)} for path in sorted(files) if files[path].is_input],
         "result": [{"@id": _identifier(path)} for path in sorted(files) if not files[path].is_input],
     }
-    program = {
-        "@id": "#verifier",
-        "@type": "SoftwareApplication",
-        "name": "verifier",
-        "softwareVersion": __version__,
-    }
+    program = {"@id": "#verifier", "@type": "SoftwareApplication", "name": "verifier", "softwareVersion": __version__}
     return [action, program]

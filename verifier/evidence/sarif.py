@@ -10,8 +10,6 @@ Source: OASIS, Static Analysis Results Interchange Format 2.1.0, sections 3.14 (
 3.28 to 3.30 (places).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

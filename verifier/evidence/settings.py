@@ -1,7 +1,5 @@
 """Every choice of `verify report` and `verify evidence`. Only light modules are imported."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Every document of a bundle that tells how a requirement stands prints a `Standing`, and they are made in one place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum

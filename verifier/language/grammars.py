@@ -5,8 +5,6 @@ a checksum of all they depend on; where that differs, they are built. `python -m
 them after a change of a grammar or another version of lark.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,11 +1,17 @@
-"""The pages of the manual: Markdown files beside this module, one topic each."""
+"""The pages of the manual, Markdown files beside this module, also as HTML that needs no network; and the gallery of
+systems to start from.
+"""
 
-from __future__ import annotations
-
+import html
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.base.files import make_folder, write_text
+from verifier.base.libraries import library
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -43,11 +49,7 @@ TOPICS: Mapping[str, str] = {
 
 
 def page(topic: str) -> str:
-    """The Markdown of a topic.
-
-    Raises:
-        UsageError: there is no such topic.
-    """
+    """The Markdown of a topic. Raises UsageError: there is no such topic."""
     if topic not in TOPICS:
         message, hint = unknown_name("topic", topic, TOPICS)
         raise UsageError(f"{message}\n  hint: {hint}")
@@ -59,3 +61,171 @@ def contents() -> str:
     width = max(map(len, TOPICS))
     lines = [f"  {topic:<{width}}  {about}" for topic, about in TOPICS.items()]
     return "\n".join(["The manual. verify manual TOPIC shows a page:", "", *lines])
+
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}
+nav a {{ margin-right: 1em }} pre, table {{ overflow-x: auto; display: block }}</style>
+<body>
+<nav>{links}</nav>
+<main>
+{body}</main>
+</body>
+</html>
+"""
+
+
+def write_website(folder: str) -> Path:
+    """Write every page as FOLDER/TOPIC.html; the path of the first one.
+
+    Raises:
+        UsageError: the library that reads Markdown is missing.
+        InputError: a file cannot be written.
+    """
+    reader = library("markdown_it").MarkdownIt("commonmark", {"html": False}).enable("table")
+    style = (files("verifier.telling") / "page.css").read_text("utf-8")
+    links = " ".join(f'<a href="{topic}.html">{topic}</a>' for topic in TOPICS)
+    make_folder(folder)
+    for topic in TOPICS:
+        text = page(topic)
+        body = re.sub(r'(<a href="[\w-]+)\.md([#"])', r"\1.html\2", reader.render(text))
+        body = re.sub(
+            r"<(pre|table)>", r'<\1 tabindex="0">', body
+        )  # so that the keyboard can scroll what is too wide
+        body = re.sub(r"<h([1-4])>(.*?)</h\1>", _anchored, body)
+        title = html.escape(text.partition("\n")[0].lstrip("# "))
+        write_text(Path(folder) / f"{topic}.html", _PAGE.format(title=title, style=style, links=links, body=body))
+    return Path(folder) / f"{next(iter(TOPICS))}.html"
+
+
+def heading_id(heading: str) -> str:
+    """What links to a heading name, as on the sites that show Markdown."""
+    return re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-")
+
+
+def _anchored(heading: re.Match[str]) -> str:
+    level, inner = heading.groups()
+    return f'<h{level} id="{heading_id(html.unescape(re.sub("<.*?>", "", inner)))}">{inner}</h{level}>'
+
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class System:
+    """A system of the gallery: `models/NAME.toml`, `specs/NAME.ltl` and its matrices.
+
+    Attributes:
+        shows: what there is to learn from it.
+        matrices: their file in `models`.
+    """
+
+    shows: str
+    matrices: str
+
+
+GALLERY: Mapping[str, System] = {
+    "car_pedestrian": System("the crosswalk of Badithela et al., with published matrices", "nuscenes_yolov3_class"),
+    "crossing_stochastic": System("a pedestrian who crosses at random; time and comfort", "pedestrian_camera"),
+    "crossing_adversarial": System("a pedestrian who waits for the worst moment", "pedestrian_camera"),
+    "acc": System("adaptive cruise control, 650,000 states", "acc"),
+    "warehouse": System("a person and a forklift that hides the person", "warehouse"),
+    "level_crossing": System("a barrier that opens after three quiet seconds", "level_crossing"),
+    "traffic_light": System("a light whose class changes with time", "traffic_light"),
+    "drone_landing": System("a landing in the wind by a camera that confuses sides", "drone_landing"),
+    "two_of_three": System("a tracker that confirms after two reports of three, beside none", "two_of_three"),
+    "mode_machine": System("a robot that waits with a timer, and one without", "mode_machine"),
+    "phantom_braking": System("braking for nothing, with errors of reported distances", "phantom_braking"),
+}
+
+SMALL_MODEL = """\
+# A delivery robot rolls towards a door and slows down when it sees a person. Change it into your own system;
+# `verify manual models` explains every key.
+
+initial = "tile = 0 & fast = 1"                # where a run begins
+terminal = "tile = door"                       # where it ends
+
+[constants]
+door = 8
+
+[variables]                                    # next: the value after one step; all variables move at once
+tile = { range = [0, "door"], next = "min(tile + 1 + fast, door)" }
+fast = { range = [0, 1], next = "rush" }
+
+[inputs]                                       # what the planner sets in every step
+rush = { range = [0, 1], default = 1 }
+
+[labels]                                       # names for conditions, for rules and requirements
+at_door = "tile >= door - 2 & tile < door"
+
+[environments]                                 # what may stand there, and how far away it is, in metres
+person = [{ class = "person", distance_m = "door - tile" }]
+nobody = [{ class = "empty", distance_m = "door - tile" }]
+
+[planners.polite]                              # the first rule whose condition holds decides
+rules = [{ when = "sees(person)", set = { rush = 0 } }]
+"""
+SMALL_SPEC = """\
+// Requirements on system.toml. `verify manual specs` explains the language.
+model "system.toml"
+
+// Whoever stands at the door is never approached fast.
+slow_at_people:  P >= 0.9 [ G (person -> !(at_door & fast = 1)) ]
+
+// The robot gets there in six steps.
+arrives_in_time: P >= 0.99 [ F<=6 tile = door ]
+"""
+SMALL_MATRICES = """\
+{
+  "schema": "verifier.confusion", "version": 1,
+  "title": "made-up detector that is better up close",
+  "labelling": "class", "axes": ["predicted", "true"], "labels": ["person", "empty"],
+  "false_positives": "counted",
+  "bins": [
+    {"distance_m": [0, 3], "counts": [[95, 2], [5, 198]]},
+    {"distance_m": [3, null], "counts": [[70, 1], [30, 199]]}
+  ]
+}
+"""
+
+
+def files_of(name: str | None) -> dict[str, str]:
+    """File name -> text of a system of the gallery, or of a small system where there is no name: model, requirements
+    and matrices, which find each other in one folder.
+
+    Raises:
+        UsageError: the gallery has no such system.
+    """
+    if name is None:
+        return {"system.toml": SMALL_MODEL, "system.ltl": SMALL_SPEC, "system.json": SMALL_MATRICES}
+    if name not in GALLERY:
+        message, hint = unknown_name("system", name, GALLERY)
+        raise UsageError(f"{message}\n  hint: {hint}")
+    texts = [
+        (FOLDER / place).read_text(encoding="utf-8")
+        for place in (f"models/{name}.toml", f"specs/{name}.ltl", f"models/{GALLERY[name].matrices}.json")
+    ]
+    texts[1] = texts[1].replace(f'"../models/{name}.toml"', f'"{name}.toml"')
+    return dict(zip((f"{name}.toml", f"{name}.ltl", f"{name}.json"), texts, strict=True))
+
+
+def write_system(name: str | None, folder: str) -> list[Path]:
+    """Write a system's files into a folder, which is made where it is missing; the paths, requirements second.
+
+    Raises:
+        UsageError: the gallery has no such system.
+        InputError: a file is there already, or cannot be written; then none is written.
+    """
+    files = {Path(folder) / name: text for name, text in files_of(name).items()}
+    for path in files:
+        if path.exists():
+            raise InputError("this file is there already", Place(str(path)), hint="choose another folder with -o")
+    make_folder(folder)
+    for path, text in files.items():
+        write_text(path, text)
+    return list(files)

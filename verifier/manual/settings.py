@@ -1,7 +1,5 @@
 """Every choice of `verify manual`, `verify init` and `verify completion`. Only light modules are imported."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

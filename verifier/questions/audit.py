@@ -4,8 +4,6 @@ Two tools that "match at IoU 0.5" give different matrices for the same boxes. Th
 the policy's and not the detector's.
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -105,8 +105,7 @@ class RunSettings:
     fail_under: Annotated[
         str | None,
         Option(
-            "exit with 1 if the compared quantity of a requirement is below P (1 - P for <= targets)",
-            metavar="P",
+            "exit with 1 if the compared quantity of a requirement is below P (1 - P for <= targets)", metavar="P"
         ),
     ] = None
     max_drop: Annotated[

@@ -23,8 +23,6 @@ whatever that dependence (Rueschendorf, Random variables with maximum sums, Adva
 Vovk and Wang, Combining p-values via averaging, Biometrika 107, 2020).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -21,33 +21,30 @@ from verifier.analysis.confidence import Data, data_of_run
 from verifier.analysis.intervals.measured import Measured, measured
 from verifier.analysis.intervals.rate_box import read_rate_box
 from verifier.analysis.mixed import mixed_data
-from verifier.analysis.objective import Objective, build_objective
-from verifier.analysis.quantities import Conditional, Gained, Quantile
+from verifier.analysis.objective import Conditional, Gained, Objective, Quantile, build_objective
 from verifier.analysis.robust.optimum import build_optimum
 from verifier.analysis.step_counts import build_step_count, counted_window
 from verifier.analysis.vacuity import Findings, find_vacuity
 from verifier.base.cache import Cache, array_bytes
 from verifier.base.errors import NoAnswerError, UsageError
 from verifier.chains import DecisionProcess, MarkovChain
-from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
+from verifier.chains.chain import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.product import Product
-from verifier.checking.requirements import AbstractFormula
 from verifier.checking.step_bounds import LongWindow
+from verifier.checking.two_engines import AbstractFormula
 from verifier.language.expressions.syntax import Node, children
 from verifier.language.ltl import in_frames
 from verifier.language.specs import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.study.deciding import of_deciding_world
-from verifier.study.inputs import Inputs
+from verifier.study.inputs import Block, Grid, Inputs, asked_requirements
 from verifier.study.options import RunOptions
 from verifier.study.points import Numbers
-from verifier.study.scenarios import Block, Grid, asked_requirements
 from verifier.systems.contexts import CONTEXT_OF
-from verifier.systems.decisions import build_decisions
 from verifier.systems.rewards import Gains, gains_of, gains_of_time
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import Skeleton, build_skeleton
-from verifier.systems.strategies import StrategySkeleton, build_strategies, winning_starts
+from verifier.systems.strategies import StrategySkeleton, build_decisions, build_strategies, winning_starts
 
 KEPT_SHARE = 16
 """One part in so many of the memory of a run is for skeletons and products that may be asked for again."""

@@ -1,7 +1,5 @@
 """What requirements ask of a world that decides, beside the probability of a formula."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -10,8 +8,7 @@ import numpy as np
 
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.optimal_conditional import OptimalConditional
-from verifier.analysis.robust.optimal_gains import OptimalGain
-from verifier.analysis.robust.optimal_steps import OptimalQuantile, OptimalSteps
+from verifier.analysis.robust.optimal_steps import OptimalGain, OptimalQuantile, OptimalSteps
 from verifier.base.errors import NoAnswerError
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import Node, Temporal, children, is_temporal, names_in

@@ -1,7 +1,5 @@
 """Exports: the model of a study of one case, and the process of all matrices that its data leave."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Bounds whatever the dependence for every requirement of a case."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +18,14 @@ from verifier.analysis.dependence_free import (
 )
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import Ends, ends_of
-from verifier.analysis.robust.bound import Side
+from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.region import groups_of
 from verifier.base.errors import InputError, UsageError
 from verifier.base.files import json_of
 from verifier.study.case import Case, Study
 from verifier.study.collection import CheckedCase
+from verifier.study.inputs import refuse_others
 from verifier.study.points import block_text
-from verifier.study.scenarios import refuse_others
 
 Named: TypeAlias = Callable[[int, int, str, int], str]
 """Where the certificate of a block, a requirement, a side and an initial state lies, numbered from 0."""

@@ -1,7 +1,5 @@
 """Gates of a run for continuous integration: what was asked for beside the targets of the spec, and what failed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated
@@ -146,11 +144,7 @@ class NewRequirement:
 
 @dataclass(frozen=True, kw_only=True)
 class Regression(DropGate):
-    """The gate of a run.
-
-    Attributes:
-        compared: what was compared, in words.
-    """
+    """The gate of a run. `compared`: what was compared, in words."""
 
     compared: str
     not_in_baseline: tuple[NewRequirement, ...]

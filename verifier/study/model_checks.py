@@ -8,8 +8,6 @@
 * A planner for which nothing depends on perception.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

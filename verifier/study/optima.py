@@ -1,42 +1,38 @@
-"""Least and greatest probabilities where the world decides, by both engines.
+"""Least and greatest probabilities where the world decides, and what is no probability of a formula, by both engines.
 
 Storm's value is the one reported, as for chains. `analysis.robust.optimum` encloses it: by the probability under a
 strategy, and by a proof that no strategy does better. A value outside the enclosure is an error, unless what Storm
 says of the negation contradicts it; then, and where Storm has no answer, the enclosure is one engine's.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
 from verifier.analysis.robust.optimal_conditional import GOAL, REACHED, OptimalConditional
-from verifier.analysis.robust.optimal_gains import GainBracket, OptimalGain
-from verifier.analysis.robust.optimal_steps import OptimalQuantile, OptimalSteps
+from verifier.analysis.robust.optimal_steps import GainBracket, OptimalGain, OptimalQuantile, OptimalSteps
 from verifier.analysis.robust.optimum import Bracket, Optimum
 from verifier.base.arrays import ROUNDOFF, Floats
 from verifier.base.budget import Clock, out_of_memory, share_of_memory
-from verifier.base.errors import EngineError, LimitError, NoAnswerError
+from verifier.base.errors import EngineError, InputError, LimitError, NoAnswerError
 from verifier.base.numbers import number_text
-from verifier.chains.chain import DecisionProcess
-from verifier.chains.filled import decision_process
+from verifier.chains.chain import DecisionProcess, MarkovChain, decision_process
 from verifier.checking.enclosure import AGREEMENT, doubles_around
-from verifier.checking.expectations import confirmed_by, refuse_long
+from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by, refuse_long
 from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.stepping import NEVER
 from verifier.checking.storm import GAINS
-from verifier.checking.two_engines import EXACT_S, EXACT_STATES, ONE_ENGINE_WIDTH, WIDTH
+from verifier.checking.two_engines import EXACT_S, EXACT_STATES, ONE_ENGINE_WIDTH, WIDTH, answers_within_limits
 from verifier.checking.values import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues, alone
-from verifier.language.expressions import to_text
+from verifier.language.expressions import exact_number, to_text
 from verifier.language.expressions.syntax import Node, Operation, children
 from verifier.language.ltl import to_storm
-from verifier.perception.confusion import rates
+from verifier.perception.confusion import exact_rates, rates
 from verifier.study.case import Case
 from verifier.study.deciding import refuse_unknown
-from verifier.study.expecting import expectation_of
 
 _OPERATORS = ("Pmin=?", "Pmax=?")
 
@@ -274,3 +270,82 @@ class _Asking:
 
 def _text(ends: Floats) -> str:
     return ", ".join(f"{end:.6g}" for end in ends)
+
+
+def answers_of(
+    case: Case, chain: MarkovChain, conditions: Mapping[str, Node], storm: StormProcess, spent_s: float
+) -> list[TwoEngineValues | LimitError]:
+    """What both engines say about each requirement on the chain of a case, or why there is no answer.
+
+    Args:
+        case: whose requirements.
+        chain: its chain, labelled with the conditions.
+        conditions: of all formulas.
+        storm: a running worker.
+        spent_s: seconds that each time limit has lost already.
+
+    Raises:
+        VerifierError: as `answers_within_limits` and `gains_of`.
+    """
+    study, requirements = case.study, case.study.requirements
+    engines, value_error = study.options.engines, ROUNDOFF * case.skeleton.channel.rounding_steps
+    exact_chain = partial(case.chain, conditions, exact=True)
+    numbers = [number for number, each in enumerate(requirements) if each.asked.is_probability]
+    supposed = [(number, each) for number, each in enumerate(study.given) if each is not None]
+    products = dict(enumerate(numbers))
+    found = answers_within_limits(
+        chain,
+        [*(study.formulas[number].formula for number in numbers), *(each.formula for _, each in supposed)],
+        storm,
+        engines,
+        value_error,
+        targets=[requirements[number].target if requirements[number].is_plain else None for number in numbers],
+        exact_chain=exact_chain,
+        spent_s=spent_s,
+        product=lambda place: case.product(products[place]) if place in products else None,
+    )
+    answers = dict(zip(numbers, found, strict=False))
+    for (number, _), given in zip(supposed, found[len(numbers) :], strict=True):
+        node = requirements[number].given
+        assert node is not None
+        answers[number] = conditional(answers[number], given, to_text(node))
+    expecting = Expecting(chain, storm, engines, value_error, exact_chain, spent_s)
+    for number, each in enumerate(requirements):
+        if not each.asked.is_probability:
+            product = case.product(number) if each.asked.steps is None else None
+            answers[number] = expecting.answer(expectation_of(case, number), product)
+    return [answers[number] for number in range(len(requirements))]
+
+
+def expectation_of(case: Case, number: int) -> Expectation:
+    """A requirement that asks no probability, for both engines; errors as `gains_of`."""
+    requirement, gains, counts = case.study.requirements[number], case.gains(number), case.counts
+    values = gains.values(rates(counts)[None])[:, 0]
+    if np.isnan(values).any():
+        raise InputError(
+            f"{requirement.asked} depends on reports from columns of the matrices that have no items",
+            hint="collect data, or name what to assume: --empty-columns prior, neighbour, pool or miss",
+        )
+    return Expectation(
+        case.study.formulas[number].formula,
+        to_text(requirement.formula) if requirement.asked.steps is None else requirement.formula_text,
+        values,
+        gains.relative_error,
+        lambda: gains.fractions(exact_rates(counts)),
+        case.steps(number),
+        requirement.asked.level,
+        Fraction(1) if requirement.asked.level is None else case.step_s,
+        requirement.target,
+    )
+
+
+def weights_of(case: Case) -> Sequence[Fraction]:
+    """What each initial state counts for in means over the profile; InputError for one below 0."""
+    model, system = case.system.model, case.system
+    source, node = model.at("weight"), system.resolve(model.weight, "weight")
+    found = [Fraction(exact_number(node, state, source)) for state in case.initial_states]
+    for state, weight in zip(case.initial_states, found, strict=True):
+        if weight < 0:
+            where = ", ".join(f"{name} = {value}" for name, value in state.items())
+            raise source.error(f"in state {where} the weight is {float(weight):g}; a weight is at least 0", None)
+    return found

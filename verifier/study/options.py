@@ -265,10 +265,7 @@ class RunOptions:
 
     def refuse_stated_bounds(self, verb: str) -> None:
         """Refuse bounds of detectors that errors or rates are stated of; UsageError."""
-        for option, given in (
-            ("persist", self.persist is not None),
-            ("rate-box", self.rate_box is not None),
-        ):
+        for option, given in (("persist", self.persist is not None), ("rate-box", self.rate_box is not None)):
             if given:
                 raise UsageError(f"--{option} gives bounds alone and belongs to verify run: {verb} needs more")
 

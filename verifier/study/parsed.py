@@ -12,13 +12,13 @@ from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import TRUE, Node
 from verifier.language.specs import Requirement
 from verifier.study.collection import target_of
+from verifier.study.inputs import Grid
 from verifier.study.model_checks import CaseShare
 from verifier.study.results import RunInput, Target
-from verifier.study.scenarios import Grid
 from verifier.systems.declarations import hidden_names
-from verifier.systems.memory import remembered
 from verifier.systems.model import BoundedVariable, System, SystemModel, bounded
 from verifier.systems.model_parts import ONE, Decision, Draw, PlacedObject, Planner, PlannerKind, Rule, Run, Variant
+from verifier.systems.observation import remembered
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,7 @@ class ParsedEnvironment:
 
 @dataclass(frozen=True)
 class ParsedRule:
-    """A rule, a run, or a command of a module.
-
-    Attributes:
-        stay: the state stays as it is.
-    """
+    """A rule, a run, or a command of a module. `stay`: the state stays as it is."""
 
     when: str
     sets: Mapping[str, str] = field(default_factory=dict)
@@ -100,11 +96,7 @@ class ParsedRule:
 
 @dataclass(frozen=True)
 class ParsedPlanner:
-    """A planner.
-
-    Attributes:
-        file: that it stands in; `asks` and `sets` are the columns of its table.
-    """
+    """A planner. `file`: that it stands in; `asks` and `sets` are the columns of its table."""
 
     name: str
     kind: PlannerKind

@@ -5,8 +5,6 @@ scenarios with the same values of the swept constants. The scenarios share the d
 has an interval of its own, from the means of the draws.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import UsageError
 from verifier.checking.enclosure import doubles_around
 from verifier.study.case import Case, Study
-from verifier.study.expecting import weights_of
+from verifier.study.optima import weights_of
 from verifier.study.points import Point, PointInterval
 from verifier.study.results import ProfileMean
 

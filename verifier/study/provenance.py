@@ -1,7 +1,5 @@
 """What a result must say about where it comes from, and what its reader must know."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import math
@@ -14,7 +12,7 @@ from typing import Any
 from verifier.analysis.channel_test import ClassTest, CountedTest, memory_remark
 from verifier.analysis.confidence import Data
 from verifier.analysis.intervals.intervals import alpha_of, fewest_draws
-from verifier.analysis.intervals.rate_differences import difference_remark
+from verifier.analysis.intervals.rate_intervals import difference_remark
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.documents import json_values
@@ -22,7 +20,7 @@ from verifier.base.errors import NoAnswerError
 from verifier.base.numbers import decimal_text
 from verifier.base.version import __version__
 from verifier.base.words import counted
-from verifier.chains.filled import FROM
+from verifier.chains.chain import FROM
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
@@ -33,10 +31,10 @@ from verifier.perception.confusion.dependence import dependence_remark
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.case import Case, Study
+from verifier.study.inputs import Block, Grid
 from verifier.study.options import RunOptions
 from verifier.study.records import ConfidenceRecord, MatricesRecord, PlannerRecord, SettingsRecord
 from verifier.study.results import RunInput
-from verifier.study.scenarios import Block, Grid
 from verifier.systems.behaviour import questions_of
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import EMPTY_CLASS, files_of
@@ -219,10 +217,9 @@ def run_remarks(
         remarks += [] if data.drives is None else [OF_THE_MEAN.format(unit=data.basis.unit)]
     if options.false_positives != "ignore" and not _reports_where_nothing_stands(matrices):
         stated = matrices.metadata.get("false_positives")
-        reason = {
-            "dropped": DROPPED,
-            "counted": "no false positive was counted",
-        }.get(str(stated), "column 'empty' of the matrices holds no report, and they do not say why")
+        reason = {"dropped": DROPPED, "counted": "no false positive was counted"}.get(
+            str(stated), "column 'empty' of the matrices holds no report, and they do not say why"
+        )
         remarks.append(f"{reason}, so the model contains no false positives")
     if options.decimals is not None:
         remarks.append(

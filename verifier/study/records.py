@@ -1,7 +1,5 @@
 """What a result records of the choices and the matrices it was made with, as its document has them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -4,8 +4,6 @@ Where nothing is asked for, contexts are chosen as by `auto` if the matrices cou
 otherwise the detector is memoryless, and a note says why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction

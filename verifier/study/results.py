@@ -27,12 +27,7 @@ from verifier.base.documents import (
 )
 from verifier.base.documents import InputFile as InputFile
 from verifier.base.numbers import decimal_text
-from verifier.checking.verdicts import (
-    Verdict,
-    condition_over,
-    verdict_over,
-    worst_verdict,
-)
+from verifier.checking.verdicts import Verdict, condition_over, verdict_over, worst_verdict
 from verifier.study.gates import Gates
 from verifier.study.points import (
     Judged,

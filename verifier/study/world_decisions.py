@@ -1,7 +1,5 @@
 """What a world that decides does to give a requirement its value in a scenario, and the chain that this leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -19,13 +19,11 @@ from verifier.base.arrays import Ints, Mask
 from verifier.language.expressions import evaluate
 from verifier.language.expressions.syntax import TRUE, Node, names_in
 from verifier.perception.confusion.matrices import Label
-from verifier.systems.memory import frames_read, in_frames, tracked, what_rules_read
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import EMPTY_CLASS, Planner, Rule, Run
-from verifier.systems.observation import Questions
+from verifier.systems.observation import Questions, frames_read, in_frames, tracked, what_rules_read
 from verifier.systems.reachability import reachable, rows
-from verifier.systems.space import Codes, StateSpace, successors, truth
-from verifier.systems.world import World
+from verifier.systems.space import Codes, StateSpace, World, successors, truth
 
 DEFAULTS = (Rule(TRUE, {}),)
 """The rule that holds where no other does, if every input has a default."""
@@ -305,12 +303,7 @@ class Moves:
 
 
 def runs_behaviour(
-    system: System,
-    space: StateSpace,
-    planner: Planner,
-    observations: tuple[Label, ...],
-    starts: Ints,
-    terminal: Mask,
+    system: System, space: StateSpace, planner: Planner, observations: tuple[Label, ...], starts: Ints, terminal: Mask
 ) -> Behaviour:
     """Runs followed from each initial state, and the planner's rules wherever a state lies on no run.
 

@@ -1,7 +1,5 @@
 """The constants of a system model as numbers: what is set, what follows from others, and what may not be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias

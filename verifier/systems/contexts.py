@@ -33,11 +33,10 @@ from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place
 from verifier.perception.confusion.contexts import RIGHT, WRONG, Contexts
 from verifier.perception.confusion.matrices import ConfusionMatrices, Label, label_text
-from verifier.systems.channel import Channel
-from verifier.systems.distinct import distinct_rows
+from verifier.systems.channel import FRAME, TOLD_BEFORE, Channel, of_one_frame, told_in_frames
 from verifier.systems.exploration import Reached
 from verifier.systems.observation import Frames
-from verifier.systems.remembered_frames import FRAME, TOLD_BEFORE, of_one_frame, told_in_frames
+from verifier.systems.reachability import distinct_rows
 from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, MOST_STATES, Scene
 from verifier.systems.settings import InitialContext
 

@@ -14,8 +14,6 @@
 Rules, runs, trackers and defaults read nothing that is hidden from planners, also not by way of a label.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass

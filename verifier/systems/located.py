@@ -1,7 +1,5 @@
 """In which bins reports of objects are: their own, or those that the localisation of the matrices gives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -35,10 +33,7 @@ class Located:
 
 
 def located_in(
-    matrices: ConfusionMatrices,
-    bins: NDArray[np.int64],
-    of_objects: NDArray[np.bool_],
-    of_bins: NDArray[np.int64],
+    matrices: ConfusionMatrices, bins: NDArray[np.int64], of_objects: NDArray[np.bool_], of_bins: NDArray[np.int64]
 ) -> Located:
     """Reports of objects in the bins that the localisation gives, all others in their own.
 

@@ -261,7 +261,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Tracker:
-    """Confirmed after so many hits among the last results, deleted after so many misses; see `systems.memory`.
+    """Confirmed after so many hits among the last results, deleted after so many misses; see `systems.observation`.
 
     Attributes:
         of: what counts as a hit in a frame.

@@ -3,8 +3,6 @@
 Expressions are texts here; the reader alone knows whether they parse, and whether the names in them exist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 

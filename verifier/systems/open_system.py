@@ -5,8 +5,6 @@ environment. So states, dynamics and ends must be the same in all of them; where
 all of the state, each stands alone (`is_seen`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

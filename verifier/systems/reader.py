@@ -304,7 +304,7 @@ def _from_file(name: str, found: Element) -> dict[str, Any]:
         places = {f"{key}.commands[{number}]": place for number, place in enumerate(module.places)}
         return {**said, "commands": module.rules, "memory": module.memory, "places": places}
     if found.value["kind"] == "table":
-        from verifier.systems.planners.table_files import table_of
+        from verifier.systems.planners.tables import table_of
 
         table, columns = table_of(raw, path)
         places = {f"{key}.asks[{k}]": each for k, each in enumerate(columns)}

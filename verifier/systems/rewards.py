@@ -9,8 +9,6 @@ whatever is reported does not depend on the matrix at all. One that reads what t
 outcomes, which are drawn independently of the reports. Terminal states gain nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,12 +23,11 @@ from verifier.base.errors import UsageError
 from verifier.language.expressions import evaluate, exact_number
 from verifier.language.expressions.syntax import Node, names_in
 from verifier.systems.behaviour import actions
+from verifier.systems.channel import FRAME
 from verifier.systems.model_parts import Planner
-from verifier.systems.remembered_frames import FRAME
 from verifier.systems.skeleton import Skeleton
-from verifier.systems.space import whole_in_range
+from verifier.systems.space import World, whole_in_range
 from verifier.systems.standing import state_text
-from verifier.systems.world import World
 
 _LARGEST_EXACT = 2**53
 

@@ -22,15 +22,13 @@ from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import questions_of
 from verifier.systems.channel import Channel, Standing, make_channel, possible_observations
 from verifier.systems.declarations import VIEW_AND_PLACE
-from verifier.systems.distinct import distinct_rows
-from verifier.systems.memory import remembered
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner
-from verifier.systems.observation import Frames, Questions
+from verifier.systems.observation import Frames, Questions, remembered
+from verifier.systems.reachability import distinct_rows
 from verifier.systems.settings import InitialContext, Limits
-from verifier.systems.space import Codes, StateSpace, truth
+from verifier.systems.space import Codes, StateSpace, World, truth
 from verifier.systems.standing import edges_text, standing_in, viewed_bins
-from verifier.systems.world import World
 
 BYTES_PER_STATE = 120
 BYTES_PER_VALUE = 20

@@ -15,8 +15,6 @@ transition, which of them it has (`entry`). Filling the chain for a new matrix i
 and one gather.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -36,10 +34,10 @@ from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Behaviour, runs_behaviour
 from verifier.systems.channel import Channel
 from verifier.systems.contexts import remembering
-from verifier.systems.distinct import distinct
 from verifier.systems.exploration import explored, reachable_part
 from verifier.systems.model import System, SystemModel
 from verifier.systems.model_parts import Planner
+from verifier.systems.reachability import distinct
 from verifier.systems.scene import Scene, SkeletonOptions, set_scene
 from verifier.systems.space import truth
 from verifier.systems.synthesis import synthesised_behaviour

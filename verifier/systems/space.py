@@ -2,14 +2,19 @@
 
 Code and valuation determine each other: the last declared variable varies fastest. A code is a 64-bit integer where
 the product of the ranges allows, else a text of 8 bytes for each of the words it takes; both sort as the valuations.
+
+What the world decides and draws in a step: the combinations of values of its inputs, and how likely each is.
+
+Draws are independent of each other and of what is reported. Their probabilities are exact fractions; they are
+evaluated once for each combination of the values that they depend on.
 """
 
-from __future__ import annotations
-
+import itertools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -17,9 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
-from verifier.language.expressions import Source, evaluate
-from verifier.language.expressions.syntax import Node
-from verifier.systems.model import BoundedVariable, System
+from verifier.base.errors import LimitError, Place
+from verifier.language.expressions import Source, evaluate, exact_number
+from verifier.language.expressions.syntax import Node, names_in
+from verifier.systems.model import BoundedVariable, System, bounded
+from verifier.systems.model_parts import Decision, Draw
 
 Codes: TypeAlias = NDArray[Any]
 """Codes of states: int64, or texts of bytes (see the module)."""
@@ -158,3 +165,177 @@ def successors(
         return space.number(moved, count)
     following[allowed] = space.number(moved, int(allowed.sum()))
     return following
+
+
+Chances = tuple[Fraction, ...]
+MOST_COMBINATIONS = 10_000
+"""Of drawn values, and of decided ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What the world may do; `system` is the one of the environment that is looked at.
+
+    It decides first: a *choice* is a combination of what it decides. Of probabilities that are only known up to
+    intervals it then chooses an extreme point: what it can gain is linear in them.
+    """
+
+    system: System
+    _number: dict[Chances, int] = field(default_factory=dict)
+    _known: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def outcomes(self) -> tuple[Mapping[str, np.int64], ...]:
+        """Every combination of drawn values, as name -> value; a single empty one where nothing is drawn."""
+        return self._combinations({each.name: tuple(each.chances) for each in self._draws}, "drawn")
+
+    @cached_property
+    def choices(self) -> tuple[Mapping[str, np.int64], ...]:
+        """Every combination of decided values; a single empty one where nothing is decided."""
+        ranges = (bounded(self.system, f"world.{each.name}.range", each) for each in self._decisions)
+        return self._combinations({each.name: range(each.low, each.high + 1) for each in ranges}, "decided")
+
+    def _combinations(self, values: Mapping[str, Sequence[int]], what: str) -> tuple[Mapping[str, np.int64], ...]:
+        count = math.prod(map(len, values.values()))
+        if count > MOST_COMBINATIONS:
+            message = f"the world has {count} combinations of {what} values; at most {MOST_COMBINATIONS} are tried"
+            raise LimitError(message, Place(self.system.model.file), hint="narrow the ranges of its inputs")
+        each = ([(name, np.int64(value)) for value in own] for name, own in values.items())
+        return tuple(map(dict, itertools.product(*each)))
+
+    @property
+    def chances(self) -> NDArray[Any]:
+        """(distributions, outcomes) fractions, each row summing to 1: the distributions met so far."""
+        met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]
+        return np.array(met, dtype=object).reshape(len(met), len(self.outcomes))
+
+    def told(self, choice: int, row: int) -> dict[str, str]:
+        """What it decides, for people: name -> value, or the values of an interval draw with their probabilities in a
+        row of `chances`."""
+        found = {name: str(value) for name, value in self.choices[choice].items()}
+        for draw in self._draws:
+            shares = {value: Fraction(0) for value, chance in draw.chances.items() if isinstance(chance, tuple)}
+            for share, drawn in zip(self.chances[row], self.outcomes, strict=True):
+                if drawn[draw.name] in shares:
+                    shares[int(drawn[draw.name])] += share
+            if shares:
+                found[draw.name] = ", ".join(f"{value} with {float(share):.6g}" for value, share in shares.items())
+        return found
+
+    def admissible(self, values: Mapping[str, Ints], count: int) -> Mask:
+        """(count, choices) bool, what it may decide in each of some valuations; InputError where that is nothing."""
+        model, found = self.system.model, np.ones((count, len(self.choices)), dtype=bool)
+        for each in self._decisions:
+            source = model.at(f"world.{each.name}.admissible")
+            node = self.system.resolve(each.admissible, source.path)
+            for number, decided in enumerate(self.choices):
+                own = {name: np.full(count, value) for name, value in decided.items()}
+                found[:, number] &= truth(node, {**values, **own}, count, source)
+        stuck = np.flatnonzero(~found.any(axis=1))
+        if len(stuck):
+            where = ", ".join(f"{name} = {value[stuck[0]]}" for name, value in values.items())
+            message = f"in state {where} the world has no admissible move; terminal states need none"
+            raise model.at("world").error(message, None)
+        return found
+
+    def possible(self, values: Mapping[str, Ints], count: int, choice: int = 0) -> Mask:
+        """(count, outcomes) bool, which outcomes can have a probability above 0 in each of some valuations."""
+        rows, can = self.distributions(values, count, choice), self.chances > 0
+        return np.asarray((can[rows] & (rows >= 0)[:, :, None]).any(axis=1), dtype=bool)
+
+    def distributions(self, values: Mapping[str, Ints], count: int, choice: int = 0) -> Ints:
+        """(count, most) the rows of `chances` among which it chooses in each of some valuations; -1 behind them.
+
+        Raises:
+            InputError: probabilities that are not from 0 to 1, or do not sum to 1.
+        """
+        columns = [values[name] for name in self._reads]
+        found, place = np.zeros((min(count, 1), 0), dtype=np.int64), np.zeros(count, dtype=np.int64)
+        if columns:
+            found, place = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+        each = [self._rows(choice, tuple(read)) for read in found.tolist()]
+        rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)
+        for row, own in zip(rows, each, strict=True):
+            row[: len(own)] = own
+        return rows[place.ravel()]
+
+    @property
+    def _decisions(self) -> tuple[Decision, ...]:
+        return tuple(each for each in self.system.model.world if isinstance(each, Decision))
+
+    @cached_property
+    def _draws(self) -> tuple[Draw, ...]:
+        """With probabilities over variables only; InputError where one can have a value outside its range."""
+        system = self.system
+        draws = [each for each in system.model.world if isinstance(each, Draw)]
+        for draw in draws:
+            within = bounded(system, f"world.{draw.name}.range", draw)
+            for value in draw.chances:
+                if not within.low <= value <= within.high:
+                    message = f"'{draw.name}' can be {value}, which is outside {within.low}..{within.high}"
+                    raise system.model.at(f"{_path(draw)}.{value}").error(message, None)
+        return tuple(draw.with_nodes(partial(system.resolve, path=_path(draw))) for draw in draws)
+
+    @cached_property
+    def _reads(self) -> tuple[str, ...]:
+        """The variables that probabilities depend on."""
+        nodes = [node for each in self._draws for node in each.nodes]
+        return tuple(sorted(frozenset().union(*map(names_in, nodes)) - {each.name for each in self._decisions}))
+
+    def _rows(self, choice: int, read: tuple[int, ...]) -> tuple[int, ...]:
+        if (choice, *read) not in self._known:
+            decided = {name: int(value) for name, value in self.choices[choice].items()}
+            state = {**dict(zip(self._reads, read, strict=True)), **decided}
+            rows: dict[int, None] = {}
+            for chosen in itertools.product(*(self._of(draw, state) for draw in self._draws)):
+                together = tuple(math.prod(each, start=Fraction(1)) for each in itertools.product(*chosen))
+                rows[self._number.setdefault(together, len(self._number))] = None
+            self._known[choice, *read] = tuple(rows)
+        return self._known[choice, *read]
+
+    def _of(self, draw: Draw, state: Mapping[str, int]) -> list[Chances]:
+        """The extreme points of the probabilities of the values of one draw."""
+        path, model = _path(draw), self.system.model
+        where = f"in state {', '.join(f'{name} = {value}' for name, value in state.items())} " if state else ""
+        ends: dict[int, tuple[Fraction, Fraction]] = {}
+        for value, chance in draw.chances.items():
+            source = model.at(f"{path}.{value}")
+            if chance is not None:
+                nodes = chance if isinstance(chance, tuple) else (chance, chance)
+                low, high = (Fraction(exact_number(node, state, source)) for node in nodes)
+                for end in (low, high):
+                    if not 0 <= end <= 1:
+                        message = f"the probability of '{draw.name} = {value}' is {float(end):g}, outside 0..1"
+                        raise source.error(where + message, None)
+                if low > high:
+                    message = f"the interval of '{draw.name} = {value}' is {float(low):g} to {float(high):g}"
+                    raise source.error(where + message, None)
+                ends[value] = low, high
+        lowest, highest = (sum((each[end] for each in ends.values()), Fraction(0)) for end in (0, 1))
+        rest = len(ends) < len(draw.chances)
+        if lowest > 1 or (highest < 1 and not rest):
+            if all(low == high for low, high in ends.values()):
+                hint = None if rest else 'write one of them as "rest"'
+                message = f"{where}the probabilities of '{draw.name}' sum to {float(lowest):g}"
+                raise model.at(path).error(message, None, hint)
+            what = f"lower ends sum to {float(lowest):g}" if lowest > 1 else f"upper ends sum to {float(highest):g}"
+            message = f"{where}no probabilities of '{draw.name}' lie in the intervals: the {what}"
+            raise model.at(path).error(message, None)
+        free = Fraction(0), Fraction(1)
+        return _extreme_points([ends.get(value, free) for value in draw.chances])
+
+
+def _extreme_points(ends: list[tuple[Fraction, Fraction]]) -> list[Chances]:
+    """The extreme points of {low <= p <= high, sum p = 1}: all but one probability at an end."""
+    found: dict[Chances, None] = {}
+    for free, (least, most) in enumerate(ends):
+        others = [sorted(set(each)) for k, each in enumerate(ends) if k != free]
+        for chosen in itertools.product(*others):
+            own = 1 - sum(chosen, Fraction(0))
+            if least <= own <= most:
+                found[(*chosen[:free], own, *chosen[free:])] = None
+    return list(found)
+
+
+def _path(draw: Draw) -> str:
+    return f"world.{draw.name}.probability"

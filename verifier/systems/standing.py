@@ -1,7 +1,5 @@
 """What stands where: the class and the bin of every object of an environment, and the bins of the field of view."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

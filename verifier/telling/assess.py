@@ -1,7 +1,5 @@
 """Assessments, told once: on a terminal, as a report in Markdown, and in reports of several results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from verifier.base.errors import one_line

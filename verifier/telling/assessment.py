@@ -281,11 +281,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else exact_text(_exact(value))
 
 
-ALONG = {
-    "linear": "the level",
-    "log": "the logarithm of the level",
-    "reciprocal": "the reciprocal of the level",
-}
+ALONG = {"linear": "the level", "log": "the logarithm of the level", "reciprocal": "the reciprocal of the level"}
 
 
 def degradation_blocks(found: DegradationRecord) -> Iterator[Block | str]:

@@ -1,7 +1,5 @@
 """Trade-off areas and decisions, told once: on the terminals of `verify closed-loop` and `robroc`, and in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from verifier.base.errors import one_line

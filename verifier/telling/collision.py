@@ -1,7 +1,5 @@
 """Collision studies, told once: on the terminal of `verify collision` and in reports."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Comparisons, told once: which planner and which detector is better, how sure that is, and what the gate says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -9,8 +7,8 @@ from verifier.base.errors import one_line
 from verifier.base.numbers import decimal_text, interval_text, level_text, number_text
 from verifier.base.words import counted, listed
 from verifier.checking.verdicts import Verdict, verdict_of
-from verifier.questions.compare.compare_result import CompareResult
-from verifier.questions.compare.tables import (
+from verifier.questions.compare.compare_result import (
+    CompareResult,
     Configuration,
     Curve,
     Entry,

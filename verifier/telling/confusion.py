@@ -1,7 +1,5 @@
 """Confusion counts and matching audits, told once: on the terminal of `verify confusion` and in reports."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The frames behind detection errors as a page: each with its boxes drawn, and a close-up of the error."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Explanations, told once: the output of `verify explain`, and what a report says would help."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from verifier.base.errors import one_line

@@ -1,7 +1,5 @@
 """Gates for continuous integration, told once: what was asked for beside the targets of the spec, and what failed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 

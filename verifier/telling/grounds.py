@@ -5,8 +5,6 @@ Whoever shows a verdict asks here, so that every format says the same of it.
 Numbers and names of documents as a person reads them. Nothing is rounded towards a better verdict.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol

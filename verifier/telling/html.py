@@ -5,8 +5,6 @@ forbids every script and style but its own two, by their hashes, so that markup 
 Control characters and characters that turn the direction of writing are written out, never sent.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

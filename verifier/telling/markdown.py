@@ -1,7 +1,5 @@
 """A page as Markdown (GitHub's dialect): text that is shown letter by letter, whatever it holds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Mutators, and what a batch came to, told once: on the terminal of `verify mutate` and in reports."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path

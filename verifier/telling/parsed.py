@@ -1,7 +1,5 @@
 """A spec and its model as they were read, for people."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from verifier.base.errors import one_line

@@ -4,8 +4,6 @@ Colours are attributes, not styles, so that a page may forbid styles. Every pict
 who do not see it; its numbers also stand in a table beside it, where they are not too many for one.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What perception must do, told once: on the terminal of `verify require` and in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

@@ -12,10 +12,10 @@ from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict
 from verifier.study.points import Point, WorldDecisions
 from verifier.study.results import ProfileMean, RequirementResult, RunResult
+from verifier.telling.failing import decided_lines, world_aim
 from verifier.telling.grounds import told_verdict
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.telling.terminal import aligned, narrowed
-from verifier.telling.world import decided_lines, world_aim
 
 if TYPE_CHECKING:
     from verifier.questions.explain.explain_result import ExplainResult

@@ -1,7 +1,5 @@
 """What stands below the table of `verify run`: what its numbers assume, what the data say of that, what is open."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -140,7 +138,7 @@ def summary_lines(result: RunResult) -> list[str]:
     alone = ", but for those of one engine (see the notes)" if any(ONE_ENGINE in r for r in result.remarks) else ""
     lines = [
         f"{counted(count, *_numbers_are(result))} computed by Storm {result.versions['storm']} and "
-        f"confirmed by an independent solver ({agreement}){alone}.",
+        f"confirmed by an independent solver ({agreement}){alone}."
     ]
     if result.settings.round_transitions is None:
         lines.append(_numerical_line(result))

@@ -1,7 +1,5 @@
 """Sections of a page on a terminal: plain lines without control characters."""
 
-from __future__ import annotations
-
 import itertools
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence

@@ -3,7 +3,6 @@ import re
 from collections import Counter
 
 import pytest
-from counted_work import calls_of
 from exact_oracle import holds_on_lasso as holds_by_definition
 from formula_strategies import formulas, lassos
 from hypothesis import HealthCheck, assume, given, settings
@@ -11,17 +10,10 @@ from random_ltl import random_formula, temporal
 
 from verifier.base.errors import LimitError
 from verifier.language.expressions import to_text
-from verifier.language.expressions.syntax import TRUE, Name, Operation, Temporal, fold, names_in
+from verifier.language.expressions.syntax import Operation, Temporal, names_in
 from verifier.language.ltl import abstract, holds_on_lasso, in_frames, parse_formula, to_storm
-from verifier.language.ltl.rewriting import expanded_size, to_core
 
 NAMES = ["a", "b"]
-
-
-def subformulas(node):
-    found = []
-    fold(node, lambda each, below: found.append(each))
-    return found
 
 
 @pytest.mark.parametrize(
@@ -57,17 +49,6 @@ def test_abstraction_keeps_the_meaning(formula, lasso):
     assert holds_on_lasso(rewritten, prefix, loop) == holds_on_lasso(formula, *lasso)
 
 
-@given(formulas(NAMES, 3), lassos(NAMES))
-def test_core_has_six_operators_and_the_same_language(formula, lasso):
-    core = to_core(formula)
-    parts = subformulas(core)
-    for part in parts:
-        assert isinstance(part, Name) or part == TRUE or part.operator in ("!", "&", "X", "U")
-        assert not isinstance(part, Temporal) or part.interval is None
-    assert len(set(parts)) <= expanded_size(formula)
-    assert holds_on_lasso(core, *lasso) == holds_on_lasso(formula, *lasso)
-
-
 WINDOWS = ["", "[0,0]", "[0,2]", "[1,1]", "[2,5]", ">=2"]
 PAIRS = [("a", "b"), ("true", "a"), ("false", "b"), ("a", "true"), ("a", "false")]
 WINDOWED = [
@@ -81,25 +62,7 @@ WINDOWED = [
 def test_every_window_keeps_its_meaning(lasso):
     for formula in WINDOWED:
         truth = holds_on_lasso(formula, *lasso)
-        assert holds_on_lasso(to_core(formula), *lasso) == truth
         assert holds_on_lasso(parse_formula(to_storm(formula)), *lasso) == truth
-
-
-def test_bounds_are_priced_before_they_are_unrolled():
-    assert len(set(subformulas(to_core(parse_formula("F<=100 a"))))) > 300  # X, ! and & for each of the 100 steps
-    huge = parse_formula("G (a -> F<=10000000 b)")
-    assert expanded_size(huge) > 10_000_000
-
-    def refused():
-        with pytest.raises(LimitError, match=r"the formula has 50000\d+ parts; at most 100000"):
-            to_core(huge)
-
-    assert calls_of(refused) < 2000
-
-
-def test_unrolling_shares_what_is_repeated():
-    core = to_core(parse_formula("F<=1000 (a & G<=1000 b)"))
-    assert len(subformulas(core)) < 15_000
 
 
 @pytest.mark.parametrize(
@@ -173,11 +136,6 @@ def test_only_abstracted_formulas_are_written_for_storm(text):
     with pytest.raises(ValueError, match=r"not a formula over propositions|not a label"):
         to_storm(parse_formula(text))
     to_storm(abstract(parse_formula(text))[0])
-
-
-def test_the_core_needs_propositions():
-    with pytest.raises(ValueError, match="not a formula over propositions"):
-        to_core(parse_formula("G x > 1"))
 
 
 def lasso_chain(prefix, loop):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from verifier.language.expressions.syntax import FALSE, TRUE, Boolean, Call, Interval, Name, Operation, Temporal
 from verifier.language.ltl import holds_on_lasso, parse_formula
-from verifier.language.ltl.semantics import connective, holds_on_finite_trace, temporal
+from verifier.language.ltl.semantics import connective, temporal
 
 
 def word(text):
@@ -79,40 +79,6 @@ def test_infinite_words(formula, prefix, loop, expected):
     assert holds_on_lasso(parse_formula(formula), word(prefix), word(loop)) is expected
 
 
-@pytest.mark.parametrize(
-    ("formula", "trace", "expected"),
-    [
-        ("X a", "-", False),  # there is no next step
-        ("!X a", "a", True),
-        ("X true", "a", False),
-        ("X true", "a a", True),
-        ("X[2] a", "- - a", True),
-        ("X[3] a", "a a a", False),
-        ("F a", "- - a", True),
-        ("F a", "- -", False),
-        ("G a", "a a", True),
-        ("G a", "a -", False),
-        ("G F a", "- a -", False),  # at the last step nothing follows
-        ("F G a", "- a", True),
-        ("a U b", "a a b", True),
-        ("a U b", "a a", False),
-        ("a W b", "a a", True),
-        ("a R b", "b b", True),
-        ("a M b", "b b", False),
-        ("a M b", "b ab", True),
-        ("F[2,3] a", "- - a", True),
-        ("F[2,3] a", "a a", False),
-        ("F>=1 a", "a", False),
-        ("G[2,3] a", "- -", True),  # steps 2 and 3 do not exist
-        ("G>=1 a", "-", True),
-        ("a R[1,2] b", "-", True),
-        ("a U[1,2] b", "ab", False),
-    ],
-)
-def test_finite_words(formula, trace, expected):
-    assert holds_on_finite_trace(parse_formula(formula), word(trace)) is expected
-
-
 def test_truth_tables_of_connectives():
     rows = [word(letter) for letter in ("-", "b", "a", "ab")]
     for text, table in {
@@ -125,7 +91,6 @@ def test_truth_tables_of_connectives():
     }.items():
         node = parse_formula(text)
         assert [holds_on_lasso(node, (), row) for row in rows] == table
-        assert [holds_on_finite_trace(node, row) for row in rows] == table
 
 
 NAMES = ["a", "b"]
@@ -133,11 +98,9 @@ FORMULAS = formulas(NAMES, 2)
 
 
 def both(left, right, lasso):
-    """Whether both hold, or neither does, on the lasso and on the finite word of its letters."""
+    """Whether both hold, or neither does, on the lasso."""
     prefix, loop = lasso
     assert holds_on_lasso(left, prefix, loop) == holds_on_lasso(right, prefix, loop)
-    trace = (*prefix, *loop)
-    assert holds_on_finite_trace(left, trace) == holds_on_finite_trace(right, trace)
 
 
 def no(a):
@@ -223,7 +186,6 @@ def test_a_word_has_one_truth_value_however_it_is_written(formula, lasso):
     "call",
     [
         lambda: holds_on_lasso(Name("a"), word("a"), ()),
-        lambda: holds_on_finite_trace(Name("a"), ()),
         lambda: holds_on_lasso(parse_formula("G x > 1"), (), word("a")),
         lambda: holds_on_lasso(Call("sees", (Name("a"),)), (), word("a")),
     ],

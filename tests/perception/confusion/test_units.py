@@ -12,8 +12,8 @@ from context_cases import counted_drives, latch
 from shorthands import ends_in_billionths
 from tracked_tables import STEPS, write_tracks
 
-from verifier.analysis.intervals.anytime import anytime_ends
-from verifier.analysis.intervals.betting import UNIT, lower_ends
+from verifier.analysis.intervals.drive_items import UNIT, lower_ends
+from verifier.analysis.intervals.rate_intervals import anytime_ends
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
 from verifier.perception.confusion import write_confusion

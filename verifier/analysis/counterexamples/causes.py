@@ -1,5 +1,4 @@
-"""What the violating paths were lost by: detection errors, alone or together, or no report. The shares add up to the
-whole.
+"""What the violating paths were lost by: detection errors, alone or together, or no report.
 
 *Losing* is violating the requirement. A run counts up to the first product state in which losing is certain with the
 measured detector and with a perfect one, or up to the bottom component in which it is lost
@@ -9,8 +8,7 @@ a cell off the diagonal of the matrices: distance bin, true label, reported labe
 * a set of detection errors *could have helped* if with these correct, and all other reports of the step as they were,
   the run had come to a state with a smaller risk of losing;
 * the detection errors of the step that *count* are the members of the smallest such sets: one, where one correction
-was
-  enough; both, where only both together were (this is the but-for test with contingencies: J. Y. Halpern, Actual
+  was enough; both, where only both together were (this is the but-for test with contingencies: J. Y. Halpern, Actual
   Causality, MIT Press 2016, the modified definition, on one step).
 
 The risk of a state is the mean of the probabilities of losing from there with the measured detector and with a
@@ -24,10 +22,7 @@ Kinds beyond the few that occur most on violating paths share one place in the m
 
 In a losing bottom component in which correct reports need not lose, every report that occurs there occurs again and
 again, almost surely: all kinds that count in it belong to the cause of a run that enters it.
-
 """
-
-from __future__ import annotations
 
 import itertools
 import math
@@ -38,8 +33,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.counterexamples.moves import MOST_STATES, DetectionError, Moves, Reports
-from verifier.analysis.counterexamples.patterns import Patterns, PatternSearch
+from verifier.analysis.counterexamples.patterns import (
+    MOST_STATES,
+    DetectionError,
+    Moves,
+    Patterns,
+    PatternSearch,
+    Reports,
+)
 from verifier.analysis.counterexamples.runs import Prospects
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values
@@ -47,7 +48,7 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.graphs import components
-from verifier.systems.distinct import distinct
+from verifier.systems.reachability import distinct
 
 MOST_KINDS = 5
 """Kinds of detection errors whose sets are told apart, at most."""

@@ -3,30 +3,21 @@
 `explain` puts the analyses together; everything here is values, and `questions.explain` chooses what is explained.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.causes import Attribution, Cause, Losses
-from verifier.analysis.counterexamples.moves import DetectionError
-from verifier.analysis.counterexamples.patterns import Pattern, Patterns
+from verifier.analysis.counterexamples.patterns import DetectionError, Pattern, Patterns
 from verifier.analysis.counterexamples.replay import Replay, replay
-from verifier.analysis.counterexamples.runs import (
-    Run,
-    RunGraph,
-    exact_probability,
-    prospects,
-    violation_probability,
-    with_exact,
-)
+from verifier.analysis.counterexamples.runs import Run, RunGraph, prospects, violation_probability, with_exact
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values
@@ -34,62 +25,90 @@ from verifier.analysis.sensitivity.priorities import (
     UNCHANGED,
     ColumnShares,
     Fixes,
+    Move,
+    Sensitivity,
     column_shares,
     corrected_probabilities,
     fixes,
+    moves,
+    sensitivity,
 )
-from verifier.analysis.sensitivity.sensitivity import Move, Sensitivity, moves, sensitivity
 from verifier.analysis.sensitivity.state_map import StateMap, state_map
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.arrays import Floats
-from verifier.checking.requirements import AbstractFormula
-from verifier.perception.confusion.matrices import Label
+from verifier.base.documents import Count, FractionText, Magnitude, fraction_text
+from verifier.checking.two_engines import AbstractFormula
+from verifier.perception.confusion.matrices import Label, label_text
 from verifier.systems.contexts import told_to_planner
 
 DEFAULT_SETTINGS = ExplainSettings()
+Replayed: TypeAlias = Literal["whole", "steps"]
 
 
 @dataclass(frozen=True)
-class Step:
+class Thing:
+    """What was looked at: its true label, and the number of its distance bin."""
+
+    label: str
+    bin: Count
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the planner was told, and how probable that is: classes, and facts as `count(ped) = 2`."""
+
+    classes: tuple[str, ...]
+    probability: Magnitude
+
+
+@dataclass(frozen=True)
+class StepRecord:
     """One step of a run.
 
     Attributes:
-        before, after: variable -> value.
-        there: true label and distance bin of everything that was looked at.
-        told: the observations with which the planner takes this step, each with its probability.
-        matters: whether another observation would have led elsewhere.
-        probability: of the step; `exact` the same as a fraction, or None.
-        chance: of meeting the formula after the step.
+        there: everything that was looked at.
+        reported: the reports with which the planner takes this step.
+        matters: whether another report would have led elsewhere.
+        probability: of the step, as a fraction where that is known.
+        after: variable -> value; chance: of meeting the formula after the step.
     """
 
-    before: Mapping[str, int]
-    after: Mapping[str, int]
-    there: tuple[tuple[Label, int], ...]
-    told: tuple[tuple[Label, float], ...]
+    there: tuple[Thing, ...]
+    reported: tuple[Report, ...]
     matters: bool
-    probability: float
-    exact: Fraction | None
-    chance: float
+    probability: FractionText | float
+    after: Mapping[str, int]
+    chance: Magnitude
 
 
 @dataclass(frozen=True)
-class ToldRun:
-    """A violating run for people.
+class RunRecord:
+    """A run that violates the requirement.
 
     Attributes:
+        counted_steps: the first so many steps are what the probability is the probability of; the others are their
+            likeliest continuation.
+        irrevocable_after: after so many steps the violation is certain.
+        replayed: whether the formula was evaluated on the run once more, or only its steps were checked.
         initial: variable -> value at the beginning.
-        counted: the first so many steps are what `probability` is the probability of.
-        irrevocable: after so many steps the violation is certain.
-        replayed: what of the run was checked by going through it again.
     """
 
+    probability: Magnitude
+    counted_steps: Count
+    irrevocable_after: Count
+    replayed: Replayed
     initial: Mapping[str, int]
-    steps: tuple[Step, ...]
-    counted: int
-    irrevocable: int
-    probability: float
-    exact: Fraction | None
-    replayed: Replay
+    steps: tuple[StepRecord, ...]
+
+    @property
+    def exact(self) -> Fraction | None:
+        """The probability as a fraction, where those of the steps are known."""
+        product = Fraction(1)
+        for step in self.steps[: self.counted_steps]:
+            if not isinstance(step.probability, str):
+                return None
+            product *= Fraction(step.probability)
+        return product
 
 
 @dataclass(frozen=True)
@@ -102,7 +121,7 @@ class ToldPattern:
     """
 
     pattern: Pattern
-    members: tuple[ToldRun, ...]
+    members: tuple[RunRecord, ...]
     complete: bool
 
 
@@ -314,52 +333,44 @@ class _Teller:
     def _probability(self) -> NDArray[np.float64]:
         return self.objective.skeleton.entry_values(self.values.rates)
 
-    def run(self, run: Run) -> ToldRun:
+    def run(self, run: Run) -> RunRecord:
         """A run for people, replayed."""
         skeleton, values, exact = self.objective.skeleton, self.values, self.exact
         inner = self.formula
         checked = replay(
-            self.objective,
-            values,
-            run,
-            inner.formula,
-            inner.propositions,
-            satisfying=self.satisfying,
-            exact=exact,
+            self.objective, values, run, inner.formula, inner.propositions, satisfying=self.satisfying, exact=exact
         )
         names = tuple(skeleton.valuations)
         columns = [skeleton.valuations[name][run.states].tolist() for name in names]
         valuations = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
         chance = values.value[run.nodes[1:]].tolist()
-        steps = []
-        for k, entry in enumerate(skeleton.entry[run.transitions].tolist()):
-            steps.append(
-                Step(
-                    valuations[k],
-                    valuations[k + 1],
-                    *_seen(self.objective, self._rows, entry),
-                    float(self._probability[entry]),
-                    None if exact is None else exact[entry],
-                    chance[k],
-                )
+        steps = [
+            StepRecord(
+                *_seen(self.objective, self._rows, entry),
+                float(self._probability[entry]) if exact is None else fraction_text(exact[entry]),
+                valuations[k + 1],
+                chance[k],
             )
-        fraction = None if exact is None else exact_probability(skeleton, run, exact)
-        return ToldRun(valuations[0], tuple(steps), run.counted, run.irrevocable, run.probability, fraction, checked)
+            for k, entry in enumerate(skeleton.entry[run.transitions].tolist())
+        ]
+        how: Replayed = "whole" if checked is Replay.WHOLE else "steps"
+        return RunRecord(run.probability, run.counted, run.irrevocable, how, valuations[0], tuple(steps))
 
 
 def _seen(
     objective: Objective, rows: NDArray[np.float64], entry: int
-) -> tuple[tuple[tuple[Label, int], ...], tuple[tuple[Label, float], ...], bool]:
+) -> tuple[tuple[Thing, ...], tuple[Report, ...], bool]:
     """What was there, what was reported, and whether that made a difference."""
     skeleton, channel = objective.skeleton, objective.skeleton.channel
     if entry == len(skeleton.entry_row):  # the episode is over: nobody looks
         return (), (), False
     row, told = int(skeleton.entry_row[entry]), skeleton.entry_observations[entry]
     drawn = zip(channel.columns[row].tolist(), channel.bins[row].tolist(), strict=True)
-    there = tuple((channel.labels[column], bin_) for column, bin_ in drawn if column >= 0)
+    there = tuple(Thing(label_text(channel.labels[column]), bin_) for column, bin_ in drawn if column >= 0)
     chance = np.where(told, rows[row], 0).reshape(len(channel.observations), -1).sum(axis=1).tolist()
     reported: dict[Label, float] = {}
     for each, own in zip(map(told_to_planner, channel.observations), chance, strict=True):
         if own > 0:
             reported[each] = reported.get(each, 0.0) + own
-    return there, tuple(reported.items()), bool(skeleton.depends_on_reports[entry])
+    told_as = tuple(Report(tuple(sorted(label)), rate) for label, rate in reported.items())
+    return there, told_as, bool(skeleton.depends_on_reports[entry])

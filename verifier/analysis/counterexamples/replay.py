@@ -11,8 +11,6 @@ of the run, and the formula fails (or holds) on the run by its own semantics on 
   long to evaluate, nothing is concluded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from fractions import Fraction

@@ -12,22 +12,24 @@ order statistic is far enough out, the end of the range is 0 or 1, the ends of w
 
 Only the draws in the two tails matter. `PercentileStream` keeps those and forgets the others, so that draws come in
 parts, and memory is a small share of them.
-"""
 
-from __future__ import annotations
+Which statistical interval a run prints, and why.
+"""
 
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from verifier.analysis.settings import LARGEST_DRAWS, check_draws, check_level
+from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.settings import LARGEST_DRAWS, Requested, check_draws, check_level
 from verifier.base.arrays import Floats
-from verifier.base.errors import NoAnswerError
+from verifier.base.errors import NoAnswerError, UsageError, shown
 
 Kind: TypeAlias = Literal["credible", "bootstrap"]
 
@@ -193,3 +195,48 @@ def _ranks(draws: int, level: float) -> tuple[int, int, int]:
 def _binomial_quantile(share: float, draws: int, chance: float) -> int:
     """The least k with Pr(Bin(draws, chance) <= k) >= share; importing `scipy.stats` for it takes half a second."""
     return bisect_left(range(draws), share, key=lambda successes: float(bdtr(successes, draws, chance)))
+
+
+TOO_NARROW = "independent items. Frames of one drive are correlated, and then intervals are too narrow."
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which interval a run prints, and why.
+
+    Attributes:
+        kind: "credible" or "bootstrap".
+        reason: for people, to stand beside the interval.
+        remark: what the interval leaves out, if anything.
+    """
+
+    kind: Kind
+    reason: str
+    remark: str | None = None
+
+
+def choose_interval(drives: DriveItems | None, columns: NDArray[np.int64], requested: str = "auto") -> Choice:
+    """Which interval to print: from resampled drives where these are known, else posterior.
+
+    Args:
+        drives: what each drive holds, or None where that is not known.
+        columns: (k, 2) the columns that the run needs and that are not fixed.
+
+    Raises:
+        UsageError: an unknown request, or one that the file or the weights do not allow.
+    """
+    if requested not in get_args(Requested):
+        raise UsageError(f"unknown interval {shown(requested)}; known: {', '.join(get_args(Requested))}")
+    if drives is None and requested == "bootstrap":
+        raise UsageError("the bootstrap resamples sequences, but the matrices do not say which one an item is from")
+    if drives is not None and requested != "posterior":
+        holding = int(np.count_nonzero(drives.sizes(columns).sum(axis=1)))
+        return Choice("bootstrap", f"{holding} drives resampled: frames of one drive are not independent")
+    if drives is not None and drives.weights != "item":
+        raise UsageError(
+            f"--interval posterior counts items, and --weights {drives.weights} does not: leave one of them out"
+        )
+    if drives is not None:
+        return Choice("credible", "posterior, as asked for", f"the credible interval assumes {TOO_NARROW}")
+    both = f"the credible interval and the confidence bounds both assume {TOO_NARROW}"
+    return Choice("credible", "posterior: the matrices do not say which sequence an item is from", both)

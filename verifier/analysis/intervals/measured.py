@@ -9,8 +9,6 @@ A statistical statement about a matrix column is about its items. Three kinds of
   convention of the counting, not a measurement: it is held fixed, and the result says so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -44,11 +44,7 @@ MOST_ENTRIES = 10_000
 
 @dataclass(frozen=True)
 class BoxRecord:
-    """Where a box of rates comes from.
-
-    Attributes:
-        source: in the words of who states it.
-    """
+    """Where a box of rates comes from. `source`: in the words of who states it."""
 
     file: str
     sha256: str

@@ -18,9 +18,29 @@ Of tier `anytime` it is the set of rates that no bet at odds of K0 / alpha has r
 
 A shift widens every interval at both ends. Ends are whole billionths, rounded outwards: short fractions that any
 checker can compute with.
-"""
 
-from __future__ import annotations
+Intervals of rates that hold at every look, however the data came about.
+
+Assumed is one rate p per column: given all that went before, an item is in the event with probability p. Who stops
+counting when, and which items come, may depend on the outcomes. A gambler who bets with Jeffreys' mixture of rates
+against p has after S of n items in the event the capital
+
+    M_n(p) = B(S + 1/2, n - S + 1/2) / B(1/2, 1/2) / (p^S (1 - p)^(n - S)),
+
+a martingale with mean 1 at the true rate, so that Pr(M_n(p) >= 1/a at some n) <= a (Ville, Etude critique de la
+notion de collectif, 1939; Robbins, Statistical methods related to the law of the iterated logarithm, Annals of
+Mathematical Statistics 41, 1970). The interval is {p : M_n(p) < 1/a}. log M is convex in p with its minimum at S/n,
+so that each end is found by bisection; it is rounded outwards.
+
+What it needs is more than it seems: where objects differ, an item's rate depends on the outcomes before it, and the
+interval is wrong for the mean rate as well (90 tracks of mean length 40 with rates from Beta(1/2, 2): 60 % instead of
+95 %).
+
+Where the rate of a random item is not that of a random encounter, or of a random drive.
+
+They differ where the size of a drive tells something of it: where hard drives are longer, say. Then it matters which
+of them is meant (`verifier.perception.confusion.weights`), and a reader is told.
+"""
 
 import math
 from collections.abc import Mapping, Sequence, Set
@@ -30,14 +50,18 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import betaln, xlog1py, xlogy
 
-from verifier.analysis.intervals.anytime import anytime_ends
-from verifier.analysis.intervals.betting import UNIT, approximate_ends, lower_ends
-from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.intervals.drive_items import UNIT, DriveItems, approximate_ends, lower_ends
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.tiers import BY_ITEMS, Tier
-from verifier.base.arrays import Ints
+from verifier.analysis.settings import Weights
+from verifier.base.arrays import Floats, Ints
 from verifier.base.statistics import binomial_lower_end
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.counts import Sequences
+from verifier.perception.confusion.matrices import label_text
+from verifier.perception.confusion.weights import WORTH_SAYING, weighted_rates
 
 _OUTWARDS = 1 - 1e-9
 """Covers the relative error of ends from the incomplete beta function and its inverse."""
@@ -166,3 +190,88 @@ def lower_end(items: Ints, total: Ints, tail: float) -> Ints:
     """
     rounded: Ints = np.floor(binomial_lower_end(items, total, tail) * UNIT * _OUTWARDS).astype(np.int64)
     return rounded
+
+
+_HALVINGS = 60
+_AT_ONCE_OUTWARDS = 1 - 1e-9
+"""Covers the rounding of logarithms, which is below 1e-13 of theirs."""
+
+
+def anytime_ends(hits: Ints, items: Ints, alpha: float, times: float = 1.0) -> tuple[Ints, Ints]:
+    """(c,) lower ends in billionths of c rates, and of the rates of their complements.
+
+    Args:
+        hits, items: (c,) S of n items.
+        alpha: probability with which an interval may miss its rate at some look.
+        times: as if all had been seen so many times; for planning.
+    """
+    seen: Floats = (hits * times).astype(np.float64)
+    total: Floats = (items * times).astype(np.float64)
+    return _lower(seen, total, alpha), _lower(total - seen, total, alpha)
+
+
+def _lower(hits: Floats, items: Floats, alpha: float) -> Ints:
+    """Lower ends in billionths; none where nothing is in the event."""
+    wins = betaln(hits + 0.5, items - hits + 0.5) - betaln(0.5, 0.5) + np.log(alpha)
+    low, high = np.zeros(len(hits)), np.divide(hits, items, out=np.zeros(len(hits)), where=items > 0)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)
+        low, high = np.where(ruled_out, middle, low), np.where(ruled_out, high, middle)
+    found: Ints = np.floor(np.where(hits > 0, low, 0) * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)
+    return found
+
+
+_LISTED = 3
+
+
+@dataclass(frozen=True)
+class RateDifference:
+    """The rate of one event by item, drive and, where tracks are known, track."""
+
+    event: Event
+    rates: Mapping[Weights, float]
+
+    @property
+    def spread(self) -> float:
+        """By how much they differ at most."""
+        return max(self.rates.values()) - min(self.rates.values())
+
+
+def rate_differences(sequences: Sequences, bins: int, labels: int, events: Set[Event]) -> tuple[RateDifference, ...]:
+    """The events whose rates differ by more than `WORTH_SAYING`, the largest difference first.
+
+    Args:
+        sequences: each a drive.
+    """
+    found = weighted_rates(sequences, bins, labels)
+    by_weights: dict[Weights, Floats] = {"item": found.item, "drive": found.drive}
+    if sequences.tracks is not None:
+        # What has no tracks (false positives, each of its own) counts by item.
+        by_weights["track"] = np.where(np.isnan(found.track), found.item, found.track)
+    all_of_them = [
+        RateDifference(
+            event,
+            {
+                weights: float(np.nan_to_num(rates[event.bin, list(event.labels), event.true]).sum())
+                for weights, rates in by_weights.items()
+            },
+        )
+        for event in sorted(events)
+    ]
+    telling = [each for each in all_of_them if each.spread > WORTH_SAYING]
+    return tuple(sorted(telling, key=lambda each: -each.spread))
+
+
+def difference_remark(differences: Sequence[RateDifference], matrices: ConfusionMatrices) -> str | None:
+    """The largest differences, for people; None where there are none."""
+    if not differences:
+        return None
+    told = []
+    for each in differences[:_LISTED]:
+        at, true, labels = each.event
+        reported = " or ".join(label_text(matrices.labels[label]) for label in labels)
+        rates = ", ".join(f"{rate:.3f} by {weights}" for weights, rate in each.rates.items())
+        told.append(f"{label_text(matrices.labels[true])} reported as {reported} in {matrices.bin_text(at)}: {rates}")
+    more = f"; and {len(differences) - _LISTED} more" if len(differences) > _LISTED else ""
+    return f"rates differ with what is counted (--weights): {'; '.join(told)}{more}"

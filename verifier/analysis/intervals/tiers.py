@@ -13,8 +13,6 @@
 Condition and tier travel with every bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias

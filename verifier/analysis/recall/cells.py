@@ -9,8 +9,6 @@ of all other labels are multiplied by the same number. Where a column has no res
 recall is missed, that is, reported as "empty".
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -18,8 +18,6 @@ What is said holds for every path, not for almost every path, because a report m
   (rule 6). A requirement may then hold whatever is predicted without being recognised; never the other way round.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,6 +5,26 @@ state s, for every matrix of a region; the head of the kernel says why it is a p
 product of a system with a formula, except that the obligations `false` and `true` are one state for each letter
 with which they are entered: so the kernel can follow the formula along every step by itself. The document holds the
 SHA-256 of its content, so that damage is told apart from a wrong proof.
+
+An order that shows, without any number, that every run is decided.
+
+Nodes are as in `robust_policy`: components in which nature can stay forever, and single states outside them. An order
+gives a whole number r to every product state, the same to all states of a node, such that with every choice
+
+    with which the node may be left, some probability goes to states of smaller r,                                (1)
+
+where a single state outside the components counts as left with every step, even if the step leads back to it.
+
+Then every run stays in one component from some time on, with probability 1, whatever nature chooses. For every choice
+is a mixture of the finitely many choices of a vertex for each draw. With d the least chance of a fall (to a smaller
+r), given a departure, among those of them that may depart, every choice has a fall with at least d times the chance
+of a departure. So of R departures in a row, R being the number of values of r, all are falls with probability at
+least d^R; but after R falls there is no smaller r to depart to. Hence there are only finitely many departures.
+
+Conversely such an order exists whenever the components are all maximal end components: states from which no order
+leads on form a set that nature can avoid to leave, and such a set contains an end component. It is built from the
+strongly connected parts of the graph of possible moves, each of which leads only to parts that come before it, and
+within a part layer by layer. In contrast to an expected number of steps it exists at any size and is exact.
 """
 
 from __future__ import annotations
@@ -17,14 +37,18 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from verifier.analysis import kernel
-from verifier.analysis.robust.bound import Side, SideBound
-from verifier.analysis.robust.order import decision_order
+from verifier.analysis.robust.inner_bounds import Side, SideBound
+from verifier.analysis.robust.policy import Nodes
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.staying import Staying
+from verifier.analysis.robust.step import UncertainStep
 from verifier.analysis.robust.subject import Subject, region_document, subject_document
 from verifier.base.arrays import Floats, Ints
+from verifier.base.errors import EngineError
+from verifier.checking.graphs import components, levels, ranges
 
 SCHEMA_NAME = "verifier.certificate"
 SCHEMA_VERSION = 5
@@ -188,3 +212,64 @@ def _tree_document(tree: Tree) -> Any:
         return tree
     place = {"bin": tree.bin, "group": tree.group, "true": tree.true, "at": tree.at}
     return {**place, "below": _tree_document(tree.below), "above": _tree_document(tree.above)}
+
+
+def decision_order(step: UncertainStep, nodes: Nodes) -> Ints:
+    """(p,) int64, an order with property (1), from 0.
+
+    Raises:
+        EngineError: there is none, so the nodes are not the maximal end components.
+    """
+    n, of = step.state_count, nodes.of
+    sources, targets = of[nodes.sources], of[nodes.targets]
+    part = _parts(n, sources, targets)[of]
+    layer = np.full(n, -1, dtype=np.int64)
+    size = np.bincount(of, minlength=n)
+    members, start = np.argsort(of, kind="stable"), np.concatenate([[0], np.cumsum(size)])
+    waiting = size.copy()  # per node, the states from which it may still be left without a fall
+    order = np.argsort(nodes.targets, kind="stable")
+    entering, first = nodes.sources[order], np.concatenate([[0], np.cumsum(np.bincount(nodes.targets, minlength=n))])
+    falls = np.zeros(n, dtype=bool)
+    at, number = np.arange(n), 0
+    while len(at):
+        falling = at[_always_falls(step, nodes, part, layer, at)]
+        falls[falling] = True
+        np.subtract.at(waiting, of[falling], 1)
+        done = np.unique(of[falling])
+        done = done[waiting[done] == 0]
+        placed = members[ranges(start[done], start[done + 1])]
+        layer[placed] = number
+        number += 1
+        before = np.unique(entering[ranges(first[placed], first[placed + 1])])
+        at = before[~falls[before]]
+    if np.any(layer < 0):
+        raise EngineError(
+            f"{np.count_nonzero(layer < 0)} product states can be stayed in forever and are in no component"
+        )
+    result: Ints = part * number + layer
+    return result
+
+
+def _always_falls(step: UncertainStep, nodes: Nodes, part: Ints, layer: Ints, at: Ints) -> NDArray[np.bool_]:
+    """Whether leaving the nodes of the states `at` always gives some probability to what has a place already."""
+    rows = step.rows_of(at)
+    following, own = step.following[rows], step.owner[rows]
+    unplaced = (part[following] == part[own, None]) & (layer[following] < 0)
+    stays = nodes.component[own, None] & (nodes.of[following] == nodes.of[own, None])
+    avoiding = step.usable(unplaced | stays, rows)
+    may = own[np.any(avoiding & ~stays, axis=1)]
+    return np.isin(at, may, invert=True)
+
+
+def _parts(n: int, sources: Ints, targets: Ints) -> Ints:
+    """(n,) the strongly connected part of each node, numbered so that moves between parts lead to smaller numbers."""
+    part = components(n, sources, targets)
+    if np.all(part[sources] >= part[targets]):  # as scipy numbers them
+        return part
+    count = int(part.max()) + 1
+    crossing = part[sources] != part[targets]
+    level = levels(count, part[sources[crossing]], part[targets[crossing]], count + 1)
+    assert level is not None  # the parts of a graph form no cycle
+    place = np.empty(count, dtype=np.int64)
+    place[np.argsort(level, kind="stable")] = np.arange(count)
+    return place[part]

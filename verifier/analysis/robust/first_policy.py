@@ -5,8 +5,6 @@ component of the graph is looked at once, after those that it leads to: a single
 states of a larger one after some rounds. Nothing rests on what comes out but how long the search takes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints, Mask, rows_of

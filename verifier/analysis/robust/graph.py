@@ -27,8 +27,6 @@ asked; there rules 3 and 4 hold for such rates too, as all moves keep rates boun
 that depend on the product state alone, as one matrix does.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +34,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.recurrent import component_meeting, recurrences
 from verifier.analysis.robust.step import UncertainStep

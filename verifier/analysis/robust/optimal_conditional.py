@@ -12,8 +12,6 @@ States tell which of the two have held. Where one can be stayed away from for ev
 these of which transitions have any probability; so every support of matrices has a process of its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import ClassVar

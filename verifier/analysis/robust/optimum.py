@@ -26,9 +26,9 @@ from verifier.analysis.objective import Objective, by_observation, product_of
 from verifier.analysis.robust.first_policy import first_policy
 from verifier.analysis.robust.graph import Components, decided_components
 from verifier.analysis.robust.policy import make_nodes
+from verifier.analysis.robust.region import NOTHING_TOLD
 from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.step import UncertainStep
-from verifier.analysis.robust.told import NOTHING_TOLD
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, rows_of
 from verifier.base.cache import Cache
 from verifier.base.errors import EngineError, NoAnswerError

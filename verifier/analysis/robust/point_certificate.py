@@ -6,8 +6,6 @@ but the last digits is missing; adding a small multiple of the expected number o
 certain, because t = 1 + P t. So the bounds of both sides meet up to some 10^-30.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator
@@ -23,14 +21,13 @@ from scipy.sparse.linalg import splu
 
 from verifier.analysis import kernel
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust.bound import Side
-from verifier.analysis.robust.certificate import NO_COMPONENT, TARGET, BoxArrays, content_document
+from verifier.analysis.robust.certificate import NO_COMPONENT, TARGET, BoxArrays, content_document, decision_order
 from verifier.analysis.robust.graph import decided_components
+from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.optimum import Optimum
-from verifier.analysis.robust.order import decision_order
 from verifier.analysis.robust.policy import make_nodes
-from verifier.analysis.robust.provable import LARGEST_CERTIFIED
 from verifier.analysis.robust.solve import greatest_reach
+from verifier.analysis.robust.staying import LARGEST_CERTIFIED
 from verifier.analysis.robust.subject import point_document, subject_document, subject_of
 from verifier.base.arrays import ROUNDOFF, Ints, Mask
 from verifier.checking.graphs import components, coreachable
@@ -208,14 +205,7 @@ def _chain_of(objective: Objective, counts: NDArray[np.int64]) -> _Chain:
     graph = decide(product, positive[skeleton.entry]).graph
     weights, whole = _in_whole_numbers(entries, skeleton.entry[graph.edge])
     return _Chain(
-        graph.sources,
-        graph.targets,
-        weights,
-        whole,
-        graph.accepting,
-        graph.rejecting,
-        graph.component,
-        graph.reached,
+        graph.sources, graph.targets, weights, whole, graph.accepting, graph.rejecting, graph.component, graph.reached
     )
 
 

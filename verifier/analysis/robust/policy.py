@@ -11,8 +11,6 @@ are used while they shrink the residual fast. Otherwise the present policy is fa
 accuracy of the values: they are judged later.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Literal

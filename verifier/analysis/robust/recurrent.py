@@ -7,8 +7,6 @@ states form an end component, and in every end component nature can visit all st
 such an obligation by staying exactly if some end component among the states with the `a` of the `F G a` has them all.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -23,12 +23,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust.bound import Side, SideBound, bound_sides
 from verifier.analysis.robust.certificate import Certificate, Tree, certificate_of, claimed_bound
-from verifier.analysis.robust.common_choices import common_choices
-from verifier.analysis.robust.inner_bounds import Attained, best_of, climbed, middle_of, rates_of
+from verifier.analysis.robust.inner_bounds import (
+    Attained,
+    Side,
+    SideBound,
+    best_of,
+    bound_sides,
+    climbed,
+    middle_of,
+    rates_of,
+)
 from verifier.analysis.robust.region import Region
-from verifier.analysis.robust.shared_matrix import covered
+from verifier.analysis.robust.shared_matrix import common_choices, covered
 from verifier.analysis.robust.step_counting import counted_side
 from verifier.analysis.robust.subject import Subject, subject_of
 from verifier.analysis.settings import Semantics
@@ -37,10 +44,7 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import EngineError
 from verifier.checking.enclosure import AGREEMENT
 
-SEMANTICS = {
-    "per_state": "every state may have a matrix of its own",
-    "shared_matrix": "one matrix holds throughout",
-}
+SEMANTICS = {"per_state": "every state may have a matrix of its own", "shared_matrix": "one matrix holds throughout"}
 
 
 LARGEST_CLIMBED = 20_000

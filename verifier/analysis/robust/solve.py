@@ -39,8 +39,6 @@ stay in them forever and leave them where she likes. The values are sound and ma
 vectors with (2) the least in every state has it, too (the mean of a minimum is at most the minimum of the means).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

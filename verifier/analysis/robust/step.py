@@ -30,8 +30,6 @@ while doing so if that report can get mass above 0 then. As the mean of two choi
 used with positive probability at once. Decided in whole numbers.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,10 +39,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust.region import Region
-from verifier.analysis.robust.told import Told, told_of
+from verifier.analysis.robust.region import Region, Told, told_of
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, distinct, row_sums
 from verifier.checking.graphs import ranges
 

@@ -33,9 +33,16 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust.bound import Side, bound_sides
 from verifier.analysis.robust.certificate import claimed_bound
-from verifier.analysis.robust.inner_bounds import Attained, best_of, middle_of, per_column, rates_of
+from verifier.analysis.robust.inner_bounds import (
+    Attained,
+    Side,
+    best_of,
+    bound_sides,
+    middle_of,
+    per_column,
+    rates_of,
+)
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solve import LARGE_LOSS
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, uncertain_step

@@ -1,7 +1,5 @@
 """What a certificate is about, and how it is written down: the system by observations, the formula, the region."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust.region import Region, by_group, groups_of, needed_columns
-from verifier.analysis.robust.told import Told, told_of
+from verifier.analysis.robust.region import Region, Told, by_group, groups_of, needed_columns, told_of
 from verifier.base.arrays import Ints
 from verifier.language.expressions import to_text
 from verifier.language.ltl.normal_form import PositiveFormula

@@ -8,8 +8,6 @@ combination of such choices is a choice of the process, with the steps of the ch
 bounds of the semantics "per_state". Where the world decides, its choices are combined with these.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,13 +17,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from verifier.analysis.intervals.betting import UNIT
-from verifier.analysis.robust.region import Region
-from verifier.analysis.robust.told import Told, told_of
+from verifier.analysis.intervals.drive_items import UNIT
+from verifier.analysis.robust.region import Region, Told, told_of
 from verifier.base.arrays import Ints, Mask, rows_of
 from verifier.base.errors import LimitError
-from verifier.chains.chain import DecisionProcess
-from verifier.chains.filled import valuations_of
+from verifier.chains.chain import DecisionProcess, valuations_of
 from verifier.systems.channel import Channel
 from verifier.systems.strategies import StrategySkeleton
 

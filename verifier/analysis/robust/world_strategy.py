@@ -5,8 +5,6 @@ won by staying, it takes ways of staying, each as often; where the formula is de
 leaves has the form of any other system, so whatever is computed of chains can be computed of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction

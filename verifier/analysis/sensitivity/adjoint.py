@@ -15,8 +15,6 @@ Where a state that is never left would be left if a cell had any rate above 0, t
 it has no derivative, and `Gradient.jumps` says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

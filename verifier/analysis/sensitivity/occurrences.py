@@ -5,8 +5,6 @@ named by a row of the record: its object (of a group the nearest, of a bin of a 
 reported where there is no object, that detection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The chance of meeting a formula from every state, drawn over one or two variables of the system."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

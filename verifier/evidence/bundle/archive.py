@@ -11,8 +11,6 @@ A zip archive has its entries sorted by name, with one date (that of SOURCE_DATE
 1980-01-01), the permissions rw-r--r--, and no compression: what a compressor writes differs between its versions.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import stat

@@ -3,8 +3,6 @@
 inputs -> request -> results and certificates -> derived files -> manifest -> written at once
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -43,8 +41,8 @@ from verifier.evidence.paths import check_paths
 from verifier.evidence.status import Standing, overall_text
 from verifier.language.specs import read_spec
 from verifier.study.case import Study
+from verifier.study.inputs import refuse_others
 from verifier.study.options import RunOptions, clock_of
-from verifier.study.scenarios import refuse_others
 from verifier.systems.model_parts import files_of
 from verifier.systems.reader import read_model
 

@@ -6,8 +6,6 @@ here: everything that a certificate is about is rebuilt from spec, model and mat
 The chains behind an answer about required recall: those whose probabilities have certificates.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,14 +22,14 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall
 from verifier.analysis.robust.certificate import digest_of, document
 from verifier.analysis.robust.point_certificate import point_certificates
-from verifier.analysis.robust.provable import LARGEST_CERTIFIED
 from verifier.analysis.robust.solutions import Effort
+from verifier.analysis.robust.staying import LARGEST_CERTIFIED
 from verifier.analysis.robust.subject import kept_of, point_document, region_document, subject_document, subject_of
 from verifier.analysis.step_counts import StepCount
 from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError
 from verifier.base.files import json_of
-from verifier.chains.filled import filled_counts
+from verifier.chains.chain import filled_counts
 from verifier.evidence.bundle.layout import certificate_file, point_of_recall
 from verifier.evidence.differences import MOST, differing
 from verifier.evidence.findings import Finding, Kind
@@ -187,10 +185,7 @@ def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, 
 
 
 def _checked(
-    files: Mapping[str, bytes],
-    paths: Sequence[str],
-    objective: Objective,
-    region: Mapping[str, Any],
+    files: Mapping[str, bytes], paths: Sequence[str], objective: Objective, region: Mapping[str, Any]
 ) -> tuple[Proven, list[Finding]]:
     """What certificates prove for each initial state, and what is wrong.
 
@@ -297,11 +292,7 @@ def _place(rebuilt: Study, planner: str, point: Mapping[str, Any]) -> tuple[int,
     """Number of a point's block, and of its initial state there; None where the grid has no such point."""
     for number, case in enumerate(rebuilt.cases):
         constants = case.constants
-        same = (case.planner.name, case.environment, constants) == (
-            planner,
-            point["environment"],
-            point["constants"],
-        )
+        same = (case.planner.name, case.environment, constants) == (planner, point["environment"], point["constants"])
         if same and point["initial"] in case.initial_states:
             return number, case.initial_states.index(point["initial"])
     return None

@@ -9,8 +9,6 @@ inputs has built a bundle about other inputs in which nothing is wrong. Only the
 that one apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -26,13 +24,12 @@ from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
 from verifier.evidence.bundle.build import input_words
-from verifier.evidence.bundle.contents import check_contents
+from verifier.evidence.bundle.contents import check_contents, check_recomputed
 from verifier.evidence.bundle.derived_artefacts import derived, derived_row
 from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
 from verifier.evidence.bundle.making import Progress, planned_words
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, check_hashes, digest_of, read_manifest
 from verifier.evidence.bundle.parts import Parts, read_parts
-from verifier.evidence.bundle.recompute import check_recomputed
 from verifier.evidence.bundle.request import (
     REQUEST_FILE,
     Request,

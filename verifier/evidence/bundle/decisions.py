@@ -1,7 +1,5 @@
 """What a document says that a deciding world does, compared with what is computed again from the inputs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from verifier.base.documents import json_values

@@ -3,8 +3,6 @@
 A row may look at what the rows before it made. The last one, the manifest, looks at everything.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -55,9 +53,9 @@ from verifier.evidence.report.system import About
 from verifier.evidence.rocrate import METADATA_FILE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.evidence.status import Standing
+from verifier.study.inputs import Block, ends_of
 from verifier.study.parsed import parsed_study
 from verifier.study.points import block_text
-from verifier.study.scenarios import Block, ends_of
 from verifier.telling.blocks import Page, facts
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text

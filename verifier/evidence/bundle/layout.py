@@ -1,7 +1,5 @@
 """Where files lie in a bundle. Copies of spec and model keep their places to each other: the spec still finds it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath, PurePosixPath

@@ -6,8 +6,6 @@ reason in `results/omitted.json`, so that nothing is left out silently.
 The alternative policies under which a bundle repeats its run: does a verdict depend on a choice about the data?
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +15,7 @@ from typing import Any, TypeAlias
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, one_line
 from verifier.base.files import document_text, json_of
-from verifier.chains.filled import FROM
+from verifier.chains.chain import FROM
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.certificates import certificates_of, certified, certified_recalls, why_none
 from verifier.evidence.bundle.layout import (

@@ -6,8 +6,6 @@ enclosure. What only repeating the whole computation can show, such as the ends 
 `recompute`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -228,13 +226,7 @@ def is_proven(point: Point, low: Fraction | None, high: Fraction | None) -> bool
 
 
 def check_points(
-    path: str,
-    one: RequirementResult,
-    pointer: str,
-    first: int,
-    again: Again,
-    proven: Proven | None,
-    tally: Tally,
+    path: str, one: RequirementResult, pointer: str, first: int, again: Again, proven: Proven | None, tally: Tally
 ) -> None:
     """The numbers of one requirement at the initial states of one block.
 

@@ -3,8 +3,6 @@
 What people declare of the case, in a bundle: whether it fits model and spec, and the rates that follow from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -21,10 +19,10 @@ from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.residual_risk.assembly import residual_risk
-from verifier.evidence.triggering.assembly import known_triggers
+from verifier.evidence.triggers import known_triggers
 from verifier.study.case import Study
+from verifier.study.inputs import ends_of
 from verifier.study.results import RunResult
-from verifier.study.scenarios import ends_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from verifier.analysis.counterexamples.causes import Losses
-from verifier.analysis.counterexamples.moves import DetectionError
+from verifier.analysis.counterexamples.patterns import DetectionError
 from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.counterexamples.runs import (
     Run,
@@ -29,9 +29,9 @@ from verifier.analysis.sensitivity.adjoint import Values, state_values
 from verifier.analysis.sensitivity.priorities import corrected_probabilities
 from verifier.base.documents import fraction_of, read_document
 from verifier.base.errors import EngineError
-from verifier.chains.filled import filled_counts
+from verifier.chains.chain import filled_counts
 from verifier.checking.enclosure import AGREEMENT
-from verifier.checking.requirements import AbstractFormula
+from verifier.checking.two_engines import AbstractFormula
 from verifier.evidence.bundle.decisions import wrong_decisions
 from verifier.evidence.bundle.layout import EXPLAIN_FILE
 from verifier.evidence.differences import differing

@@ -5,8 +5,6 @@ Limits of time and memory are left out: they decide whether there is a result, n
 The inputs of a bundle, read: spec, model, matrices, and what people declare.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import json

@@ -4,8 +4,6 @@ A run that speaks for a requirement is refused where its inputs are not here. On
 what it says in favour is at best conditional.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

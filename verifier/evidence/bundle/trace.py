@@ -3,8 +3,6 @@
 Every requirement of the spec has at least one row, whether it was run or not. A row names the files that speak of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,8 +22,8 @@ from verifier.evidence.status import Standing, overall
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
+from verifier.study.inputs import ends_of
 from verifier.study.results import RequirementResult, RunResult
-from verifier.study.scenarios import ends_of
 from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table
 from verifier.telling.grounds import name_text, reason_text, vacuity_text
 
@@ -71,11 +69,7 @@ def trace_rows(traced: Traced) -> list[dict[str, str]]:
     rows = []
     selected = [each.name for each in traced.rebuilt.grid.requirements]
     for number, each in enumerate(traced.rebuilt.inputs.spec.requirements, 1):
-        about = {
-            "requirement": each.name,
-            "line": str(each.line),
-            "as_written": each.text,
-        }
+        about = {"requirement": each.name, "line": str(each.line), "as_written": each.text}
         compared = "= ?" if each.target is None else f"{each.comparison} {decimal_text(each.target)}"
         names = [end.name for end in ends_of(each, traced.rebuilt.inputs.model)]
         found = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name in names]

@@ -2,8 +2,7 @@
 
 from verifier.evidence.case.building import build_case
 from verifier.evidence.case.elements import Case, Element, Kind
-from verifier.evidence.case.paper import gsn_html
-from verifier.evidence.case.svg import gsn_svg, gsn_yaml
+from verifier.evidence.case.svg import gsn_html, gsn_svg, gsn_yaml
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.status import Status
 

@@ -1,7 +1,5 @@
 """The assurance case: from requirements and results to goals, strategies, evidence, and what speaks against them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
 from types import MappingProxyType
@@ -13,12 +11,7 @@ from verifier.evidence.case.criteria import rate_goal, risk_goals, triggers_goal
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.case.requirements import Argued, requirement_goal, worst_text
-from verifier.evidence.case.surroundings import (
-    NOT_STATED,
-    argument_grounds,
-    left_to_persons,
-    top_contexts,
-)
+from verifier.evidence.case.surroundings import NOT_STATED, argument_grounds, left_to_persons, top_contexts
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.values import Claim, Defeater, Doubt, is_rate_of
 from verifier.evidence.documents import Document

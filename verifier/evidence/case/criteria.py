@@ -1,7 +1,5 @@
 """Goals that what happens per hour is acceptable: the rate of an event, and the harm of a hazard, or of all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,19 +7,17 @@ from verifier.base.numbers import level_text, short_text
 from verifier.base.words import name_text, percent, rate_interval_text, some_of
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
-from verifier.evidence.case.grounds import grounds_at
-from verifier.evidence.case.requirements import STATUS_OF, noted, on_condition, rate_text
+from verifier.evidence.case.requirements import STATUS_OF, grounds_at, noted, on_condition, rate_text
 from verifier.evidence.defeaters.values import Claim, Defeater
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateExposure, RateResult
 from verifier.evidence.rates.hazard import EVERY
-from verifier.evidence.residual_risk.document import RiskResult
+from verifier.evidence.residual_risk.document import RiskFound, RiskResult
 from verifier.evidence.residual_risk.records import UNLISTED, RiskHazard
-from verifier.evidence.residual_risk.sums import RiskFound
 from verifier.evidence.residual_risk.telling import ends_text, source_text
 from verifier.evidence.status import Grade, Ground, Status, worst_status
-from verifier.evidence.triggering.document import TriggersResult
 from verifier.evidence.triggering.telling import triggers_sentence
+from verifier.evidence.triggers import TriggersResult
 from verifier.telling.grounds import reason_text, told_verdict
 
 _EVENTS: Mapping[str, str] = {"violated": "violation rate", "satisfied": "rate of satisfaction"}

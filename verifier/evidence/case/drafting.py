@@ -1,7 +1,5 @@
 """A case in the making: identifiers in order, elements as they become known, solutions shared between goals."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any

@@ -5,8 +5,6 @@ justifications; SupportedBy and InContextOf; the dialectic extension, in which g
 Identifiers begin with the prefixes by which gsn2x tells the kinds apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum

@@ -4,14 +4,12 @@ AMLAS names (stages, elements of its argument patterns, artefacts in brackets) a
 on the Assurance of Machine Learning in Autonomous Systems (AMLAS), University of York, 2021 (arXiv:2102.01564).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from verifier.base.words import counted, name_text, probability_text, some_of
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
-from verifier.evidence.case.grounds import grounds_of
+from verifier.evidence.case.requirements import grounds_of
 from verifier.evidence.context import DUTIES, CaseContext
 from verifier.evidence.defeaters.about_data import matrices_behind, shared_sequences
 from verifier.evidence.defeaters.finding import UNCONFIRMED

@@ -3,8 +3,6 @@
 What a result was made from, and what the matrices among that say of themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -19,14 +17,7 @@ from verifier.base.numbers import rounded
 from verifier.base.words import counted, name_text, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext
-from verifier.evidence.defeaters.values import (
-    Claim,
-    Doubt,
-    claims_on,
-    confirmed,
-    doubt,
-    requirements_with_targets,
-)
+from verifier.evidence.defeaters.values import Claim, Doubt, claims_on, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import encounters_needed
 from verifier.perception.confusion.context_matrices import divided_matrices

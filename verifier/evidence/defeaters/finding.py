@@ -2,8 +2,6 @@
 itself) and from a verdict itself. Each function looks at one thing and yields what it finds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 

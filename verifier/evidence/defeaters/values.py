@@ -1,7 +1,5 @@
 """What a case claims about a requirement, and what speaks against such a claim."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -10,7 +8,7 @@ from verifier.evidence.declarations import Answer, Declarations
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.residual_risk.document import RiskResult
-from verifier.evidence.triggering.document import TriggersResult
+from verifier.evidence.triggers import TriggersResult
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, Target
 

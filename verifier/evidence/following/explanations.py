@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from verifier.base.documents import fraction_of
 from verifier.evidence.following.numbers import Misfits, known_names, misfits, near, once
-from verifier.evidence.points import ROUNDING, SOLVING, is_probability
+from verifier.evidence.resting import ROUNDING, SOLVING, is_probability
 from verifier.questions.explain.explain_result import DEVIATION_ASSUMES
 
 if TYPE_CHECKING:
-    from verifier.questions.explain.explain_result import Explained, ExplainResult, MapRecord, RunRecord, Violation
+    from verifier.analysis.counterexamples.explanation import RunRecord
+    from verifier.questions.explain.explain_result import Explained, ExplainResult, MapRecord, Violation
 
 
 LABELS = frozenset({"true", "reported", "from", "to", "p_range_of", "label"})

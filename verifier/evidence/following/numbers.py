@@ -4,13 +4,11 @@ Whatever a result states twice, or computes from what it also states, is compute
 declares (a name, a count, a setting) has nothing to be compared with. Whoever reads stops at the first element.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from verifier.evidence.points import ROUNDING
+from verifier.evidence.resting import ROUNDING
 
 Misfits: TypeAlias = Iterator[tuple[str, str]]
 """JSON pointer of an element, and what is wrong with it."""

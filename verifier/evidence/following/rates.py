@@ -1,4 +1,4 @@
-"""Whether the parts of a rate follow from each other."""
+"""Whether rates, risks and triggering conditions follow from what they state and from the runs that they are from."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from verifier.base.documents import fraction_of
-from verifier.base.errors import LimitError, UsageError
-from verifier.evidence.following.numbers import Misfits, misfits, near, ordered
-from verifier.evidence.following.risks import risk_against_runs, runs_behind
-from verifier.evidence.following.triggers import sources_behind, triggers_against
-from verifier.evidence.points import ROUNDING
+from verifier.base.documents import fraction_of, json_values
+from verifier.base.errors import LimitError, UsageError, VerifierError
+from verifier.evidence.following.numbers import Misfits, misfits, near, once, ordered
+from verifier.evidence.resting import ROUNDING
 
 if TYPE_CHECKING:
     from verifier.evidence.documents import Document
     from verifier.evidence.rates.document import RateBounds, RateResult
+    from verifier.evidence.residual_risk.document import RiskResult
+    from verifier.evidence.triggers import TriggersResult
 
 
 def rate_misfits(rate: RateResult) -> Misfits:
@@ -183,3 +183,104 @@ def _counted(rate: RateResult) -> Misfits:
         ends = (float(end) / hours for end in garwood(exposure.encounters or 0, Fraction(share)))
         for name, end in zip(("lower", "upper"), ends, strict=True):
             yield from misfits(f"/terms/{k}/exposure/{name}", getattr(exposure, name), end)
+
+
+_STATED = ("command", "inputs", "versions")
+
+
+def risk_misfits(risk: RiskResult) -> Misfits:
+    """Intervals of counts, and names that refer to each other; what else follows is refused where it is read."""
+    from verifier.evidence.residual_risk.assembly import environment_of, stated_in
+
+    for what in ("conditions", "environments", "hazards"):
+        yield from once(f"/{what}", (each.name for each in getattr(risk, what)))
+    yield from once("/runs", (run.sha256 for run in risk.runs))
+    named = [each.sha256 for each in risk.inputs if each.role == "result"]
+    if named != [run.sha256 for run in risk.runs]:
+        yield "/inputs", "expected the results of the runs"
+    for h, hazard in enumerate(risk.hazards):
+        for c, cell in enumerate(hazard.cells):
+            if cell.run is not None and cell.run >= len(named):
+                yield f"/hazards/{h}/cells/{c}/run", "expected the number of a run"
+        for k, factor in enumerate(hazard.chain):
+            yield from misfits(f"/hazards/{h}/chain/{k}/part", factor.part, f"{factor.name} of {hazard.name}")
+    try:
+        stated = stated_in(risk)
+    except ValueError as error:
+        yield "/environments", str(error)
+        return
+    for k, where in enumerate(risk.environments):
+        parts = [(share.name, share.part.removesuffix(f" in {where.name}")) for share in where.shares]
+        if parts != [(each.name, f"share of {each.name}") for each in risk.conditions]:
+            yield f"/environments/{k}/shares", "expected a share of each condition, called so"
+            return
+        if where.unlisted.part.removesuffix(f" in {where.name}") != "unlisted encounters":
+            yield f"/environments/{k}/unlisted/part", "expected the part of unlisted encounters"
+        share = where.error if where.exposure.kind == "count" else where.unlisted.error
+        try:
+            follows = environment_of(where.name, stated, share)
+        except (UsageError, ValueError) as error:
+            yield f"/environments/{k}", str(error)
+            return
+        yield from misfits(f"/environments/{k}", json_values(where), json_values(follows), 0.0)
+
+
+def runs_behind(risk: Document, documents: Iterable[Document]) -> list[Document] | None:
+    """The runs that a risk is from; None where one of them is not among the documents."""
+    there = {each.sha256: each for each in documents if each.kind == "run"}
+    wanted = [run.sha256 for run in risk.result.runs]
+    return [there[digest] for digest in wanted] if {*wanted} <= there.keys() else None
+
+
+def risk_against_runs(risk: RiskResult, runs: list[Document]) -> Misfits:
+    """Whether the risk is that of its runs, made again from what it states."""
+    from verifier.evidence.residual_risk.assembly import residual_risk, stated_in
+
+    try:
+        follows = json_values(residual_risk(stated_in(risk), runs))
+    except (UsageError, ValueError) as error:
+        yield "/hazards", str(error)
+        return
+    told, made = ({key: each[key] for key in each if key not in _STATED} for each in (json_values(risk), follows))
+    yield from misfits("", told, made, 0.0)
+
+
+def triggers_misfits(found: TriggersResult) -> Misfits:
+    """Every condition stands once, with what it names, and every pair of them."""
+    from itertools import combinations
+
+    yield from once("/triggers", (each.name for each in found.triggers))
+    named = {role: {each.sha256 for each in found.inputs if each.role == role} for role in ("result", "confusion")}
+    for k, each in enumerate(found.triggers):
+        if each.run not in {None, *named["result"]}:
+            yield f"/triggers/{k}/run", "expected a run among the inputs"
+        if each.run is None and each.judged:
+            yield f"/triggers/{k}/judged", "expected nothing without a run"
+        if each.items is not None and each.sha256 not in named["confusion"]:
+            yield f"/triggers/{k}/items", "expected counts of matrices among the inputs"
+    pairs = [(each.first, each.second) for each in found.pairs]
+    if pairs != list(combinations([each.name for each in found.triggers], 2)):
+        yield "/pairs", "expected every two conditions once"
+    for k, pair in enumerate(found.pairs):
+        if (pair.items is None) == (pair.reason == ""):
+            yield f"/pairs/{k}/reason", "expected a reason where the items are not known, and nowhere else"
+
+
+def sources_behind(found: Document, documents: Iterable[Document]) -> Sequence[Document] | None:
+    """The runs and matrices that triggering conditions are from; None where some are not among the documents."""
+    wanted = {each.sha256 for each in found.result.inputs if each.role != "context"}
+    there = {each.sha256: each for each in documents if each.sha256 in wanted}
+    return list(there.values()) if there.keys() == wanted else None
+
+
+def triggers_against(found: TriggersResult, sources: Sequence[Document]) -> Misfits:
+    """Whether they are what runs and matrices say, made again from what is stated."""
+    from verifier.evidence.triggers import known_triggers
+
+    try:
+        follows = known_triggers(found.triggers, sources)
+    except VerifierError as error:
+        yield "/triggers", str(error)
+        return
+    for name in ("triggers", "pairs"):
+        yield from misfits(f"/{name}", json_values(getattr(found, name)), json_values(getattr(follows, name)), 0.0)

@@ -14,8 +14,6 @@ derives the length of a validation from an acceptance criterion in this way.
 Tails are computed with `DIGITS` decimal digits, so that a whole number is not missed by a rounding error.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext

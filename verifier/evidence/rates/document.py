@@ -1,21 +1,11 @@
 """The rate of an unwanted event as a document."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
-from verifier.base.documents import (
-    Condition,
-    Count,
-    FractionText,
-    InputFile,
-    Limits,
-    Magnitude,
-    Share,
-)
+from verifier.base.documents import Condition, Count, FractionText, InputFile, Limits, Magnitude, Share
 from verifier.base.version import __version__
 from verifier.checking.verdicts import Basis, Reason, Verdict
 from verifier.evidence.rates.exposure import FREE, Exposure, RateSource, float_above, float_below

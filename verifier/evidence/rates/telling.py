@@ -1,7 +1,5 @@
 """Rates, told once: on the terminal of `verify evidence rate` and in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

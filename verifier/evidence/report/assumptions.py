@@ -1,11 +1,9 @@
 """What the numbers take for granted, and what is known about each of these assumptions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from verifier.analysis.channel_test import Channel
-from verifier.base.documents import Content, read_document
+from verifier.base.documents import Content
 from verifier.base.numbers import level_text, rounded
 from verifier.base.words import counted, some_of
 from verifier.evidence.documents import Document
@@ -92,8 +90,8 @@ def _remarks(document: Document) -> Iterator[str]:
 
 
 def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[Assumption]:
-    settings = read_document(SettingsRecord, document.content["settings"], document.name)
-    channel = read_document(Channel, document.content["channel"], document.name)
+    settings: SettingsRecord = document.result.settings
+    channel: Channel = document.result.channel
     files = [_said_of(each["sha256"], document, given) for each in confusion_inputs(document)]
     memoryless = channel.contexts is None
     yield _memory(channel, assumed=settings.assume_memoryless if memoryless else settings.assume_contexts)
@@ -128,7 +126,7 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
         yield ("Runs never end", "as asked", "after every stop the next misdetection counts")
     if settings.canonical:
         yield ("The rates do not depend on the distance", "assumed", "the matrices were summed over distance")
-    difference = document.content["engines"]["largest_difference"]
+    difference = document.result.engines.largest_difference
     yield ("The model checker is right", "checked", f"two engines agree; {difference_text(difference)}")
 
 

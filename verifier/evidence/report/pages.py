@@ -3,8 +3,7 @@
 The report as a flat table: a row for every verified probability, for spreadsheets and scripts.
 """
 
-from __future__ import annotations
-
+import itertools
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from verifier.base.documents import Content, fraction_text, json_values, read_document
+from verifier.base.documents import fraction_text
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.base.words import counted
@@ -36,7 +35,6 @@ from verifier.evidence.residual_risk.telling import risk_section, risk_sentences
 from verifier.evidence.triggering.telling import triggers_section, triggers_sentence
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.study.results import RunResult
 from verifier.telling.assess import assess_sections, assess_sentences
 from verifier.telling.blocks import Block, Fold, Listing, Page, Paragraph, Row, Section, Table, facts
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
@@ -78,53 +76,42 @@ def _document_rows(document: Document) -> Iterator[dict[str, Any]]:
 
 
 def _rows(document: Document) -> Iterator[dict[str, Any]]:
-    content = document.content
-
-    def point(told: Content) -> Point:
-        return read_document(Point, told, document.name)
-
-    if document.kind == "run":
-        run: RunResult = document.result
-        for one in run.requirements:
-            about = {"requirement": one.name, "planner": one.planner, **_told_target(json_values(one.target))}
-            about |= {} if one.asked == "P" else {"asked": one.asked, "unit": one.unit}
-            yield from (about | _point(each, run.settings) for each in one.points)
-    elif document.kind == "explain":
-        settings = read_document(SettingsRecord, content["settings"], document.name)
-        for each in content["explanations"]:
-            yield _about(each) | _point(point(each["point"]), settings)
-    elif document.kind == "require":
-        asked = content["requirement"]
-        for answer in content["answers"]:
-            about = {"requirement": asked["name"], "planner": answer["planner"], **_told_target(asked)}
-            for state in ("measured", "at_value", "perfect"):
-                if answer[state] is not None:
-                    row = {**about, "state": state.replace("at_value", "required")} | _point(point(answer[state]))
-                    free = state == "perfect" or "whatever_predicted" in answer[state]
-                    yield row | ({} if free else {"condition": answer["condition"] or ""})
-    elif document.kind == "compare":
-        for spec in content["specs"]:
-            for each in spec["requirements"]:
-                for entry in each["entries"]:
-                    about = _about({**each, "planner": entry["planner"]}) | {"detector": entry["detector"]}
-                    yield from (about | _point(point(told)) for told in entry["points"])
-    elif document.kind == "rate":
-        told = {name: content[name] for name in ("requirement", "planner", "verdict", "basis", "condition")}
-        yield told | {"reason": reason_text(document.result.reason)}
-    elif document.kind == "risk":
-        for hazard, found in zip(content["hazards"], content["risks"], strict=True):
-            told = {"requirement": hazard["requirement"], "planner": hazard["planner"]}
-            yield told | {"verdict": found["verdict"], "condition": found["condition"]}
+    result: Any = document.result
+    match document.kind:
+        case "run":
+            for one in result.requirements:
+                about = _about(one) | ({} if one.asked == "P" else {"asked": one.asked, "unit": one.unit})
+                yield from (about | _point(each, result.settings) for each in one.points)
+        case "explain":
+            yield from (_about(each) | _point(each.point, result.settings) for each in result.explanations)
+        case "require":
+            for answer, state in itertools.product(result.answers, ("measured", "at_value", "perfect")):
+                point: Point | None = getattr(answer, state)
+                if point is not None:
+                    row = _about(result.requirement, answer.planner) | _point(point)
+                    row["state"] = state.replace("at_value", "required")
+                    free = state == "perfect" or point.whatever_predicted is not None
+                    yield row | ({} if free else {"condition": answer.condition or ""})
+        case "compare":
+            for each in (requirement for spec in result.specs for requirement in spec.requirements):
+                for entry in each.entries:
+                    about = _about(each, entry.planner) | {"detector": entry.detector}
+                    yield from (about | _point(told) for told in entry.points)
+        case "rate":
+            told = {name: getattr(result, name) for name in ("requirement", "planner", "basis", "condition")}
+            yield told | {"verdict": result.verdict.value, "reason": reason_text(result.reason)}
+        case "risk":
+            for hazard, found in zip(result.hazards, result.risks, strict=True):
+                told = {"requirement": hazard.requirement, "planner": hazard.planner}
+                yield told | {"verdict": found.verdict.value, "condition": found.condition}
 
 
-def _about(found: Content) -> dict[str, Any]:
-    return {"requirement": found["name"], "planner": found["planner"], **_told_target(found["target"])}
-
-
-def _told_target(told: Content | None) -> dict[str, str]:
-    if told is None:
-        return {}
-    return {"comparison": told["comparison"], "target": decimal_text(told["probability"])}
+def _about(found: Any, planner: str | None = None) -> dict[str, Any]:
+    """The cells that name a requirement; `planner` where it stands elsewhere."""
+    about, target = {"requirement": found.name, "planner": planner or found.planner}, found.target
+    if target is not None:
+        about |= {"comparison": target.comparison, "target": decimal_text(target.probability)}
+    return about
 
 
 def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, Any]:

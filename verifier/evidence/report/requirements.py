@@ -1,7 +1,5 @@
 """The section of one requirement: how likely it is met, how sure that is, what would decide it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any

@@ -6,8 +6,6 @@ target, the constants and, for an explanation, the very scenario and number that
 The confusion matrices: what they are, who used them, recall by distance, every matrix with counts and rates.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

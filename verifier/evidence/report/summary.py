@@ -1,7 +1,5 @@
 """What a person with five minutes reads: the verdicts in sentences, and all of them in one table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from verifier.base.numbers import exact_or_number, level_text

@@ -4,8 +4,6 @@ A run names its files, constants, environments and planners. The model itself, a
 are known where a bundle is built.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 

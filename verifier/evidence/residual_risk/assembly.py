@@ -35,9 +35,9 @@ from verifier.evidence.rates.exposure import (
     unwanted,
 )
 from verifier.evidence.rates.hazard import EVERY, USUAL_ERROR, by_exposure, chances_to_miss
-from verifier.evidence.residual_risk.declared import DeclaredRisk, Stated
-from verifier.evidence.residual_risk.document import RiskResult, errors_of
+from verifier.evidence.residual_risk.document import Ends, Place, RiskResult, errors_of, middle
 from verifier.evidence.residual_risk.records import (
+    DeclaredRisk,
     RiskCell,
     RiskEnvironment,
     RiskHazard,
@@ -45,8 +45,8 @@ from verifier.evidence.residual_risk.records import (
     RiskShare,
     RiskUnlisted,
     Source,
+    Stated,
 )
-from verifier.evidence.residual_risk.sums import Ends, Place, middle
 from verifier.study.results import RequirementResult, RunResult
 
 NO_MATRICES = "it has no matrices"

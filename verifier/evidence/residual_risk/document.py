@@ -1,17 +1,52 @@
-"""The residual risk as a document: what is stated, and what follows from it; no value of it contradicts itself."""
+"""The residual risk as a document: what is stated, and what follows from it; no value of it contradicts itself.
+
+Residual risk by exact interval arithmetic, from what its document states.
+
+For one hazard, over environments e and conditions c
+
+    R = sum_e L_e * [ (1 - u_e) * sum_c w_ec * P_ec + u_e * Q_e ]     hazardous behaviour per hour
+    A = R * exposed * uncontrolled * severe                           harm per hour
+
+with L the encounters per hour, w the shares of the conditions among the encounters in any of them, which add up to 1,
+u the share of encounters in none of them, P the probability of the event in one encounter, and Q that in an encounter
+of which nothing is known. R grows with L, P, Q and every factor, and with u where Q = 1. So the upper end has all of
+them at their upper ends, Q = 1, and the shares for which the sum is greatest: a fractional knapsack, whose greedy
+solution is a vertex of the polytope of shares. The lower end has L, P and the factors at their lower ends, the shares
+for which the sum is least, and Q = 0 with u at its upper end: an encounter of which nothing is known may be harmless.
+All ends hold at once with the chance 1 - (sum of the chances of every interval to miss). Everything is computed in
+fractions of what the document states, and rounded outwards once. Several hazards: the sums of their ends, whatever
+their dependence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import starmap
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from verifier.base.documents import Condition, Derives, Exact, FractionText, Limits, Share, derived
-from verifier.checking.verdicts import Verdict, condition_over, worst_verdict
+import numpy as np
+
+from verifier.base.documents import (
+    Condition,
+    Derives,
+    Exact,
+    FractionText,
+    Limits,
+    Magnitude,
+    Share,
+    derived,
+    fraction_of,
+)
+from verifier.checking.verdicts import Verdict, condition_over, verdict_of, worst_verdict
 from verifier.evidence.rates.document import RateInput
+from verifier.evidence.rates.exposure import float_above, float_below
 from verifier.evidence.residual_risk.records import (
+    UNLISTED,
+    RiskCell,
     RiskCondition,
     RiskEnvironment,
     RiskHazard,
@@ -19,7 +54,273 @@ from verifier.evidence.residual_risk.records import (
     RiskShare,
     RiskUnlisted,
 )
-from verifier.evidence.residual_risk.sums import RiskFound, risk_of, risk_over
+from verifier.perception.confusion.mix import Mix, extreme_weights
+
+Ends: TypeAlias = tuple[Fraction, Fraction]
+Part: TypeAlias = Literal["condition", "environment", "factor"]
+ZERO = Fraction(0)
+HALVINGS = 60
+LARGEST_RATE = 1e300
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskContribution:
+    """Which part of the upper end comes from a condition or an environment; of a factor, which part would go if it
+    were at its lower end."""
+
+    kind: Part
+    name: str
+    share: Share
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskImprovement:
+    """A single number whose upper end, brought down from `now` to `needed`, would meet the criterion."""
+
+    number: str
+    now: Magnitude
+    needed: Magnitude
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskFound:
+    """What follows for one hazard, or for all together.
+
+    Attributes:
+        name: of the hazard; empty for all together.
+        behaviour_lower, behaviour_upper: hazardous behaviour per hour, rounded outwards.
+        per_hour: of it, the best estimate; None where a number has none.
+        harm_lower, harm_upper: harm per hour, rounded outwards.
+        verdict, condition: on the accepted harm per hour.
+        contributions: to the upper end of harm, the greatest first of each kind.
+        improvements: each alone would meet the criterion, the smallest change first.
+    """
+
+    name: str
+    behaviour_lower: Magnitude
+    behaviour_upper: Magnitude
+    per_hour: Magnitude | None
+    harm_lower: Magnitude
+    harm_upper: Magnitude
+    verdict: Verdict
+    condition: Condition | None
+    contributions: tuple[RiskContribution, ...]
+    improvements: tuple[RiskImprovement, ...]
+
+    @property
+    def behaviour(self) -> tuple[float, float]:
+        """Its ends."""
+        return self.behaviour_lower, self.behaviour_upper
+
+    @property
+    def harm(self) -> tuple[float, float]:
+        """Its ends."""
+        return self.harm_lower, self.harm_upper
+
+
+@dataclass(frozen=True)
+class Place:
+    """One environment of one hazard: encounters per hour, the share of them in no condition, and of each condition
+    the ends of its share and of the probability."""
+
+    met: Ends
+    unlisted: Fraction
+    shares: tuple[Ends, ...]
+    chances: tuple[Ends, ...]
+
+    def terms(self, side: int) -> list[Fraction]:
+        """The events per hour in each condition, and in none of them, at the lower (0) or the upper end (1).
+
+        Raises:
+            ValueError: no shares between their ends add up to 1.
+        """
+        ends = [pair[side] for pair in self.chances]
+        weights = extreme_weights(np.array(ends, dtype=object), _mix(self.shares), 1 - 2 * side)
+        known = self.met[side] * (1 - self.unlisted)
+        found = [known * weight * end for weight, end in zip(weights, ends, strict=True)]
+        return [*found, self.met[side] * self.unlisted * side]
+
+    def total(self, side: int) -> Fraction:
+        """Their sum."""
+        return sum(self.terms(side), ZERO)
+
+    def changed(self, what: str, at: int, new: Fraction) -> Place:
+        """With another upper end of one of its numbers."""
+        if what == "unlisted":
+            return replace(self, unlisted=new)
+        pairs: list[Ends] = [self.met] if what == "met" else list(getattr(self, what))
+        pairs[at] = (min(pairs[at][0], new), new)
+        shares, chances = (tuple(pairs) if what == name else getattr(self, name) for name in ("shares", "chances"))
+        return Place(self.met if what != "met" else pairs[0], self.unlisted, shares, chances)
+
+
+def _mix(shares: Sequence[Ends]) -> Mix:
+    least, most = zip(*shares, strict=True)
+    return Mix("condition", tuple(map(str, range(len(least)))), least, most)
+
+
+def middle(shares: Sequence[Ends]) -> tuple[Fraction, ...]:
+    """Shares that add up to 1, each as far between its ends as the others; ValueError where there are none."""
+    return _mix(shares).point
+
+
+def risk_of(hazard: RiskHazard, environments: Sequence[RiskEnvironment]) -> RiskFound:
+    """What follows for one hazard.
+
+    Raises:
+        ValueError: shares that cannot add up to 1, or cells that are not those of the environments.
+    """
+    known = {each.name: each for each in environments if each.name in hazard.environments}
+    cells = [
+        (name, share.name) for name in hazard.environments for share in (known[name].shares if name in known else ())
+    ]
+    if not cells or cells != [(cell.environment, cell.condition) for cell in hazard.cells]:
+        raise ValueError(f"hazard {hazard.name}: expected one cell for each of its environments and conditions")
+    mine = {name: [cell for cell in hazard.cells if cell.environment == name] for name in known}
+    places = {name: _place(known[name], mine[name]) for name in hazard.environments}
+    behaviour = [sum((place.total(side) for place in places.values()), ZERO) for side in (0, 1)]
+    harm = [rate * math.prod(each.ends[side] for each in hazard.chain) for side, rate in enumerate(behaviour)]
+    limit = None if hazard.accepted is None else fraction_of(hazard.accepted)
+    missed = limit is not None and harm[1] > limit
+    return _found(
+        behaviour,
+        harm,
+        limit,
+        hazard.assumes,
+        name=hazard.name,
+        per_hour=_estimate([(known[name], mine[name]) for name in hazard.environments]),
+        contributions=tuple(_contributions(hazard, known, places)),
+        improvements=tuple(_improvements(hazard, mine, places, limit)) if missed and limit is not None else (),
+    )
+
+
+def risk_over(found: Sequence[RiskFound], hazards: Sequence[RiskHazard], accepted: str | None) -> RiskFound:
+    """What follows for all hazards together: the sums, whatever their dependence."""
+    behaviour = [
+        sum((Fraction(end) for end in ends), ZERO) for ends in zip(*(each.behaviour for each in found), strict=True)
+    ]
+    harm = [sum((Fraction(end) for end in ends), ZERO) for ends in zip(*(each.harm for each in found), strict=True)]
+    points = [each.per_hour for each in found]
+    return _found(
+        behaviour,
+        harm,
+        None if accepted is None else fraction_of(accepted),
+        tuple(dict.fromkeys(text for each in hazards for text in each.assumes)),
+        name="",
+        per_hour=None if None in points else math.fsum(each or 0.0 for each in points),
+        contributions=(),
+        improvements=(),
+    )
+
+
+def _found(
+    behaviour: Sequence[Fraction],
+    harm: Sequence[Fraction],
+    limit: Fraction | None,
+    assumes: Sequence[str],
+    **more: Any,
+) -> RiskFound:
+    verdict = verdict_of(harm[0], harm[1], "<=", limit)
+    decided = verdict in (Verdict.SATISFIED, Verdict.VIOLATED)
+    return RiskFound(
+        behaviour_lower=float_below(_known(behaviour[0])),
+        behaviour_upper=float_above(_known(behaviour[1])),
+        harm_lower=float_below(harm[0]),
+        harm_upper=float_above(harm[1]),
+        verdict=verdict,
+        condition=f"if {' and '.join(assumes)}" if decided and assumes else None,
+        **more,
+    )
+
+
+def _known(rate: Fraction) -> Fraction:
+    if rate > LARGEST_RATE:
+        raise ValueError(f"a rate of more than {LARGEST_RATE:.0e} per hour is none")
+    return rate
+
+
+def _place(where: RiskEnvironment, cells: Sequence[RiskCell]) -> Place:
+    return Place(
+        (Fraction(where.exposure.lower), Fraction(where.exposure.upper)),
+        Fraction(where.unlisted.upper),
+        tuple(share.ends for share in where.shares),
+        tuple((Fraction(cell.lower), Fraction(cell.upper)) for cell in cells),
+    )
+
+
+def _estimate(places: Sequence[tuple[RiskEnvironment, Sequence[RiskCell]]]) -> float | None:
+    """Shares in the middle of their ends."""
+    rate = ZERO
+    for where, cells in places:
+        met, unlisted = where.exposure.per_hour, where.unlisted.estimate
+        chances = [Fraction(cell.estimate) for cell in cells if cell.estimate is not None]
+        if met is None or unlisted is None or len(chances) < len(cells):
+            return None
+        weights = middle([share.ends for share in where.shares])
+        mixed = sum((weight * chance for weight, chance in zip(weights, chances, strict=True)), ZERO)
+        rate += Fraction(met) * ((1 - unlisted) * mixed + unlisted)
+    return float(_known(rate))
+
+
+def _contributions(
+    hazard: RiskHazard, known: Mapping[str, RiskEnvironment], places: Mapping[str, Place]
+) -> Iterator[RiskContribution]:
+    total = sum((place.total(1) for place in places.values()), ZERO)
+    parts: dict[tuple[Part, str], Fraction] = {}
+    for name, place in places.items() if total else ():
+        conditions = [*(share.name for share in known[name].shares), UNLISTED]
+        for condition, term in zip(conditions, place.terms(1), strict=True):
+            parts["condition", condition] = parts.get(("condition", condition), ZERO) + term / total
+        parts["environment", name] = place.total(1) / total
+    for factor in hazard.chain if total else ():
+        parts["factor", factor.name] = 1 - factor.lower / factor.upper if factor.upper else ZERO
+    order = ("condition", "environment", "factor")
+    for kind, name in sorted(parts, key=lambda key: (order.index(key[0]), -parts[key])):
+        yield RiskContribution(kind=kind, name=name, share=float(parts[kind, name]))
+
+
+def _numbers(
+    place: Place, cells: Sequence[RiskCell], where: str
+) -> Iterator[tuple[str, str, int, Fraction, Fraction]]:
+    """The numbers of an environment: what each is called, the name and place of it, its upper end, and the least."""
+    yield f"encounters{where} per hour", "met", 0, place.met[1], ZERO
+    yield f"share of encounters{where} in {UNLISTED}", "unlisted", 0, place.unlisted, ZERO
+    spare = sum((high for _, high in place.shares), ZERO) - 1
+    for k, (cell, (low, high)) in enumerate(zip(cells, place.shares, strict=True)):
+        yield f"probability of the event in {cell.condition}{where}", "chances", k, place.chances[k][1], ZERO
+        yield f"share of {cell.condition}{where}", "shares", k, high, max(low, high - spare)
+
+
+def _improvements(
+    hazard: RiskHazard, mine: Mapping[str, Sequence[RiskCell]], places: Mapping[str, Place], limit: Fraction
+) -> list[RiskImprovement]:
+    """Every single number that can be brought down so far that the criterion is met."""
+    total = sum((place.total(1) for place in places.values()), ZERO)
+    chain = math.prod(each.upper for each in hazard.chain)
+    found = []
+    for name, place in places.items():
+        rest = total - place.total(1)
+        for number, what, at, now, least in _numbers(place, mine[name], "" if len(places) == 1 else f" in {name}"):
+            needed = _largest(partial(place.changed, what, at), least, now, limit / chain - rest)
+            found.append((number, now, needed))
+    found += [(each.name, each.upper, each.upper * limit / (total * chain)) for each in hazard.chain]
+    told = [
+        RiskImprovement(number=number, now=float(now), needed=float_below(needed))
+        for number, now, needed in found
+        if needed is not None
+    ]
+    return sorted(told, key=lambda each: (-each.needed / each.now, each.number))
+
+
+def _largest(changed: Callable[[Fraction], Place], low: Fraction, high: Fraction, limit: Fraction) -> Fraction | None:
+    """The largest number between two at which the upper end is at most a limit, up to 2^-60 of their distance; None
+    where there is none, or they are one."""
+    if not low < high or changed(low).total(1) > limit:
+        return None
+    for _ in range(HALVINGS):
+        half = Fraction(float((low + high) / 2))
+        low, high = (half, high) if changed(half).total(1) <= limit else (low, half)
+    return low
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,34 @@
 """What a risk is computed from, as people state it and runs found it, and as its document has it.
 
 Shares and factors are as exact as they are stated; probabilities and encounters per hour are rounded outwards.
+
+What people state of conditions and hazards in the context of a case; every message has file, line and key.
+
+[risk]: confidence, accept_harm_per_hour, source
+[condition.NAME]: share, matrices, level, source
+[unknown] or [unknown.ENVIRONMENT]: classified with left_over, or at_most; source
+[initial.ENVIRONMENT]: SCENARIO = share
+[hazard.NAME]: event, planner, environments, severity, source, exposed, uncontrolled, severe, accept_harm_per_hour
+
+A share is a number, two ends in order, or a table of these by environment; a factor is a number, two ends, or a table
+with the keys between, level, source.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, TypeAlias
 
-from verifier.base.documents import Count, Exact, FractionText, Level, Limits, Sha256, Share
+from verifier.base.documents import Count, Exact, FractionText, Level, Limits, Sha256, Share, fraction_text
+from verifier.base.errors import shown
+from verifier.base.files import read_bytes
+from verifier.base.toml import Element
+from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.document import RateExposure
+from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, float_above
+from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.settings import Event
 
 Source: TypeAlias = Literal["bounds", "interval"]
@@ -193,3 +211,184 @@ class RiskHazard:
     def __post_init__(self) -> None:
         if [each.name for each in self.chain] != [name for name in CHAIN if name in {one.name for one in self.chain}]:
             raise ValueError(f"expected factors among {', '.join(CHAIN)}, each once and in this order")
+
+
+RISK_TABLES = ("risk", "condition", "unknown", "initial", "hazard")
+_UNKNOWN = ("classified", "left_over", "at_most", "source")
+_HAZARD = ("event", "planner", "environments", "severity", "source", *CHAIN, "accept_harm_per_hour")
+
+
+@dataclass(frozen=True)
+class DeclaredRisk:
+    """All of it.
+
+    Attributes:
+        hazards: without what runs say of them; `environments` are empty for all.
+        conditions: in the order of the file.
+        shares: condition -> environment, or `EVERY` -> share of the encounters in any condition.
+        unlisted: environment, or `EVERY` -> encounters in no condition.
+        initial: environment -> scenario -> share.
+        confidence: least level of all ends together; None for what the parts give by themselves.
+        accepted, source: harm per hour that is accepted of all hazards together.
+    """
+
+    hazards: tuple[RiskHazard, ...] = ()
+    conditions: tuple[RiskCondition, ...] = ()
+    shares: Mapping[str, Mapping[str, RiskShare]] = field(default_factory=dict)
+    unlisted: Mapping[str, RiskUnlisted] = field(default_factory=dict)
+    initial: Mapping[str, Mapping[str, RiskShare]] = field(default_factory=dict)
+    confidence: Fraction | None = None
+    accepted: Fraction | None = None
+    source: str = ""
+
+    @property
+    def environments(self) -> tuple[str, ...]:
+        """Every environment that is named."""
+        named = [*self.unlisted, *self.initial, *(name for each in self.shares.values() for name in each)]
+        named += [name for each in self.hazards for name in each.environments]
+        return tuple(name for name in dict.fromkeys(named) if name != EVERY)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What people state of a case: conditions and hazards, environment or `EVERY` -> encounters per hour, and name
+    and SHA-256 of the file it was read from."""
+
+    risk: DeclaredRisk
+    exposures: Mapping[str, Exposure]
+    file: tuple[str, str] | None = None
+
+
+def read_risk(top: Element) -> DeclaredRisk:
+    """The tables of a context that are about risk; InputError."""
+    tables = top.table_at("condition")
+    if len(tables) > MOST_CONDITIONS:
+        raise top.at("condition").fail(f"expected at most {MOST_CONDITIONS} conditions, got {len(tables)}")
+    conditions = tuple(_condition(name, each) for name, each in tables)
+    shares = {name: _shares(name, each) for name, each in tables}
+    for where in dict.fromkeys(where for each in shares.values() for where in each):
+        for name, table in tables:
+            if where not in shares[name]:
+                said = f"no share in environment {shown(where)}, in which other conditions have one"
+                raise table.at("share").fail(said, "share = 0.1 for all, or a share for each: { ped = 0.1 }")
+        _refuse(top.at("condition"), (each[where] for each in shares.values()), where)
+    hazards = tuple(_hazard(name, each) for name, each in top.table_at("hazard"))
+    if hazards and not conditions:
+        raise top.at("hazard").fail("a hazard needs conditions", "[condition.all] with share = 1 and matrices = FILE")
+    initial = {name: _initial(name, each) for name, each in top.table_at("initial")}
+    risk = DeclaredRisk(hazards, conditions, shares, _unknown(top), initial)
+    if not top.has("risk"):
+        return risk
+    table = top.at("risk").table(("confidence", "accept_harm_per_hour", "source"))
+    accepted = table.given("accept_harm_per_hour", Element.positive, None)
+    divided = sum((Fraction(each.accepted) for each in hazards if each.accepted is not None), Fraction(0))
+    if accepted is not None and divided > accepted:
+        said = f"the hazards accept {float(divided):g} harm per hour in all, more than {float(accepted):g}"
+        raise table.at("accept_harm_per_hour").fail(said)
+    confidence, source = table.given("confidence", Element.level, None), table.given("source", Element.string, "")
+    return replace(risk, confidence=confidence, accepted=accepted, source=source)
+
+
+def _refuse(where: Element, shares: Iterable[RiskShare], name: str) -> None:
+    """Refuse shares that cannot add up to 1."""
+    ends = [each.ends for each in shares]
+    least, most = (sum((pair[side] for pair in ends), Fraction(0)) for side in (0, 1))
+    if not least <= 1 <= most:
+        total = f"{float(least):g}" + ("" if least == most else f" to {float(most):g}")
+        of = "" if name == EVERY else f" in {shown(name)}"
+        raise where.fail(f"the shares{of} must add up to 1, and they add up to {total}")
+
+
+def _condition(name: str, table: Element) -> RiskCondition:
+    table.table(("share", "matrices", "level", "source"), ("share",))
+    if name == UNLISTED:
+        raise table.fail("this name is that of what no condition lists")
+    matrices, sha256 = matrices_at(table)
+    return RiskCondition(name=name, matrices=matrices, sha256=sha256)
+
+
+def matrices_at(table: Element) -> tuple[str, str | None]:
+    """The name of the matrices beside the file, and their SHA-256; empty and None where there are none."""
+    if not table.has("matrices"):
+        return "", None
+    file = table.at("matrices").string()
+    if fault := fault_of(file):
+        raise table.at("matrices").fail(f"expected a file beside this one or below, found {shown(file)}: {fault}")
+    path = Path(table.file).parent / PurePosixPath(file)
+    if not path.is_file():
+        hint = "of a condition without matrices nothing is known: leave out the key"
+        raise table.at("matrices").fail(f"there is no file {shown(file)} beside this one", hint)
+    return file, hashlib.sha256(read_bytes(path)).hexdigest()
+
+
+def _shares(name: str, table: Element) -> dict[str, RiskShare]:
+    share = table.at("share")
+    found = list(share.entries()) if isinstance(share.value, dict) else [(EVERY, share)]
+    if not found:
+        raise share.fail("expected a share for each environment")
+    return {
+        where: _stated(name, f"share of {name}{'' if where == EVERY else f' in {where}'}", each, table)
+        for where, each in found
+    }
+
+
+def _stated(name: str, part: str, share: Element, table: Element | None, source: str = "") -> RiskShare:
+    """A share whose level and source may stand in a table."""
+    (lower, upper), level = share.share(), Fraction(1)
+    if table is not None:
+        level, source = table.given("level", Element.level, level), table.given("source", Element.string, source)
+    return RiskShare(name=name, lower=lower, upper=upper, part=part, error=1 - level, source=source)
+
+
+def _unknown(top: Element) -> dict[str, RiskUnlisted]:
+    if not top.has("unknown"):
+        return {}
+    table = top.at("unknown").open_table()
+    if not table.value or {*_UNKNOWN} & {*table.value}:
+        return {EVERY: _unlisted("", table)}
+    return {name: _unlisted(f" in {name}", each) for name, each in table.entries()}
+
+
+def _unlisted(where: str, table: Element) -> RiskUnlisted:
+    table.table(_UNKNOWN)
+    if [table.has(key) for key in ("classified", "left_over")] != [not table.has("at_most")] * 2:
+        raise table.fail(
+            "expected encounters that were classified and left over, or a greatest share",
+            "classified = 300 with left_over = 0, or at_most = 0.01",
+        )
+    found = RiskUnlisted(part=f"unlisted encounters{where}", source=table.given("source", Element.string, ""))
+    if table.has("at_most"):
+        return replace(found, upper=float_above(table.at("at_most").number(0, 1)))
+    classified = table.at("classified").whole(1, LARGEST_COUNT)
+    return replace(found, classified=classified, left_over=table.at("left_over").whole(0, classified))
+
+
+def _initial(name: str, table: Element) -> dict[str, RiskShare]:
+    found = {scenario: _stated(scenario, "", each, None) for scenario, each in table.entries()}
+    _refuse(table, found.values(), name)
+    return found
+
+
+def _hazard(name: str, table: Element) -> RiskHazard:
+    table.table(_HAZARD, ("event",))
+    accepted = table.given("accept_harm_per_hour", Element.positive, None)
+    planner, severity, source = (table.given(key, Element.string, "") for key in ("planner", "severity", "source"))
+    return RiskHazard(
+        name=name,
+        requirement=table.at("event").string(),
+        planner=planner,
+        severity=severity,
+        source=source,
+        environments=tuple(dict.fromkeys(each.string() for each in table.list_at("environments"))),
+        chain=tuple(_factor(name, table.at(key), source) for key in CHAIN if table.has(key)),
+        accepted=None if accepted is None else fraction_text(accepted),
+    )
+
+
+def _factor(hazard: str, element: Element, source: str) -> RiskShare:
+    """A factor of the chain; its source is that of the hazard where it has none of its own."""
+    name, table = str(element.keys[-1]), None
+    if isinstance(element.value, dict):
+        table = element.table(("between", "level", "source"), ("between",))
+        element = table.at("between")
+    return _stated(name, f"{name} of {hazard}", element, table, source)

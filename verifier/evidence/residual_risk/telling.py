@@ -1,16 +1,13 @@
 """Residual risks, told once: on the terminal of `verify evidence risk` and in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from verifier.base.numbers import level_text, short_text
 from verifier.base.words import bounds_text, counted, listed, percent, rate_interval_text
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.evidence.rates.telling import CRITERION, exposure_text
-from verifier.evidence.residual_risk.document import RiskResult
+from verifier.evidence.residual_risk.document import RiskFound, RiskResult
 from verifier.evidence.residual_risk.records import CHAIN, UNLISTED, RiskEnvironment, RiskHazard, RiskShare
-from verifier.evidence.residual_risk.sums import RiskFound
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.telling.grounds import name_text, told_verdict
 from verifier.telling.terminal import blocks_lines

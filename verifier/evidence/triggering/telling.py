@@ -1,13 +1,11 @@
 """Triggering conditions, told once: on the terminal of `verify evidence triggers` and in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import get_args
 
 from verifier.base.words import bounds_text, counted, listed, some_of
 from verifier.checking.verdicts import Verdict
-from verifier.evidence.triggering.document import Sort, Trigger, TriggersResult
+from verifier.evidence.triggers import Sort, Trigger, TriggersResult
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.telling.grounds import name_text, told_verdict
 from verifier.telling.terminal import blocks_lines

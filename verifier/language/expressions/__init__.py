@@ -3,8 +3,7 @@
 from verifier.language.expressions.evaluation import evaluate, exact_number
 from verifier.language.expressions.kinds import check_type
 from verifier.language.expressions.parser import parse_expression
-from verifier.language.expressions.printing import to_text
-from verifier.language.expressions.rewriting import replace_atoms, resolve_sees, substitute
+from verifier.language.expressions.printing import replace_atoms, resolve_sees, substitute, to_text
 from verifier.language.expressions.source import Source
 
 __all__ = [

@@ -227,11 +227,7 @@ class Arithmetic:
         return self._extreme(value, negated, np.maximum, max)
 
     def _extreme(
-        self,
-        left: Quantity,
-        right: Quantity,
-        arrays: Callable[[Any, Any], Any],
-        scalars: Callable[[Any, Any], Any],
+        self, left: Quantity, right: Quantity, arrays: Callable[[Any, Any], Any], scalars: Callable[[Any, Any], Any]
     ) -> Quantity:
         aligned = _aligned(left, right) if isinstance(left, Exact) and isinstance(right, Exact) else None
         a, b = aligned or (left.floating(), right.floating())

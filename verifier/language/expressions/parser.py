@@ -305,12 +305,7 @@ _LOOKALIKES = {"–": "-", "—": "-", "−": "-", "×": "*", "·": "*", "÷": "
 
 
 def unexpected_token(
-    token: Token,
-    previous: Token | None,
-    accepted: Collection[str],
-    end: str,
-    source: Source,
-    position: Position,
+    token: Token, previous: Token | None, accepted: Collection[str], end: str, source: Source, position: Position
 ) -> InputError:
     """The error for a token that cannot stand where it stands.
 

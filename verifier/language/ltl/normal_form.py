@@ -18,8 +18,6 @@ to p+k-1; `R` is its dual. Maximal subformulas without a temporal operator stay 
 position, kept as the bits of an int.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

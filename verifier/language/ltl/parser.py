@@ -8,18 +8,17 @@ Bounds count steps, ends included: `F<=10 a`, `F<10 a`, `F>=3 a`, `F>3 a`, `F=5 
 the same for G, U and R, and `X[3] a`. In seconds all of the first are written `F<=2.5s a`, `F[1s,2s] a`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 from lark import Lark, Token, Transformer, v_args
 from lark.visitors import merge_transformers
 
 from verifier.language.expressions.kinds import misuse, result_kind
 from verifier.language.expressions.parser import ExpressionActions, position_of, problem, read, require_kinds
-from verifier.language.expressions.rewriting import rebuilt
+from verifier.language.expressions.printing import rebuilt
 from verifier.language.expressions.source import Source
 from verifier.language.expressions.syntax import Interval, Node, Position, Seconds, Temporal, fold
 from verifier.language.grammars import FORMULAS, parser_of
@@ -110,73 +109,40 @@ class _Bound:
 class FormulaActions(Transformer[Token, Node]):
     """What each alternative of `ltl.lark` builds; those it takes over are built by `ExpressionActions`."""
 
-    def temporal_unary(self, operator: Token, operand: Node) -> Node:
-        """`X a`, `F a`, `G a`."""
-        return _temporal(operator, (operand,), None, position_of(operator))
-
-    def temporal_binary(self, left: Node, operator: Token, right: Node) -> Node:
-        """`a U b`, `a R b`, `a W b`, `a M b`."""
-        return _temporal(operator, (left, right), None, left.position)
-
-    def bounded_unary(self, operator: Token, bound: _Bound, operand: Node) -> Node:
-        """`F<=3 a`, `X[3] a`."""
+    def prefixed(self, operator: Token, *bound_and_operand: Any) -> Node:
+        """`X a`, `F a`, `G a`, `F<=3 a`, `X[3] a`."""
+        *bound, operand = bound_and_operand
         return _temporal(operator, (operand,), bound, position_of(operator))
 
-    def bounded_binary(self, left: Node, operator: Token, bound: _Bound, right: Node) -> Node:
-        """`a U<=3 b`."""
+    def joined(self, left: Node, operator: Token, *bound_and_right: Any) -> Node:
+        """`a U b`, `a R b`, `a W b`, `a M b`, `a U<=3 b`."""
+        *bound, right = bound_and_right
         return _temporal(operator, (left, right), bound, left.position)
 
-    def at_most(self, sign: Token, number: Token) -> _Bound:
-        """`<=3`."""
-        return _bound(sign, 0, _steps(number))
-
-    def less_than(self, sign: Token, number: Token) -> _Bound:
-        """`<3`."""
-        return _bound(sign, 0, _steps(number) - 1)
-
-    def at_least(self, sign: Token, number: Token) -> _Bound:
-        """`>=3`."""
-        return _bound(sign, _steps(number), None)
-
-    def more_than(self, sign: Token, number: Token) -> _Bound:
-        """`>3`."""
-        return _bound(sign, _steps(number) + 1, None)
-
-    def exactly(self, sign: Token, number: Token) -> _Bound:
-        """`=3`."""
-        return _bound(sign, _steps(number), _steps(number))
+    def compared(self, sign: Token, number: Token) -> _Bound:
+        """`<=3`, `<3`, `>=3`, `>3`, `=3`, and the same in seconds: `<=2.5s`."""
+        if number.type == "SECONDS":
+            value = _seconds(number)
+            low, high = (Fraction(0) if sign.type in _FROM_0 else value), (None if sign.type in _ENDLESS else value)
+            ends = Seconds(low, high, low_open=sign.type == "GT", high_open=sign.type == "LT")
+            return _duration(sign, ends)
+        steps = _steps(number) + {"GT": 1, "LT": -1}.get(sign.type, 0)
+        return _bound(sign, 0 if sign.type in _FROM_0 else steps, None if sign.type in _ENDLESS else steps)
 
     def single(self, number: Token) -> _Bound:
         """`[3]`."""
         return _Bound(Interval(_steps(number), _steps(number)), position_of(number), single=True)
 
     def between(self, low: Token, *separator_and_high: Token) -> _Bound:
-        """`[2,5]`, `[2:5]`, `[2..5]`."""
-        return _bound(low, _steps(low), _steps(separator_and_high[-1]))
+        """`[2,5]`, `[2:5]`, `[2..5]`, and the same in seconds: `[1s,2s]`."""
+        high = separator_and_high[-1]
+        if low.type == "SECONDS":
+            return _duration(low, Seconds(_seconds(low), _seconds(high)))
+        return _bound(low, _steps(low), _steps(high))
 
-    def at_most_seconds(self, sign: Token, number: Token) -> _Bound:
-        """`<=2.5s`."""
-        return _duration(sign, Seconds(Fraction(0), _seconds(number)))
 
-    def less_than_seconds(self, sign: Token, number: Token) -> _Bound:
-        """`<2.5s`."""
-        return _duration(sign, Seconds(Fraction(0), _seconds(number), high_open=True))
-
-    def at_least_seconds(self, sign: Token, number: Token) -> _Bound:
-        """`>=2.5s`."""
-        return _duration(sign, Seconds(_seconds(number), None))
-
-    def more_than_seconds(self, sign: Token, number: Token) -> _Bound:
-        """`>2.5s`."""
-        return _duration(sign, Seconds(_seconds(number), None, low_open=True))
-
-    def exactly_seconds(self, sign: Token, number: Token) -> _Bound:
-        """`=2.5s`."""
-        return _duration(sign, Seconds(_seconds(number), _seconds(number)))
-
-    def between_seconds(self, low: Token, *separator_and_high: Token) -> _Bound:
-        """`[1s,2s]`, `[1s:2s]`, `[1s..2s]`."""
-        return _duration(low, Seconds(_seconds(low), _seconds(separator_and_high[-1])))
+_FROM_0, _ENDLESS = ("LE", "LT"), ("GE", "GT")
+"""Signs of bounds that begin at once, and of those that have no end."""
 
 
 def in_steps(node: Node, step_s: Fraction | None, source: Source | None = None) -> Node:
@@ -213,8 +179,8 @@ def in_steps(node: Node, step_s: Fraction | None, source: Source | None = None) 
 NEEDS_STEP = "needs the duration of a step: step_s = ... in the model"
 
 
-def _temporal(operator: Token, operands: tuple[Node, ...], bound: _Bound | None, start: Position | None) -> Node:
-    name = _OPERATORS[operator.type]
+def _temporal(operator: Token, operands: tuple[Node, ...], bounds: list[_Bound], start: Position | None) -> Node:
+    name, bound = _OPERATORS[operator.type], bounds[0] if bounds else None
     if bound is not None:
         _check_bound(name, bound)
     seconds = bound.seconds if bound else None

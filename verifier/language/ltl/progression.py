@@ -24,8 +24,6 @@ Some formulas still need very many obligations (`G F[100,200] a` has to remember
 limits turn those into an error instead of a computation without end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias

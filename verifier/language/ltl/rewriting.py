@@ -1,15 +1,11 @@
-"""The same formula in other words: over atoms, over six operators, and in the subset that Storm reads."""
-
-from __future__ import annotations
+"""The same formula in other words: over atoms, and in the subset that Storm reads."""
 
 import re
 from dataclasses import replace
 
 from verifier.base.errors import LimitError
-from verifier.language.expressions.printing import to_text
-from verifier.language.expressions.rewriting import rebuilt
+from verifier.language.expressions.printing import rebuilt, to_text
 from verifier.language.expressions.syntax import (
-    TRUE,
     Boolean,
     Call,
     Interval,
@@ -21,8 +17,6 @@ from verifier.language.expressions.syntax import (
     fold,
 )
 
-LARGEST_CORE = 100_000
-"""Subformulas that `to_core` builds at most."""
 LONGEST_STORM_TEXT = 1_000_000
 """Characters that `to_storm` writes at most; nested equivalences double the text each time."""
 
@@ -94,124 +88,8 @@ def _largest_states(formula: Node) -> tuple[Node, ...]:
     return fold(formula, combine)[1]
 
 
-def expanded_size(formula: Node) -> int:
-    """At most so many different subformulas has `to_core(formula)`: the price of its bounds, without paying it."""
-    sizes: list[int] = []
-
-    def combine(node: Node, _: tuple[None, ...]) -> None:
-        sizes.append(_core_cost(node))
-
-    fold(formula, combine)
-    return sum(sizes) + 1
-
-
-def _core_cost(node: Node) -> int:
-    """Subformulas that one operator turns into: at most 8, and at most 5 for every step of a bound."""
-    if isinstance(node, Temporal) and node.interval is not None:
-        bound = node.interval
-        return 8 + 5 * (bound.low if bound.high is None else bound.high)
-    return 8 if isinstance(node, Operation | Temporal) else 1
-
-
-def to_core(formula: Node) -> Node:
-    """The same language in `true`, names, `!`, `&`, `X` and `U` without bounds.
-
-    State subformulas must be names, constants and connectives (see `abstract`). Bounds are unrolled by the
-    expansion laws; what is repeated is shared, so the size grows with the sum of the bounds.
-
-    Raises:
-        LimitError: the result could have more than `LARGEST_CORE` subformulas.
-        ValueError: a state subformula is something else.
-    """
-    size = expanded_size(formula)
-    if size > LARGEST_CORE:
-        raise LimitError(f"with its bounds unrolled the formula has {size} parts; at most {LARGEST_CORE} are built")
-
-    def combine(node: Node, below: tuple[Node, ...]) -> Node:
-        if isinstance(node, Boolean):
-            return TRUE if node.value else _not(TRUE)
-        if isinstance(node, Name):
-            return node
-        if isinstance(node, Number | Call):
-            raise _not_propositional(node)
-        return _core_temporal(node, below) if isinstance(node, Temporal) else _core_connective(node, below)
-
-    return fold(formula, combine)
-
-
 def _not_propositional(node: Node) -> ValueError:
     return ValueError(f"not a formula over propositions: {to_text(node)}")
-
-
-def _not(a: Node) -> Node:
-    return a.operands[0] if isinstance(a, Operation) and a.operator == "!" else Operation("!", (a,))
-
-
-def _and(a: Node, b: Node) -> Node:
-    return Operation("&", (a, b))
-
-
-def _or(a: Node, b: Node) -> Node:
-    return _not(_and(_not(a), _not(b)))
-
-
-def _core_connective(node: Operation, below: tuple[Node, ...]) -> Node:
-    a, b = below[0], below[-1]
-    match node.operator:
-        case "!":
-            return _not(a)
-        case "&":
-            return _and(a, b)
-        case "|":
-            return _or(a, b)
-        case "->":
-            return _not(_and(a, _not(b)))
-        case "<->":
-            return _or(_and(a, b), _and(_not(a), _not(b)))
-        case "xor":
-            return _or(_and(a, _not(b)), _and(_not(a), b))
-    raise _not_propositional(node)
-
-
-def _core_temporal(node: Temporal, below: tuple[Node, ...]) -> Node:
-    a, b = below[0], below[-1]
-    low, high = (0, None) if node.interval is None else (node.interval.low, node.interval.high)
-    match node.operator:
-        case "X":
-            return _steps(a, max(low, 1))
-        case "F":
-            return _until(TRUE, a, low, high)
-        case "G":
-            return _not(_until(TRUE, _not(a), low, high))
-        case "U":
-            return _until(a, b, low, high)
-        case "R":
-            return _not(_until(_not(a), _not(b), low, high))
-        case "W":
-            return _not(_until(_not(b), _and(_not(a), _not(b)), 0, None))
-        case _:  # M
-            return _until(b, _and(a, b), 0, None)
-
-
-def _steps(a: Node, count: int) -> Node:
-    for _ in range(count):
-        a = Temporal("X", (a,))
-    return a
-
-
-def _until(a: Node, b: Node, low: int, high: int | None) -> Node:
-    """a U[low,high] b, by a U[0,k+1] b = b | (a & X (a U[0,k] b)) and a U[k+1,..] b = a & X (a U[k,..] b)."""
-    result = b
-    if high is None:
-        result = Temporal("U", (a, b))
-    else:
-        for _ in range(high - low):
-            following = Temporal("X", (result,))
-            result = _or(b, following if a == TRUE else _and(a, following))
-    for _ in range(low):
-        following = Temporal("X", (result,))
-        result = following if a == TRUE else _and(a, following)
-    return result
 
 
 def to_storm(formula: Node) -> str:

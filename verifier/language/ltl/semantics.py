@@ -1,10 +1,8 @@
 """What a formula means on one word: straight from the definition, slow, and used to test everything else.
 
 Definitions: C. Baier and J.-P. Katoen, Principles of Model Checking, MIT Press 2008, definition 5.6 (until, next and
-the operators derived from them), section 5.1.5 (weak until, release); finite words as in G. De Giacomo and
-M. Y. Vardi, Linear temporal logic and linear dynamic logic on finite traces, IJCAI 2013. A bound `[low, high]`
-restricts the step j at which the right operand of U (the operand of F) is looked for; G and R are the duals of F
-and U.
+the operators derived from them), section 5.1.5 (weak until, release). A bound `[low, high]` restricts the step j at
+which the right operand of U (the operand of F) is looked for; G and R are the duals of F and U.
 
 Letters are sets of the propositions that hold. The state subformulas of a formula given here are names, `true`,
 `false` and connectives; `verifier.language.ltl.rewriting.abstract` brings every formula into that shape.
@@ -15,8 +13,6 @@ A part may be known at the first position of every path, at every position of ev
 of the connectives and by a U b = b | (a & X(a U b)) the same then follows for the formula. It is sound and not
 complete: `a | !a` stays open where a is.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -61,36 +57,6 @@ def holds_on_lasso(formula: Node, prefix: Sequence[Letter], loop: Sequence[Lette
         return [operand[position(i, steps)] for i in range(count)]
 
     return _truth(formula, word, until, following)[0]
-
-
-def holds_on_finite_trace(formula: Node, trace: Sequence[Letter]) -> bool:
-    """Whether the finite word `trace` satisfies `formula` (LTLf).
-
-    At the end of the trace: `X a` and `X[n] a` are false where there is no such step; F, U and M need what they
-    wait for within the trace; G, R and W ask nothing of steps that do not exist. So `X !a` and `!X a` differ at the
-    end, and every duality between F and G, U and R, W and M holds.
-
-    Raises:
-        ValueError: the trace is empty, or a subformula is neither temporal, a connective, a name nor a constant.
-    """
-    if not trace:
-        raise ValueError("a trace has at least one letter")
-    count = len(trace)
-
-    def until(left: list[bool], right: list[bool], low: int, high: int | None) -> list[bool]:
-        return [
-            any(
-                right[i + j] and all(left[i + k] for k in range(j))
-                for j in range(low, count - i)
-                if high is None or j <= high
-            )
-            for i in range(count)
-        ]
-
-    def following(operand: list[bool], steps: int) -> list[bool]:
-        return [i + steps < count and operand[i + steps] for i in range(count)]
-
-    return _truth(formula, trace, until, following)[0]
 
 
 _Until = Callable[[list[bool], list[bool], int, "int | None"], list[bool]]

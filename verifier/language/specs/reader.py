@@ -36,13 +36,7 @@ from verifier.base.errors import InputError, nearest_name, shown
 from verifier.base.files import read_text
 from verifier.language.expressions import Source, exact_number, substitute
 from verifier.language.expressions.kinds import misuse, result_kind
-from verifier.language.expressions.syntax import (
-    RESERVED,
-    Name,
-    Node,
-    Position,
-    names_in,
-)
+from verifier.language.expressions.syntax import RESERVED, Name, Node, Position, names_in
 from verifier.language.specs.requirement_reader import (
     WORD,
     Statement,

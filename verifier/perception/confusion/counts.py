@@ -175,7 +175,7 @@ class ConfusionCounts(Result):
                 raise ValueError("the counts by sequence and context do not add up to the counts by context")
 
     TOLD = "verifier.telling.confusion:counts_table"
-    DRAWN = "verifier.telling.figures.recall:figure_of_counts"
+    DRAWN = "verifier.telling.figures.confusion:figure_of_counts"
     NAMED_BY = ("threshold", "true", "bin")
     METRICS = ("recall", "items")
     WRITTEN = "verifier.perception.confusion.document:confusion_text"

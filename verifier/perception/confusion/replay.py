@@ -60,7 +60,7 @@ class Tracked:
 
 @dataclass(frozen=True)
 class Tracker:
-    """Confirms when `needed` of the last `window` reports are right, see `verifier.systems.memory`."""
+    """Confirms when `needed` of the last `window` reports are right, see `verifier.systems.observation`."""
 
     needed: int
     window: int

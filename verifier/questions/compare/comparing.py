@@ -29,22 +29,28 @@ from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
 from verifier.questions.compare.checking import Checking, Draws, Job
-from verifier.questions.compare.compare_result import CompareChoices, CompareResult, Detector
-from verifier.questions.compare.gate import Baseline
-from verifier.questions.compare.gating import gate_of
+from verifier.questions.compare.compare_result import (
+    CompareChoices,
+    CompareResult,
+    Configuration,
+    Detector,
+    Drawn,
+    SpecComparison,
+)
+from verifier.questions.compare.gating import Baseline, gate_of
 from verifier.questions.compare.memories import one_memory, with_default_memory
 from verifier.questions.compare.reach import reaches
 from verifier.questions.compare.scores import (
     Scores,
     check_enough_draws,
+    pareto_view,
     places_of,
+    requirement_comparison,
     shared_draws,
 )
-from verifier.questions.compare.summary import pareto_view, requirement_comparison
-from verifier.questions.compare.tables import Configuration, Drawn, SpecComparison
 from verifier.study.case import Case, Study
 from verifier.study.collection import CheckedCase, Judging, collected
-from verifier.study.inputs import read_inputs
+from verifier.study.inputs import Grid, read_inputs, refuse_others
 from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.points import Point
 from verifier.study.profile import Profile, profiles
@@ -59,7 +65,6 @@ from verifier.study.provenance import (
 )
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult, RunInput, engines_over
-from verifier.study.scenarios import Grid, refuse_others
 from verifier.systems.model import SystemModel
 
 Constants: TypeAlias = tuple[tuple[str, str], ...]
@@ -162,9 +167,7 @@ def compare(
         inputs=_input_files(tasks),
         detectors=tuple(
             Detector(
-                name,
-                study.inputs.confusion.matrices.title,
-                matrices_record(study.inputs.confusion, study.divided),
+                name, study.inputs.confusion.matrices.title, matrices_record(study.inputs.confusion, study.divided)
             )
             for name, study in tasks[0].studies.items()
         ),

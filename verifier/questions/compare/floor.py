@@ -12,21 +12,12 @@ one that rests on a condition. A vacuous scenario shows nothing either: a requir
 scenarios fails.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.channel_test import contradicted_text
 from verifier.base.numbers import decimal_text
-from verifier.checking.verdicts import (
-    Decision,
-    Refused,
-    Verdict,
-    WithinBounds,
-    condition_over,
-    verdict_over,
-)
+from verifier.checking.verdicts import Decision, Refused, Verdict, WithinBounds, condition_over, verdict_over
 from verifier.study.collection import Judging
 from verifier.study.gates import Floor, Held
 from verifier.study.options import VerdictSource

@@ -1,22 +1,35 @@
-"""Holding a comparison against a baseline."""
+"""A gate for continuous integration: no requirement may have dropped by more than so much against an earlier result.
+
+The earlier result (the *baseline*) is the document of a `verify run` or a `verify compare`. What counts for each
+requirement is its worst probability over the same scenarios; a baseline over other scenarios, requirements or
+planners is refused, because a gate that compares nothing is always open.
+
+A drop fails the gate by one of two rules:
+
+point       the probabilities of the given matrices differ by more than is allowed, beyond the numerical bounds of
+            both. How uncertain the data leave both of them does not count.
+probability:C
+            the drop is larger than allowed with at least the probability C, by common draws of the earlier and the
+            later matrices: the paired test of `verify compare`. With C = 0.95 the gate fails where a drop is all but
+            sure; with C = 0.05 it fails unless a drop can all but be ruled out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.numbers import decimal_text
-from verifier.questions.compare.gate import Baseline, Worst, asked_formula, drop_of, worst_of_points
+from verifier.questions.compare.compare_result import CompareResult, Entry, RequirementComparison, SpecComparison
 from verifier.questions.compare.scores import Scores
-from verifier.questions.compare.tables import RequirementComparison, SpecComparison
-from verifier.study.gates import Drop, DropGate
+from verifier.study.gates import BaselineFile, Drop, DropGate
 from verifier.study.options import Selection
-from verifier.study.results import RunResult
+from verifier.study.points import Point
+from verifier.study.results import ProfileMean, RequirementResult, RunResult
 
 
 def gate_of(
@@ -93,9 +106,7 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
         if (requirement, planner) not in results:
             raise InputError("the baseline has a requirement or planner that is not in this run", place)
         found = results[requirement, planner]
-        larger = not found.is_upper
-        asked, means = asked_formula(found.asked, found.formula), [vars(each) for each in found.means]
-        now = worst_of_points([json_values(each) for each in found.points], larger, asked, means)
+        now = worst_of(found, found)
         _check_comparable(before, now, place)
         drop, failed = drop_of(before, now, max_drop)
         drops.append(
@@ -196,7 +207,7 @@ def _drop(
     if (detector, planner) not in places:
         raise InputError("the baseline has a planner that is not compared here", place)
     here = places[detector, planner]
-    now = _worst(requirement, here)
+    now = worst_of(requirement, requirement.entries[here])
     _check_comparable(before, now, place)
     drop, failed = drop_of(before, now, max_drop)
     chance = None
@@ -216,13 +227,6 @@ def _drop(
     )
 
 
-def _worst(requirement: RequirementComparison, configuration: int) -> Worst:
-    entry = requirement.entries[configuration]
-    points, means = ([json_values(each) for each in found] for found in (entry.points, entry.means))
-    formula = asked_formula(requirement.asked, requirement.formula)
-    return worst_of_points(points, requirement.larger_is_better, formula, means)
-
-
 def _by_chance(found: Drop, least_chance: Fraction, place: Place) -> Drop:
     """The same drop, judged by its chance."""
     if found.chance is None:
@@ -232,3 +236,101 @@ def _by_chance(found: Drop, least_chance: Fraction, place: Place) -> Drop:
             "give the earlier matrices with --cm, too, or use --drop-from point",
         )
     return replace(found, failed=Fraction(found.chance) >= least_chance)
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst probability of one requirement.
+
+    Attributes:
+        probability, lower, upper: with its numerical bounds.
+        scenarios: those it is the worst of.
+        larger_is_better: what "worst" means.
+        formula: what is asked, with the end of its probability where a world decides.
+    """
+
+    probability: float
+    lower: float
+    upper: float
+    scenarios: frozenset[str]
+    larger_is_better: bool
+    formula: str
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """An earlier result.
+
+    Attributes:
+        detectors: name -> SHA-256 of its matrices; the name is empty for a `verify run`, which has one.
+        worst: (spec, requirement, detector, planner) -> its worst probability.
+    """
+
+    file: BaselineFile
+    detectors: Mapping[str, str]
+    worst: Mapping[tuple[str, str, str, str], Worst]
+
+
+def drop_of(before: Worst, now: Worst, max_drop: Fraction) -> tuple[float, bool]:
+    """How much worse a probability has become, and whether by more than `max_drop` beyond all numerical bounds."""
+    if now.larger_is_better:
+        drop, certain = before.probability - now.probability, Fraction(before.lower) - Fraction(now.upper)
+    else:
+        drop, certain = now.probability - before.probability, Fraction(now.lower) - Fraction(before.upper)
+    return drop, certain > max_drop
+
+
+def worst_of(asked: RequirementResult | RequirementComparison, found: RequirementResult | Entry) -> Worst:
+    """The worst of some points, or of their means over the profile: `found` is what was found of the requirement
+    `asked`."""
+    larger = asked.target is None or not asked.target.is_upper
+    numbers: Sequence[Point | ProfileMean] = found.means or found.points
+    worst = (min if larger else max)(numbers, key=lambda each: each.probability)
+    formula = asked.formula if asked.asked == "P" else f"{asked.asked} [ {asked.formula} ]"
+    formula += " over profile" if found.means else ""
+    scenarios = frozenset(map(_scenario_key, found.points))
+    return Worst(worst.probability, worst.lower, worst.upper, scenarios, larger, formula)
+
+
+def _scenario_key(point: Point) -> str:
+    """A scenario as text that tells it from the others."""
+    parts: list[tuple[str, str | int]] = [*sorted(point.constants.items()), *sorted(point.initial.items())]
+    return " ".join([point.environment, *(f"{name}={value}" for name, value in parts)])
+
+
+def baseline_of(result: object, file: BaselineFile, place: str) -> Baseline:
+    """The worst probabilities of an earlier `verify run` or `verify compare`.
+
+    Args:
+        result: what it found.
+        file: what it is known from.
+        place: that file's name, for messages.
+
+    Raises:
+        InputError: it is of another command, or does not name its spec and its matrices.
+    """
+    if not isinstance(result, RunResult | CompareResult):
+        raise InputError("expected the JSON of a verify run or a verify compare", Place(place, path="/schema"))
+    hashes = [each.sha256 for each in result.inputs if each.role == "confusion"]
+    specs = [each.name for each in result.inputs if each.role == "spec"]
+    names = [""] if isinstance(result, RunResult) else [each.name for each in result.detectors]
+    if not specs or len(hashes) != len(names):
+        message = f"expected a spec and {len(names)} files of matrices, got {len(specs)} and {len(hashes)}"
+        raise InputError(message, Place(place, path="/inputs"))
+    if isinstance(result, RunResult):
+        asked = [each for each in result.requirements if _is_compared(each)]
+        worst = {(specs[0], each.name, "", each.planner): worst_of(each, each) for each in asked}
+    else:
+        worst = {
+            (spec.spec, each.name, entry.detector, entry.planner): worst_of(each, entry)
+            for spec in result.specs
+            for each in spec.requirements
+            for entry in each.entries
+            if _is_compared(each)
+        }
+    return Baseline(file, dict(zip(names, hashes, strict=True)), worst)
+
+
+def _is_compared(asked: RequirementResult | RequirementComparison) -> bool:
+    """Whether it asks a probability, and no conditional one."""
+    return asked.asked.startswith("P") and ") given (" not in asked.formula

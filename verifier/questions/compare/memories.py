@@ -1,7 +1,5 @@
 """What detectors that are compared remember."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from verifier.base.errors import UsageError

@@ -1,7 +1,5 @@
 """What any planner could reach with a detector: the best possible one beside those that are compared."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,11 +8,10 @@ from typing import TypeAlias
 import numpy as np
 
 from verifier.analysis.best_planner import means, worst_cases
-from verifier.analysis.hidden_game import HiddenGame, hidden_game
-from verifier.analysis.planner_game import Game, game_of
+from verifier.analysis.hidden_game import Game, HiddenGame, game_of, hidden_game
 from verifier.base.errors import InputError, UsageError
 from verifier.language.specs import Requirement
-from verifier.questions.compare.tables import Reach
+from verifier.questions.compare.compare_result import Reach
 from verifier.study.case import Study
 from verifier.study.profile import profile_weights
 from verifier.systems.model import System

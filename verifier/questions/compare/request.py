@@ -1,12 +1,10 @@
 """What settings of `verify compare` ask: the detectors, and the gate against a baseline."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from verifier.base.errors import UsageError, shown
 from verifier.questions.compare.comparing import CompareOptions
-from verifier.questions.compare.gate import Baseline
+from verifier.questions.compare.gating import Baseline
 from verifier.questions.settings import ComparisonSettings, drop_rule, largest_drop
 
 

@@ -4,8 +4,6 @@ An error happens in many frames, and successive ones look alike. So every drive 
 the most of these errors first, and those of a drive lie apart. Frames without an image are passed over and counted.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

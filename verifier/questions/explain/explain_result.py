@@ -1,16 +1,14 @@
 """What `verify explain` found: the values that are its document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from verifier.analysis.channel_test import Channel
+from verifier.analysis.counterexamples.explanation import RunRecord
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
-from verifier.base.documents import Condition, Count, FractionText, Level, Limits, Magnitude
+from verifier.base.documents import Condition, Count, Level, Limits, Magnitude
 from verifier.checking.verdicts import Verdict
 from verifier.study.points import JudgedResult, Point, WorldDecisions
 from verifier.study.records import MatricesRecord, SettingsRecord
@@ -108,72 +106,6 @@ class CorrectionRecord:
 
     detection_errors: Annotated[tuple[Position, ...], Limits(min_length=1)]
     corrected: Magnitude
-
-
-@dataclass(frozen=True)
-class Thing:
-    """What was looked at: its true label, and the number of its distance bin."""
-
-    label: str
-    bin: Count
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the planner was told, and how probable that is: classes, and facts as `count(ped) = 2`."""
-
-    classes: tuple[str, ...]
-    probability: Magnitude
-
-
-@dataclass(frozen=True)
-class StepRecord:
-    """One step of a run.
-
-    Attributes:
-        there: everything that was looked at.
-        reported: the reports with which the planner takes this step.
-        matters: whether another report would have led elsewhere.
-        probability: of the step, as a fraction where that is known.
-        after: variable -> value; chance: of meeting the formula after the step.
-    """
-
-    there: tuple[Thing, ...]
-    reported: tuple[Report, ...]
-    matters: bool
-    probability: FractionText | float
-    after: Mapping[str, int]
-    chance: Magnitude
-
-
-@dataclass(frozen=True)
-class RunRecord:
-    """A run that violates the requirement.
-
-    Attributes:
-        counted_steps: the first so many steps are what the probability is the probability of; the others are their
-            likeliest continuation.
-        irrevocable_after: after so many steps the violation is certain.
-        replayed: whether the formula was evaluated on the run once more, or only its steps were checked.
-        initial: variable -> value at the beginning.
-    """
-
-    probability: Magnitude
-    counted_steps: Count
-    irrevocable_after: Count
-    replayed: Literal["whole", "steps"]
-    initial: Mapping[str, int]
-    steps: tuple[StepRecord, ...]
-
-    @property
-    def exact(self) -> Fraction | None:
-        """The probability as a fraction, where those of the steps are known."""
-        product = Fraction(1)
-        for step in self.steps[: self.counted_steps]:
-            if not isinstance(step.probability, str):
-                return None
-            product *= Fraction(step.probability)
-        return product
 
 
 @dataclass(frozen=True)

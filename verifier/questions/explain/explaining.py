@@ -3,8 +3,6 @@
 `explain_spec` is that story: every requirement is checked in every scenario, and its worst one is explained.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from dataclasses import dataclass, replace
@@ -14,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS, Explanation, explain
-from verifier.analysis.counterexamples.moves import DetectionError
+from verifier.analysis.counterexamples.patterns import DetectionError
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
-from verifier.analysis.sensitivity.priorities import column_shares
-from verifier.analysis.sensitivity.sensitivity import sensitivity
+from verifier.analysis.sensitivity.priorities import column_shares, sensitivity
 from verifier.analysis.sensitivity.state_map import map_variables
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.budget import memory_limit
@@ -36,11 +33,10 @@ from verifier.pipeline import Progress, checked_study, result_of
 from verifier.questions.explain.explain_result import DetectionErrors, ExplainChoices, ExplainResult, Frame
 from verifier.questions.explain.records import counted_record, explained_record
 from verifier.study.case import Case, Study
-from verifier.study.inputs import read_inputs
+from verifier.study.inputs import read_inputs, refuse_others
 from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, RunInput, RunResult
-from verifier.study.scenarios import refuse_others
 from verifier.study.world_decisions import confirmed_decisions, objective_left
 from verifier.systems.model import SystemModel
 

@@ -1,16 +1,12 @@
 """An explanation as a part of the document of `verify explain`: numbers of bins and labels become names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from verifier.analysis.counterexamples.explanation import Explanation, Kind, Step, ToldCause, ToldPattern, ToldRun
-from verifier.analysis.counterexamples.moves import DetectionError
-from verifier.analysis.counterexamples.replay import Replay
+from verifier.analysis.counterexamples.explanation import Explanation, Kind, ToldCause, ToldPattern
+from verifier.analysis.counterexamples.patterns import DetectionError
 from verifier.analysis.sensitivity.state_map import StateMap
-from verifier.base.documents import fraction_text
 from verifier.base.result import plain, recorded
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
@@ -26,10 +22,6 @@ from verifier.questions.explain.explain_result import (
     MapRecord,
     MoveRecord,
     PatternRecord,
-    Report,
-    RunRecord,
-    StepRecord,
-    Thing,
     Violation,
 )
 from verifier.study.points import Point, WorldDecisions
@@ -137,29 +129,7 @@ def _pattern(told: ToldPattern, number: Mapping[DetectionError, int], total: flo
         for alternatives in told.pattern.steps
     )
     probability = told.pattern.probability
-    return PatternRecord(steps, probability, probability / total, tuple(map(_run, told.members)), told.complete)
-
-
-def _run(run: ToldRun) -> RunRecord:
-    return RunRecord(
-        probability=run.probability,
-        counted_steps=run.counted,
-        irrevocable_after=run.irrevocable,
-        replayed="whole" if run.replayed is Replay.WHOLE else "steps",
-        initial=dict(run.initial),
-        steps=tuple(map(_step, run.steps)),
-    )
-
-
-def _step(step: Step) -> StepRecord:
-    return StepRecord(
-        there=tuple(Thing(label_text(label), at) for label, at in step.there),
-        reported=tuple(Report(tuple(sorted(label)), rate) for label, rate in step.told),
-        matters=step.matters,
-        probability=step.probability if step.exact is None else fraction_text(step.exact),
-        after=dict(step.after),
-        chance=step.chance,
-    )
+    return PatternRecord(steps, probability, probability / total, told.members, told.complete)
 
 
 def _columns(explanation: Explanation, names: Sequence[str]) -> tuple[ColumnRecord, ...]:

@@ -10,9 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from verifier.analysis.intervals.measured import measured
-from verifier.analysis.recall.box import BoxFamily, least_floors
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall, relevant_columns
-from verifier.analysis.recall.least_cost import Improvement, least_cost
+from verifier.analysis.recall.least_cost import BoxFamily, Improvement, least_cost, least_floors
 from verifier.analysis.recall.requirements import Path, Problem, Searched, Target, search
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import UsageError

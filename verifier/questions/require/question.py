@@ -12,8 +12,6 @@ The cells in question are those that make a difference to the requirement, as fa
 narrowed down.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, replace

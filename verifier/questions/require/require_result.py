@@ -1,7 +1,5 @@
 """What `verify require` found: the values that are its document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -192,7 +190,7 @@ class RequireResult(Result):
     answers: Annotated[tuple[Answer, ...], Limits(min_length=1)]
 
     TOLD = "verifier.telling.require:require_table"
-    DRAWN = "verifier.telling.figures.recall:require_figure"
+    DRAWN = "verifier.telling.figures.confusion:require_figure"
     NAMED_BY = ("requirement", "planner", "bin", "label")
     METRICS = ("measured_recall", "required_recall", "certified_floor")
 

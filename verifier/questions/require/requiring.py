@@ -6,20 +6,13 @@
 chain of the matrices in question, and on small chains it is an exact fraction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
-from verifier.analysis.channel_test import (
-    Channel,
-    channel_condition,
-    channel_test,
-    drawn_together,
-)
+from verifier.analysis.channel_test import Channel, channel_condition, channel_test, drawn_together
 from verifier.base.budget import memory_limit
 from verifier.base.documents import json_values
 from verifier.base.errors import UsageError
@@ -32,7 +25,7 @@ from verifier.questions.require.question import Question
 from verifier.questions.require.require_result import Answer, AskedRequirement, RequireResult
 from verifier.study.case import Case, Study
 from verifier.study.collection import target_of
-from verifier.study.inputs import read_inputs
+from verifier.study.inputs import ends_of, read_inputs, refuse_others
 from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
 from verifier.study.provenance import (
     grid_remarks,
@@ -43,7 +36,6 @@ from verifier.study.provenance import (
     run_settings,
 )
 from verifier.study.results import engines_over
-from verifier.study.scenarios import ends_of, refuse_others
 from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]

@@ -47,10 +47,9 @@ from verifier.robustness.assessment.level_draws import (
 )
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
 from verifier.study.case import Study
-from verifier.study.inputs import read_inputs
+from verifier.study.inputs import checked_names, make_grid, read_inputs, refuse_others
 from verifier.study.options import RunOptions, Selection
 from verifier.study.results import RequirementResult, RunResult, engines_of
-from verifier.study.scenarios import checked_names, make_grid, refuse_others
 from verifier.systems.reader import read_model
 
 

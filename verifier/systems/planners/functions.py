@@ -1,7 +1,5 @@
 """Planners that are functions of arrays, in Python: for programs only, no file names one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias

@@ -8,8 +8,6 @@ step. The next node is the one among those of `trans`, at first among the initia
 values that are read now; its values of the system are set.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

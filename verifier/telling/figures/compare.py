@@ -8,8 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from verifier.base.errors import UsageError, one_line
-from verifier.questions.compare.compare_result import CompareResult
-from verifier.questions.compare.tables import Curve, ParetoView, RequirementComparison, SpecComparison
+from verifier.questions.compare.compare_result import (
+    CompareResult,
+    Curve,
+    ParetoView,
+    RequirementComparison,
+    SpecComparison,
+)
 from verifier.telling.compare import short_name
 from verifier.telling.figures.drawing import shades, subplots
 

@@ -1,0 +1,106 @@
+"""The commands `verify explain`, `verify compare` and `verify require`: ask, print and write what was found."""
+
+from dataclasses import replace
+from functools import partial
+
+from verifier.base.blocks import Pool
+from verifier.base.budget import memory_limit
+from verifier.base.errors import UsageError
+from verifier.base.files import csv_text, write_text
+from verifier.base.options import named_files
+from verifier.checking.process import StormProcess
+from verifier.cli.invocation import Command, with_provenance
+from verifier.cli.targets import check_targets, give
+from verifier.cli.terminal import columns, progress_bar, tell_shares
+from verifier.evidence.bundle.archive import zip_bytes
+from verifier.evidence.bundle.certificates import certificates_of_comparison
+from verifier.evidence.consistency import read_baseline
+from verifier.questions.compare.comparing import compare
+from verifier.questions.compare.memories import with_default_memory
+from verifier.questions.compare.request import compare_options
+from verifier.questions.explain.contact_sheet import cell_sheets
+from verifier.questions.explain.explaining import explained, read_traced
+from verifier.questions.require.question import question_of
+from verifier.questions.require.requiring import required
+from verifier.questions.settings import ComparisonSettings, ExplanationSettings, RequirementSettings
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
+from verifier.telling.compare import compare_table
+from verifier.telling.contact_sheet import contact_sheet_page
+from verifier.telling.explain import explain_table
+from verifier.telling.figures.compare import compare_figure
+from verifier.telling.figures.drawing import figure_bytes
+from verifier.telling.figures.explain import explain_figure
+from verifier.telling.html import html_text
+from verifier.telling.require import require_table
+
+
+def explain_command(arguments: ExplanationSettings, command: Command) -> int:
+    """Run `verify explain` and give its exit code: that of the verdict."""
+    options, settings = arguments.options, arguments.explanation
+    options = options.by_default() if arguments.record is None else options
+    seen = arguments.json or arguments.output or arguments.plot or settings.variables
+    settings = replace(settings, with_map=bool(seen))
+    if arguments.sheet.contact_sheet is not None and arguments.record is None:
+        raise UsageError(
+            "--contact-sheet needs the frames of detection errors: name the record of the counting, --record"
+        )
+    check_targets(arguments)
+    with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
+        inputs = read_inputs(arguments.spec, arguments.cm, options)
+        sheet = arguments.sheet
+        drawn = sheet.contact_sheet is not None
+        traced = None if arguments.record is None else read_traced(arguments.record, arguments.cm, boxes=drawn)
+        study = Study.of(inputs, options)
+        result = explained(study, settings, storm, traced, progress_bar)
+    if sheet.contact_sheet is not None and sheet.images is not None and traced is not None:
+        frames = cell_sheets(result, study, traced, sheet.images, sheet.frames)
+        page = contact_sheet_page(result.title, frames, result.bins, traced.record, sheet.blur)
+        write_text(sheet.contact_sheet, html_text(page))
+    document = with_provenance(result.json_text(), command)
+    give(
+        arguments,
+        document,
+        lambda: explain_table(result, columns=columns()),
+        plot=lambda path: figure_bytes(explain_figure(result), path),
+    )
+    return int(result.verdict.exit_code)
+
+
+def compare_command(arguments: ComparisonSettings, command: Command) -> int:
+    """Run `verify compare` and give its exit code."""
+    check_targets(arguments, "comparison")
+    baseline = None if arguments.baseline is None else read_baseline(arguments.baseline)
+    asked, files = compare_options(arguments, baseline), named_files("--cm", arguments.cm)
+    options = with_default_memory(arguments.options, arguments.best_planner)
+    with Pool(arguments.scheduler) as pool:
+        result = compare(arguments.spec, files, asked, options, progress_bar, pool=pool)
+    tell_shares(pool.shares)
+    matrices = list(files.values())
+    give(
+        arguments,
+        with_provenance(result.json_text(), command),
+        lambda: compare_table(result, pairs=arguments.pairs, columns=columns()),
+        csv=lambda _: csv_text(result.rows()),
+        certificates=lambda _: zip_bytes(certificates_of_comparison(arguments.spec, matrices, options)),
+        plot=lambda path: figure_bytes(compare_figure(result), path),
+    )
+    return int(result.exit_code)
+
+
+WITHOUT_ROWS = ("requirement", "planner", "outcome", "bin", "label", "required_recall")
+"""Columns of the table where nothing is required of any cell."""
+
+
+def require_command(arguments: RequirementSettings, command: Command) -> int:
+    """Run `verify require` and give its exit code."""
+    asked = question_of(arguments)
+    options = arguments.run_options.by_default()
+    check_targets(arguments)
+    with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
+        inputs = read_inputs(arguments.spec, arguments.cm, options)
+        result = required(Study.of(inputs, options), asked, storm, partial(progress_bar, what="planners"))
+    rows, document = list(result.rows()), with_provenance(result.json_text(), command)
+    table = csv_text(rows, None if rows else WITHOUT_ROWS)
+    give(arguments, document, lambda: require_table(result, columns=columns()), csv=lambda _: table)
+    return int(result.exit_code)
