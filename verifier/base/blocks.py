@@ -8,6 +8,7 @@ sums are the same bytes however many workers there are, and in whatever order th
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import logging
 import re
@@ -168,14 +169,8 @@ class Pool:
         if scheduler.isdecimal():
             if not 1 <= int(scheduler) <= MOST_WORKERS:
                 raise UsageError(f"--scheduler: expected from 1 to {MOST_WORKERS} processes, got {scheduler}")
-            settings = {"distributed.scheduler.allowed-failures": MOST_DEATHS}
-            with library("dask").config.set(settings):
-                where: Any = stack.enter_context(
-                    distributed.LocalCluster(
-                        n_workers=int(scheduler), threads_per_worker=1, host="127.0.0.1", silence_logs=SILENT,
-                        dashboard_address="127.0.0.1:0", local_directory=stack.enter_context(TemporaryDirectory()),
-                    )
-                )  # fmt: skip
+            folder = stack.enter_context(TemporaryDirectory())
+            where: Any = stack.enter_context(_own_cluster(int(scheduler), folder))
         elif re.fullmatch(ADDRESS, scheduler):
             where = scheduler
         else:
@@ -279,6 +274,19 @@ class Pool:
 
 HERE = Pool()
 """This process."""
+
+
+def _own_cluster(workers: int, folder: str) -> Any:
+    """Processes of this machine, on its loopback, with their files in a folder."""
+    own, distributed = "127.0.0.1", library("distributed")
+    settings = {"distributed.scheduler.allowed-failures": MOST_DEATHS, "temporary-directory": folder}
+    looks = {"host": own, "dashboard_address": f"{own}:0", "silence_logs": SILENT}
+    try:
+        with library("dask").config.set(settings):
+            return distributed.LocalCluster(n_workers=workers, threads_per_worker=1, **looks)
+    except BaseException:  # one that is half made cannot be closed at exit
+        atexit.unregister(distributed.deploy.spec.close_clusters)
+        raise
 
 
 def _ask(address: str, patience_s: float) -> None:

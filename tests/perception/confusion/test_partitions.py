@@ -191,10 +191,12 @@ def test_errors_name_file_and_row_wherever_they_happen(scene, scheduler, capfd, 
     choices = {**DATA, **SCENE, "detections": "detections"}
     ways = {"stream": [{"stream": True}], "scheduler": [{"scheduler": scheduler}]}
     ways["shards"] = [{"shard": f"{number}/2"} for number in (1, 2)]
-    codes = [main(["confusion", "--output=o.json", *globals()["words"]({**choices, **way})]) for way in ways[how]]
+    command = ["confusion", "--output=o.json", "--record=r.csv"]
+    codes = [main([*command, *globals()["words"]({**choices, **way})]) for way in ways[how]]
     assert 4 in codes
     assert words in capfd.readouterr().err
     assert 0 in codes or not Path("o.json").exists()
+    assert how == "stream" or not Path("r.csv.parts").exists()
 
 
 def test_files_of_other_columns_are_refused(scene):

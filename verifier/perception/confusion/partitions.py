@@ -24,7 +24,14 @@ from verifier.perception.confusion.record import join_records
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import refuse_absurd, with_sanity
 from verifier.perception.confusion.shards import parsed_shard, shard_record, share_of, with_shard
-from verifier.perception.confusion.streaming import PartCount, Progress, StreamFiles, added_parts, count_chunks
+from verifier.perception.confusion.streaming import (
+    PartCount,
+    Progress,
+    StreamFiles,
+    added_parts,
+    count_chunks,
+    finish,
+)
 from verifier.perception.detections import Chunk, Reading, stream_tables
 from verifier.perception.detections.parquetfiles import digest_of
 from verifier.perception.detections.tableparts import TablePart, Tables
@@ -158,10 +165,13 @@ def _by_partitions(
     if files.parts is not None:
         files.parts.mkdir(exist_ok=True)
     blocks: list[Partition | str] = [*paths, *mine]
-    with Pool(settings.scheduler) as pool:
-        found = pool.sum(job, blocks, added_parts, report) if blocks else PartCount()
-    if files.record is not None:
-        join_records([files.part(number) for number, _ in mine], files.record)
+    try:
+        with Pool(settings.scheduler) as pool:
+            found = pool.sum(job, blocks, added_parts, report) if blocks else PartCount()
+        if files.record is not None:
+            join_records([files.part(number) for number, _ in mine], files.record)
+    finally:
+        finish(files)  # nobody can go on from it
     if shard is None:
         return _whole(job, found, job.tables.records(found.digests.__getitem__)), files, pool.shares
     found = found if found.how is not None else replace(found, how=job.how_of(parts[0]))
