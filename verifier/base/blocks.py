@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import logging
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -65,7 +66,7 @@ class _Done(Generic[Result]):
 
 @dataclass
 class Pool:
-    """Who works on blocks, as a context; without it a scheduler is not asked.
+    """Who works on blocks; a context where that is a scheduler.
 
     Attributes:
         scheduler: N processes of this machine, or the address of a Dask scheduler; None for this process.
@@ -120,7 +121,7 @@ class Pool:
             NoAnswerError: the scheduler is lost, or a block ends the processes that work on it.
         """
         report(0, len(blocks))
-        results = enumerate(map(work, blocks)) if self._client is None else self._results(work, blocks)
+        results = enumerate(map(work, blocks)) if self.is_here else self._results(work, blocks)
         for done, found in enumerate(results, 1):
             report(done, len(blocks))
             yield found
@@ -253,11 +254,13 @@ class Pool:
             else:
                 return
 
-    def _fault(self, error: Exception, place: int) -> Exception:
+    def _fault(self, error: Any, place: int) -> Exception:
         if isinstance(error, library("distributed").KilledWorker):
-            last = getattr(error, "last_worker").address  # noqa: B009
-            message = f"block {place + 1} ended every process that worked on it; the last was {last}"
-            return NoAnswerError(message, hint="give workers more memory, or make blocks smaller (--chunk-rows)")
+            message = (
+                f"block {place + 1} ended every process that worked on it; the last was {error.last_worker.address}"
+            )
+            hint = "give workers more memory, or make blocks smaller (of verify confusion: --chunk-rows)"
+            return NoAnswerError(message, hint=hint)
         if isinstance(error, ImportError | AttributeError) or "deserializ" in str(error):
             return _other_version("a worker, or the scheduler,", first_line(error))
         return EngineError(f"block {place + 1} could not be worked on: {type(error).__name__}: {first_line(error)}")
@@ -320,5 +323,5 @@ def _worked(version: str, work: Callable[[Block], Result], block: Block) -> _Don
         result = work(block)
     except Exception as raised:
         error = raised
-    seconds, peak = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return _Done(result, error, Share(worker, 1, seconds, peak))
+    seconds, peak = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return _Done(result, error, Share(worker, 1, seconds, peak if sys.platform == "darwin" else peak * 1024))

@@ -1,11 +1,9 @@
 """What `verify confusion` and `verify confusion merge` ask for, from their settings: read, filter, match, count, add.
 
-    data = prepared(settings)        read, with distances, filtered
-    found = counted(settings)        the counts of it, or of a stream
-    counts = merged(settings)        the sum of files
+    found = counted(settings)        the counts of data (`preparing`), or of parts of it (`partitions`)
+    counts = merged(settings)        the sum of files, or the whole of shards
 
-Large tables are counted chunk by chunk where the settings say so (`streaming`). Nothing is written but what a stream
-keeps in files while it counts.
+Nothing is written but what a stream keeps in files while it counts.
 """
 
 from __future__ import annotations
