@@ -113,7 +113,7 @@ class TableCount:
         records: Sequence[Mapping[str, Any]] | None = None,
     ) -> Progress:
         """Count a part of the tables chunk by chunk, or all; as `count_chunks` and `stream_tables`."""
-        settings, names = self.settings, self.tables.files
+        settings = self.settings
 
         def chunks(after: str | None) -> Iterator[Chunk]:
             return stream_tables(
@@ -130,7 +130,6 @@ class TableCount:
                 records=records,
             )
 
-        assert len(names) == 2 + (settings.frames is not None)
         prepare = filters(settings, self.rule.measure)
         return count_chunks(chunks, self.policy, self.rule, files, prepare, report, self.memory, self.drives)
 
