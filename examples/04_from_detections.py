@@ -14,7 +14,7 @@ import numpy as np
 
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.recall import recalls
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import read_detections

@@ -20,8 +20,8 @@ from verifier.closedloop.logs import Detections, Logs
 from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.study import study
 from verifier.closedloop.study_settings import StudySettings
+from verifier.closedloop.traces import VehicleSettings
 from verifier.closedloop.trade_offs import flips_between_metrics, flips_under_mutation
-from verifier.closedloop.vehicle import VehicleSettings
 from verifier.perception.matching import MatchingPolicy
 
 LOGS, SPACING_M, LENGTH_M = 60, 0.5, 40.0
@@ -105,7 +105,7 @@ for flip in flips_between_metrics(found.tables):
     if flip.flips and flip.from_.row == "baseline":
         print(f"  baseline: {flip.from_.best[0]} by {flip.from_.metric}, {flip.to.best[0]} in closed loop "
               f"(probability of a change {flip.probability:.2f})")  # fmt: skip
-print(f"\nthe engine without time steps gives areas within {found.second.largest_area_difference:.3f}")
+print(f"\nthe engine with time steps gives areas within {found.second.largest_area_difference:.3f}")
 
 # Expected output:
 # roc_b: area (95 % interval over logs), share of the baseline's
@@ -115,25 +115,23 @@ print(f"\nthe engine without time steps gives areas within {found.second.largest
 #   Any       sharp 0.27 (0.21-0.32)  33%   modest 0.12 (0.08-0.14)  35%   best: sharp
 #   AnyMild   sharp 0.27 (0.21-0.32)  33%   modest 0.28 (0.24-0.31)  82%   best: modest
 # safety_radius: area (95 % interval over logs), share of the baseline's
-#   baseline  sharp 0.92 (0.81-1.00) 100%   modest 1.00 (1.00-1.00) 100%   best: modest
-#   fog       sharp 0.90 (0.74-1.00)  97%   modest 1.00 (1.00-1.00) 100%   best: modest
-#   sun       sharp 0.85 (0.72-0.97)  93%   modest 0.80 (0.67-0.93)  80%   best: sharp
-#   Any       sharp 0.82 (0.66-0.97)  89%   modest 0.80 (0.67-0.93)  80%   best: sharp
-#   AnyMild   sharp 0.90 (0.74-1.00)  97%   modest 1.00 (1.00-1.00) 100%   best: modest
+#   baseline  sharp 0.91 (0.79-1.00) 100%   modest 1.00 (1.00-1.00) 100%   best: modest
+#   fog       sharp 0.88 (0.71-1.00)  96%   modest 1.00 (1.00-1.00) 100%   best: modest
+#   sun       sharp 0.83 (0.69-0.97)  91%   modest 0.83 (0.70-0.93)  83%   best: modest
+#   Any       sharp 0.81 (0.63-0.96)  88%   modest 0.83 (0.70-0.93)  83%   best: modest
+#   AnyMild   sharp 0.88 (0.71-1.00)  96%   modest 1.00 (1.00-1.00) 100%   best: modest
 # closed_loop: area (95 % interval over logs), share of the baseline's
-#   baseline  sharp 0.88 (0.74-0.99) 100%   modest 1.00 (1.00-1.00) 100%   best: modest
-#   fog       sharp 0.84 (0.66-0.98)  96%   modest 1.00 (1.00-1.00) 100%   best: modest
-#   sun       sharp 0.79 (0.64-0.94)  90%   modest 0.70 (0.57-0.83)  70%   best: sharp
-#   Any       sharp 0.76 (0.58-0.94)  86%   modest 0.70 (0.57-0.83)  70%   best: sharp
-#   AnyMild   sharp 0.84 (0.66-0.98)  96%   modest 1.00 (1.00-1.00) 100%   best: modest
+#   baseline  sharp 0.86 (0.69-0.99) 100%   modest 1.00 (1.00-1.00) 100%   best: modest
+#   fog       sharp 0.82 (0.62-0.98)  96%   modest 1.00 (1.00-1.00) 100%   best: modest
+#   sun       sharp 0.76 (0.59-0.92)  88%   modest 0.70 (0.57-0.83)  70%   best: sharp
+#   Any       sharp 0.73 (0.55-0.92)  85%   modest 0.70 (0.57-0.83)  70%   best: sharp
+#   AnyMild   sharp 0.82 (0.62-0.98)  96%   modest 1.00 (1.00-1.00) 100%   best: modest
 #
 # where one would choose otherwise
 #   roc_b: sharp at the baseline, modest in fog (probability of a change 0.54)
 #   roc_b: sharp at the baseline, modest in AnyMild (probability of a change 0.54)
-#   safety_radius: modest at the baseline, sharp in sun (probability of a change 0.76)
-#   safety_radius: modest at the baseline, sharp in Any (probability of a change 0.63)
-#   closed_loop: modest at the baseline, sharp in sun (probability of a change 0.87)
-#   closed_loop: modest at the baseline, sharp in Any (probability of a change 0.76)
+#   closed_loop: modest at the baseline, sharp in sun (probability of a change 0.75)
+#   closed_loop: modest at the baseline, sharp in Any (probability of a change 0.65)
 #   baseline: sharp by roc_b, modest in closed loop (probability of a change 1.00)
 #
-# the engine without time steps gives areas within 0.023
+# the engine with time steps gives areas within 0.023

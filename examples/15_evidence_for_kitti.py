@@ -21,7 +21,7 @@ from verifier.evidence.bundle.build import Sources, build_bundle
 from verifier.evidence.bundle.check import check_bundle
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy

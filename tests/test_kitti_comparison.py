@@ -1,7 +1,12 @@
 """Two real detectors and two planners compared draw by draw: the example's whole path on the KITTI drives."""
 
+import json
 import subprocess
 import sys
+
+import pytest
+
+from verifier.cli import main
 
 
 def test_two_detectors_on_kitti_are_compared(root, shared, tmp_path):
@@ -30,3 +35,43 @@ def test_two_detectors_on_kitti_are_compared(root, shared, tmp_path):
     assert 0.95 < feedback <= 1
     assert 0.7 < cautious < 0.95
     assert plot.stat().st_size > 10_000
+
+
+def test_average_precision_and_p_rank_the_two_detectors_on_pedestrians_otherwise(shared, root, tmp_path, capfd):
+    """From the published results to P with AP beside it: RRC has the better AP, PointRCNN the better P, and the bin
+    nearest to the car, where it sees more, is what P depends on."""
+    data, files = shared / "data/kitti_tracking", []
+    (tmp_path / "classes.txt").write_text("Pedestrian -> ped\nPerson* -> ped\nDontCare -> dont_care\n* -> ignore\n")
+    unseen = [part for drive in ("0001", "0004", "0007", "0015") for part in ("--sequence", drive)]
+    for name, folder in (("PointRCNN", "det_pointrcnn"), ("RRC", "det_rrc2d")):
+        paths = ["--annotations", str(data / "label_02"), "--detections", str(data / folder)]
+        matching = ["--affinity", "iou_2d", "--match-threshold", "0.5", "--bins", "0,10,20,30,40,50,inf"]
+        output = [
+            "--class-map",
+            str(tmp_path / "classes.txt"),
+            "--average-precision",
+            "-o",
+            f"{tmp_path}/{name}.json",
+        ]
+        assert main(["confusion", "--format", "kitti_tracking", *paths, *unseen, *matching, *output]) == 0
+        files += ["--cm", f"{name}={tmp_path}/{name}.json"]
+    capfd.readouterr()
+    choices = ["--metrics", "--env", "ped", "--planner", "feedback", "--set", "vmax=1", "--draws", "400", "--json"]
+    spec = str(root / "specs/car_pedestrian.ltl")
+    assert main(["compare", spec, *files, *choices, "--requirement", "stops_for_pedestrians"]) == 0
+    (found,) = json.loads(capfd.readouterr().out)["specs"]
+    (asked,) = found["requirements"]
+    p = {each["detector"]: each["points"][each["worst"]]["probability"] for each in asked["entries"]}
+    ap = {each["detector"]: each["average_precision"]["value"] for each in found["metrics"]}
+    near = {each["detector"]: each["bins"][0]["recall"]["value"] for each in found["metrics"]}
+    assert (ap["PointRCNN"], ap["RRC"]) == pytest.approx((0.6226, 0.6438), abs=2e-3)
+    assert p["PointRCNN"] > p["RRC"] + 0.2
+    (reversal,) = asked["reversals"]
+    assert (reversal["first"], reversal["second"]) == ("PointRCNN", "RRC")
+    assert [each["bin"] for each in reversal["bins"]] == ["[0, 10) m"]
+    # The nearest bin alone decides: each has the other's P with the other's rates there.
+    assert reversal["bins"][0]["first"] == pytest.approx(p["RRC"], abs=1e-9)
+    assert reversal["bins"][0]["second"] == pytest.approx(p["PointRCNN"], abs=1e-9)
+    assert near["PointRCNN"] > near["RRC"] + 0.25
+    assert [each["matters"] for each in found["metrics"][0]["bins"]] == [True] + [False] * 5
+    assert [len(each["drives"]) for each in found["metrics"]] == [4, 4]

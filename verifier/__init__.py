@@ -199,12 +199,23 @@ def compare(
         return compared(asked.spec, files, options, asked.options, system=system, pool=pool)
 
 
-def count(annotations: Any, detections: Any, format: str = "auto", **choices: Any) -> ConfusionCounts:  # noqa: A002
+def count(
+    annotations: Any,
+    detections: Any,
+    format: str = "auto",  # noqa: A002
+    *,
+    names: Sequence[str] | None = None,
+    sequences: Sequence[str] | None = None,
+    **choices: Any,
+) -> ConfusionCounts:
     """Confusion matrices by distance, for `run`: what a detector reports of what is there (`verify confusion`).
 
     Args:
-        annotations, detections: files or folders; or pandas DataFrames with the columns of tables.
+        annotations, detections: files or folders; or objects of pandas, torchmetrics, supervision, MAITE or
+            pycocotools, see `verifier.perception.detections.from_objects`.
         format: of files, such as "kitti_tracking", "nuscenes", "coco", "yolo", "table".
+        names: of the labels of objects by their number, where these do not say them.
+        sequences: the drive of each image of such objects.
         choices: as the options of `verify confusion`, such as `bins="0,10,20,inf"`, `labelling="proposition"`.
 
     >>> from pandas import DataFrame
@@ -215,7 +226,7 @@ def count(annotations: Any, detections: Any, format: str = "auto", **choices: An
     """
     from verifier.perception.confusion.choices import reader_options, reading
     from verifier.perception.confusion.request import counted
-    from verifier.perception.detections import read_detections
+    from verifier.perception.detections import from_objects
     from verifier.perception.settings import CountSettings
 
     files = {"annotations": annotations, "detections": detections}
@@ -224,7 +235,8 @@ def count(annotations: Any, detections: Any, format: str = "auto", **choices: An
     asked = settings_from(CountSettings, given, ("scheduler", "shard"))
     if named:
         return counted(asked).counts
-    data = read_detections("table", annotations, detections, reading(asked), **reader_options(asked))
+    told = {"names": names, "sequences": sequences, **reader_options(asked)}
+    data = from_objects(annotations, detections, reading(asked), **told)
     return counted(asked, data=data).counts
 
 

@@ -21,6 +21,7 @@ from verifier.base.errors import InputError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import dependence as module
 from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.counting import count_and_observe
 from verifier.perception.confusion.dependence import (
     Dependence,
@@ -31,7 +32,6 @@ from verifier.perception.confusion.dependence import (
 )
 from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.document_reader import DocumentReader
-from verifier.perception.confusion.job import count_job
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.preparing import (
     dependence_document,

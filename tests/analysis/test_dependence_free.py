@@ -9,7 +9,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from context_cases import latch
+from context_cases import files_of, latch, tracked_document
 from exact_oracle import holds_on_lasso
 from run_documents import tried
 from scipy.optimize import linprog
@@ -25,6 +25,8 @@ from verifier.base.errors import NoAnswerError
 from verifier.cli import main
 from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import rates
+from verifier.perception.confusion.contexts import Contexts
+from verifier.pipeline import verify_spec
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions
@@ -316,6 +318,22 @@ def test_a_verdict_that_no_dependence_changes(tmp_path, capsys):
     (point,) = json.loads(capsys.readouterr().out)["requirements"][0]["points"]
     assert (point["basis"], point["condition"]) == ("any_dependence", "if items are independent")
     assert main([*asked[:-1], "--requirement", "some", "--strict"]) == 3
+
+
+@pytest.mark.parametrize(("misses", "told"), [(20, True), (4, False)])
+def test_first_looks_that_contradict_one_rate_in_every_step_are_told(misses, told, tmp_path):
+    """One look, at first sight: it is missed 20 of 30 times, outside of bounds that take the rate of all frames."""
+    rows = {"start": [misses, 30 - misses], "right*1": [40, 800], "wrong*1": [40, 20]}
+    document = tracked_document(rows, Contexts("run", 1))
+    files = files_of(tmp_path, latch(1), document, "ped", ["F seen = 1"])
+    found = verify_spec(*files, RunOptions(dependence_free=True, confidence=None))
+    free = found.requirements[0].points[0].dependence_free
+    said = " ".join(found.remarks)
+    assert (
+        "suppose that each report has in every step the rate of its bin and true label, which is not tested" in said
+    )
+    assert (f"ped in [10, 20) m wrong {misses} of 30 times at first sight" in said) == told
+    assert (abs(free.lower - (1 - misses / 30)) > 0.1) == told
 
 
 def test_a_floor_that_these_bounds_reach_is_passed(tmp_path, capsys):

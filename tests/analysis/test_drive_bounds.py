@@ -33,7 +33,7 @@ from verifier.base.documents import json_values
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.tracks import Tracks
 from verifier.perception.detections import Reading, class_map, read_detections

@@ -97,8 +97,8 @@ def gaining(rng, world, greatest):
 
 
 def test_optimal_gains_are_those_of_storm(storm):
-    finite = 0
-    for seed in range(24):
+    finite, proven = 0, 0
+    for seed in range(40):
         rng = np.random.default_rng([seed, 15])
         world, rates, greatest = Deciding(rng), rates_of(rng), bool(seed % 2)
         optimum, gains = gaining(rng, world, greatest)
@@ -108,10 +108,14 @@ def test_optimal_gains_are_those_of_storm(storm):
         assert found.value == pytest.approx(told.value, rel=1e-9, abs=1e-9)
         assert np.all(found.lower <= told.value * (1 + 1e-9))
         assert np.all(told.value * (1 - 1e-9) <= found.upper)
+        if greatest:  # also where steps gain nothing
+            assert np.all((found.upper <= told.value * (1 + 1e-9)) | np.isinf(told.value))
+            proven += int((np.isfinite(told.value) & (told.value > 0)).sum())
         drawn = optimum.probabilities(np.stack([rates, rates_of(rng)])).probability
         assert drawn[0] == pytest.approx(told.value, rel=1e-9, abs=1e-9)
         finite += int((np.isfinite(told.value) & (told.value > 0)).sum())
     assert finite >= 6
+    assert proven >= 2
 
 
 def against_strategies(rng, formula, most):

@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from verifier.analysis.intervals.rate_box import log_e_value
+from verifier.analysis.intervals.tiers import log_e_value
 from verifier.cli import main
 
 MODEL = """

@@ -12,10 +12,9 @@ import numpy as np
 from cases import Measured, alternately, peak_mib
 
 from verifier.closedloop.closed_loop_curve import LoopSettings, closed_loops, standard_sensitivities
-from verifier.closedloop.course import Course
 from verifier.closedloop.curves import TradeOffCurve, area, robroc
 from verifier.closedloop.simulator import EngineName, simulate
-from verifier.closedloop.vehicle import VehicleSettings
+from verifier.closedloop.traces import Course, VehicleSettings
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 from plain_vehicle import drive
@@ -89,7 +88,7 @@ def crowded_logs() -> Measured:
     rng = np.random.default_rng(1)
     courses = [made_course(rng, log % 2 == 0, 10) for log in range(LOGS)]
     vehicle = VehicleSettings()
-    (ours_s,) = alternately(3, lambda: simulate(courses, LEVELS, vehicle))
+    (ours_s,) = alternately(3, lambda: simulate(courses, LEVELS, vehicle, "steps"))
     started = time.perf_counter()
     for course in courses[:4]:
         for level in LEVELS[::20]:

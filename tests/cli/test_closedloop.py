@@ -110,7 +110,21 @@ def test_the_stop_cost_and_the_readings_reach_the_simulator(data, capsys):
     held = result(capsys, *USUAL, "--between-images", "hold", "--too-close", "zero_distance")
     assert held["logs"]["truth_never_stops"] == ["person 1", "person 2"]
     assert any("never stops in 2 positive logs (person 1, person 2)" in each for each in held["remarks"])
-    assert areas(held)["fog", "good"] == 1
+    assert held["not_defined"] == [
+        {"metric": "closed_loop", "reason": "the reference vehicle stops in no positive log"}
+    ]
+    assert "closed_loop" not in [table["metric"] for table in held["metrics"]]
+    # It says so wherever it is told: on the terminal, in rows, and with the curves, which take the notes along.
+    never = [*USUAL, "--between-images", "hold", "--too-close", "zero_distance"]
+    assert main([*never, "--csv", "rows.csv", "--curves", "curves.json"]) == ExitCode.SATISFIED
+    assert ": not defined, the reference vehicle stops in no positive log\n" in capsys.readouterr().out
+    rows = list(csv.DictReader(Path("rows.csv").read_text().splitlines()))
+    assert [row["kind"] for row in rows if row["metric"] == "closed_loop"] == ["not defined"]
+    again = result(capsys, "robroc", "curves.json")
+    assert (
+        again["remarks"][0] == "curves.json: closed_loop: not defined, the reference vehicle stops in no positive log"
+    )
+    assert [f"curves.json: {remark}" for remark in held["remarks"]] == again["remarks"][1:]
     # Nor does it keep the safety radius then: the vehicle drives on, past the person.
     assert held["logs"]["truth_breaks_safety_radius"] == ["person 1", "person 2"]
     assert areas(held, "safety_radius")["baseline", "good"] == 0

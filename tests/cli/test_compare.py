@@ -2,6 +2,7 @@
 
 import csv
 import json
+import pathlib
 import re
 import subprocess
 import sys
@@ -119,6 +120,85 @@ def requirement(found, name, spec=0):
 
 def worst(entry):
     return entry["points"][entry["worst"]]["probability"]
+
+
+# ------------------------------------------------------------------------------------------ detection metrics
+
+
+def with_precision(path, value, sequences=()):
+    """The file with this average precision of `ped`."""
+    data = json.loads(path.read_text())
+    ped = {"label": "ped", "objects": 200, "value": value, "lower": value - 0.1, "upper": value + 0.1}
+    ped |= {"sequences": list(sequences)} if sequences else {}
+    data |= {"version": 2, "average_precision": {
+        "unit": "drive", "level": 0.95, "draws": 1000, "seed": 0, "classes": [ped],
+    }}  # fmt: skip
+    path.write_text(json.dumps(data))
+    return path
+
+
+def test_the_bins_that_explain_a_reversed_ranking(compare, looks, tmp_path):
+    """hasty: P = min(near, far), and 0.6 beats 0.5 = min(0.9, 0.5) because of the far bin alone; patient: near^2."""
+    one = with_precision(matrices(tmp_path / "one.json", (90, 100), (50, 100)), 0.7)
+    two = with_precision(matrices(tmp_path / "two.json", (60, 100), (60, 100)), 0.5)
+    spec = looks("planner hasty, patient", "stops: P >= 0.5 [ F s = 1 ]")
+    files = {"cm": [f"one={one}", f"two={two}"], "spec": spec}
+    _, found = document(compare, "--metrics", "--draws", 100, **files)
+    (reversal,) = requirement(found, "stops")["reversals"]
+    assert {key: reversal[key] for key in ("planner", "label", "first", "second")} == {
+        "planner": "hasty", "label": "ped", "first": "two", "second": "one",
+    }  # fmt: skip
+    assert (reversal["first_average_precision"], reversal["second_average_precision"]) == (0.5, 0.7)
+    assert [each["bin"] for each in reversal["bins"]] == ["[5, 10) m"]
+    assert [reversal["bins"][0][key] for key in ("first", "second")] == pytest.approx([0.5, 0.6], abs=1e-12)
+    code, out, _ = compare("--metrics", "--draws", 100, **files)
+    assert code == 0
+    assert "P and AP disagree (planner hasty): two has the better P (0.6 against 0.5) and the lower AP of ped" in out
+    row = re.search(r"^one +ped +(.*)$", out, re.MULTILINE).group(1)
+    assert re.split(r" {2,}", row)[:2] == ["0.7 [0.6, 0.8]", "0.7 [0.633, 0.76]"]
+    read_back(found)
+
+
+def test_what_p_becomes_with_the_rates_of_another_is_what_a_run_says_of_such_matrices(
+    compare, looks, tmp_path, capfd
+):
+    """The hybrids are written as files of their own and verified by Storm."""
+    one = with_precision(matrices(tmp_path / "one.json", (9, 20), (17, 20)), 0.3)
+    two = with_precision(matrices(tmp_path / "two.json", (8, 20), (18, 20)), 0.9)
+    spec = looks("planner patient", "late: P <= 0.9 [ F s = 2 ]")
+    _, found = document(compare, "--metrics", "--draws", 100, cm=[f"one={one}", f"two={two}"], spec=spec)
+    (reversal,) = requirement(found, "late")["reversals"]
+    assert (reversal["first"], [each["bin"] for each in reversal["bins"]]) == ("one", ["[0, 5) m"])
+    for key, near, far in (("first", (8, 20), (17, 20)), ("second", (9, 20), (18, 20))):
+        hybrid = matrices(tmp_path / "hybrid.json", near, far)
+        capfd.readouterr()
+        main(["run", str(spec), "--cm", str(hybrid), "--point-only", "--json"])
+        points = json.loads(capfd.readouterr().out)["requirements"][0]["points"]
+        assert reversal["bins"][0][key] == pytest.approx(max(each["probability"] for each in points), abs=1e-9)
+
+
+def test_metrics_by_bin_and_drive(compare, looks, tmp_path):
+    """Recalls by hand; a bin that P does not depend on does not matter; intervals are of drives drawn again."""
+    drives = [((9, 10), (5, 10)), ((3, 10), (10, 10))]
+    one = with_precision(matrices(tmp_path / "one.json", None, None, drives), 0.4, [0.2, None])
+    spec = looks("planner hasty", "initial d = 2", "stops: P >= 0.5 [ F s = 1 ]")
+    _, found = document(compare, "--metrics", "--draws", 1000, cm=[f"one={one}"], spec=spec)
+    (ped,) = found["specs"][0]["metrics"]
+    assert [each["matters"] for each in ped["bins"]] == [True, False]
+    assert [each["recall"]["value"] for each in ped["bins"]] == [0.6, 0.75]
+    assert (ped["recall"]["value"], ped["recall_that_matters"]["value"]) == (27 / 40, 0.6)
+    assert (ped["recall_that_matters"]["lower"], ped["recall_that_matters"]["upper"]) == (0.3, 0.9)
+    assert ped["precision"]["value"] == 1
+    assert [(each["items"], each["recall"], each.get("average_precision")) for each in ped["drives"]] == [
+        (20, 0.7, 0.2), (20, 0.65, None),
+    ]  # fmt: skip
+
+
+def test_metrics_are_left_out_unless_asked_for(compare, tmp_path):
+    _, found = document(compare, "--env", "ped", "--draws", 100)
+    assert "metrics" not in found["specs"][0]
+    _, out, _ = compare("--env", "ped", "--draws", 100, "--metrics")
+    assert "No AP: count the matrices with verify confusion --average-precision." in out
 
 
 # ------------------------------------------------------------------------------------------ chances
@@ -693,6 +773,13 @@ def test_means_over_the_profile_are_compared_with_the_best_planner_that_knows_th
     assert [line.split()[2] for line in out.splitlines() if line.startswith("new  ")][:2] == ["0.703125", "0.5"]
     assert "over the profile the mean by its weights" in out
     assert compare("--baseline", tmp_path / "c.json", "--max-drop", 0, **given)[0] == 0
+    run = ["run", str(spec), "--cm", str(tmp_path / "new.json"), "--point-only"]
+    gated, before = (str(tmp_path / name) for name in ("gated.json", "run.json"))
+    assert main([*run, "-o", before]) == 0
+    assert main([*run, "-o", gated, "--baseline", before, "--max-drop", "0"]) == 0
+    drops = json.loads(pathlib.Path(gated).read_text())["gates"]["regression"]["drops"]
+    assert [each["now"] for each in drops] == pytest.approx([45 / 64, 1 / 2], abs=1e-12)  # not of the worst scenario
+    assert main(["report", gated, "-o", str(tmp_path / "r.html")]) == 0
 
     entries["believing"]["means"][0]["probability"] = 0.75
     (tmp_path / "c.json").write_text(json.dumps(told))

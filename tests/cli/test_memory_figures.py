@@ -84,6 +84,13 @@ def test_bounds_are_nested_bands(files):
     assert "whatever the dependence, confidence bounds, interval" in figure.axes[0].get_title()
 
 
+def test_the_only_initial_value_is_the_only_tick(files):
+    (files[0].parent / "m.toml").write_text(latch(4))
+    axis = figure_of_run(verify_spec(*files, RunOptions(memory="none", confidence=None))).axes[0]
+    low, high = axis.get_xlim()
+    assert [tick for tick in axis.get_xticks() if low <= tick <= high] == [0]
+
+
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_figures_are_written(ending, files, tmp_path):
     path = tmp_path / f"f.{ending}"

@@ -10,10 +10,16 @@ import pytest
 from made_courses import random_course
 
 from verifier.base.statistics import percentile_ends
-from verifier.closedloop.bootstrap import Draws, LogSums, closed_loop_sums, draw_logs
-from verifier.closedloop.closed_loop_curve import LoopSettings, closed_loop
+from verifier.closedloop.closed_loop_curve import (
+    Draws,
+    LogSums,
+    LoopSettings,
+    closed_loop,
+    closed_loop_sums,
+    draw_logs,
+)
 from verifier.closedloop.curves import areas
-from verifier.closedloop.vehicle import VehicleSettings
+from verifier.closedloop.traces import VehicleSettings
 
 LEVELS = np.array([0.2, 0.5, 1.0])
 POSITIVE = np.array([True, True, False, False])

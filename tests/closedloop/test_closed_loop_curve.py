@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from made_courses import course, random_course
 
 from verifier.base.errors import InputError
-from verifier.closedloop.bootstrap import closed_loop_sums
 from verifier.closedloop.closed_loop_curve import (
     LoopSettings,
     at_most_one,
     closed_loop,
+    closed_loop_sums,
     closed_loops,
     standard_sensitivities,
 )
 from verifier.closedloop.simulator import simulate
-from verifier.closedloop.vehicle import VehicleSettings
+from verifier.closedloop.traces import VehicleSettings
 
 VEHICLE = VehicleSettings()
 EXACT = LoopSettings(VEHICLE, "events")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import UsageError
-from verifier.closedloop.bootstrap import Draws, LogSums
+from verifier.closedloop.closed_loop_curve import Draws, LogSums
 from verifier.closedloop.comparison import NamedCurve, compare, winners
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.trade_offs import Choice, Flip, flips_between_metrics, flips_under_mutation

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from small_logs import HAND, made_logs, straight
 
-from verifier.closedloop.bootstrap import draw_logs, judged_sums
-from verifier.closedloop.closed_loop_curve import LoopSettings
+from verifier.closedloop.closed_loop_curve import LoopSettings, draw_logs, judged_sums
 from verifier.closedloop.curves import judged_curve
 from verifier.closedloop.detection_outcomes import judge_pathifier, judge_roboticizer, judge_roc_a, judge_roc_b
 from verifier.closedloop.logs import Detections, Logs
@@ -17,7 +16,7 @@ from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.roboticizer import Standardizer
 from verifier.closedloop.study import study
 from verifier.closedloop.study_settings import METRICS, StudySettings
-from verifier.closedloop.vehicle import VehicleSettings
+from verifier.closedloop.traces import VehicleSettings
 from verifier.perception.matching import MatchingPolicy
 
 ONE_METRE = MatchingPolicy("centre_bev", 1.0)

@@ -18,7 +18,7 @@ from verifier.closedloop.readers import fieldsafe_logs, nuscenes_logs
 from verifier.closedloop.roboticizer import standardizer_of
 from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy

@@ -14,8 +14,7 @@ from made_courses import course
 
 from verifier.base.errors import LimitError
 from verifier.closedloop.simulator import simulate
-from verifier.closedloop.traces import trace
-from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
+from verifier.closedloop.traces import VehicleSettings, safe_speed_mps, trace
 
 LEVEL = np.array([1.0])
 BRAKE_M = float(Fraction(125, 127))
@@ -235,27 +234,27 @@ def test_calls_that_are_refused():
     one = course(True, [0])
     for levels in ([], [1.0, 0.5], [0.5, 0.5]):
         with pytest.raises(ValueError, match="one increasing row"):
-            simulate([one], np.array(levels), PAPER)
+            simulate([one], np.array(levels), PAPER, "steps")
     with pytest.raises(ValueError, match="unknown engine 'exact'; known: steps, events"):
         simulate([one], LEVEL, PAPER, "exact")
     with pytest.raises(ValueError, match="no courses"):
-        simulate([], LEVEL, PAPER)
+        simulate([], LEVEL, PAPER, "steps")
 
 
 def test_runs_that_would_take_for_ever_are_refused(monkeypatch):
     one = course(True, [0, 40], [(0, 30.0, 0.5)])
     # 3 / 1.524 s of 1e-6 s.
     with pytest.raises(LimitError, match=r"between rest and top speed lie 1\.97e\+06 steps of 1e-06 s"):
-        simulate([one], LEVEL, VehicleSettings(dt_s=1e-6))
+        simulate([one], LEVEL, VehicleSettings(dt_s=1e-6), "steps")
     assert simulate([one], LEVEL, VehicleSettings(dt_s=1e-6), "events").stop_m[0, 0] == pytest.approx(30)
     # With weak brakes the obstacle lowers the safe speed from the start on, so that every step counts.
     monkeypatch.setattr("verifier.closedloop.fleet.MOST_ROUNDS", 100)
     with pytest.raises(LimitError, match=r"after 100 steps within reach of an obstacle 1 runs are under way"):
-        simulate([one], LEVEL, VehicleSettings(a_min_mps2=-0.01))
+        simulate([one], LEVEL, VehicleSettings(a_min_mps2=-0.01), "steps")
 
 
 def test_a_log_too_long_for_the_tables_is_refused_with_the_number(monkeypatch):
     monkeypatch.setattr("verifier.closedloop.fleet.LARGEST_BATCH", 20)
     blocked = course(True, range(9), [(i, 0.0, 0.5) for i in range(9)])
     with pytest.raises(LimitError, match=r"logs with 10 images that matter, at 2 levels, need about .* GiB"):
-        simulate([blocked], np.array([0.5, 1.0]), PAPER)
+        simulate([blocked], np.array([0.5, 1.0]), PAPER, "steps")

@@ -11,8 +11,7 @@ from plain_vehicle import drive
 
 import verifier.closedloop.simulator as simulator_module
 from verifier.closedloop.simulator import simulate
-from verifier.closedloop.traces import trace
-from verifier.closedloop.vehicle import VehicleSettings
+from verifier.closedloop.traces import VehicleSettings, trace
 
 LEVELS = np.linspace(0.05, 1, 7)
 seeds = st.integers(0, 2**32 - 1)
@@ -46,7 +45,7 @@ def some_courses(seed, count=3):
 @given(seeds, vehicles)
 def test_steps_are_those_of_plain_python(seed, vehicle):
     courses = some_courses(seed)
-    found = simulate(courses, LEVELS, vehicle)
+    found = simulate(courses, LEVELS, vehicle, "steps")
     for c, one in enumerate(courses):
         for k, level in enumerate([*LEVELS, None]):
             if level is None:
@@ -62,7 +61,7 @@ def test_steps_are_those_of_plain_python(seed, vehicle):
 @given(seeds, vehicles)
 def test_every_state_of_a_trace_is_that_of_plain_python(seed, vehicle):
     (one,) = some_courses(seed, 1)
-    if simulate([one], LEVELS[-1:], vehicle).time_s[0, 0] > 100:
+    if simulate([one], LEVELS[-1:], vehicle, "steps").time_s[0, 0] > 100:
         return
     states = np.array(plain(one, LEVELS[-1], vehicle, record=True).states)
     found = trace(one, LEVELS[-1], vehicle)
@@ -73,7 +72,7 @@ def test_every_state_of_a_trace_is_that_of_plain_python(seed, vehicle):
 def test_a_trace_ends_as_the_run_does(seed, vehicle):
     (one,) = some_courses(seed, 1)
     for level in (LEVELS[2], None):
-        found = simulate([one], LEVELS[2:3], vehicle)
+        found = simulate([one], LEVELS[2:3], vehicle, "steps")
         row = [found.stop_m[0, 0], found.time_s[0, 0], found.stops[0, 0]]
         if level is None:
             row = [found.true_stop_m[0], found.true_time_s[0], found.true_stops[0]]
@@ -87,7 +86,7 @@ def test_a_trace_ends_as_the_run_does(seed, vehicle):
 @given(seeds, vehicles)
 def test_the_energy_of_the_motion_is_consistent(seed, vehicle):
     (one,) = some_courses(seed, 1)
-    if simulate([one], LEVELS[-1:], vehicle).time_s[0, 0] > 100:
+    if simulate([one], LEVELS[-1:], vehicle, "steps").time_s[0, 0] > 100:
         return
     found = trace(one, LEVELS[-1], vehicle)
     acceleration = np.diff(found.speed_mps) / vehicle.dt_s
@@ -137,7 +136,7 @@ def test_steps_converge_to_events_at_first_order(between, close, thorough):
     steps = [3e-3, 3e-4, 3e-5]
     late, beyond = [], []
     for dt in steps:
-        found = simulate(courses, LEVELS, VehicleSettings(dt_s=dt, **readings))
+        found = simulate(courses, LEVELS, VehicleSettings(dt_s=dt, **readings), "steps")
         same = (found.stops == exact.stops) & (np.isfinite(found.stop_m) == np.isfinite(exact.stop_m))
         # A coarse step can miss an image, or stop in front of another one; the finer the rarer.
         assert np.mean(~same) <= 20 * dt
@@ -165,10 +164,10 @@ def test_a_run_does_not_depend_on_the_others(seed, vehicle, engine):
 
 def test_batches_of_any_size_give_the_same(monkeypatch):
     courses = some_courses(5, 20)
-    whole = simulate(courses, LEVELS, VehicleSettings())
+    whole = simulate(courses, LEVELS, VehicleSettings(), "steps")
     for size in (1, 200, 1000):
         monkeypatch.setattr(simulator_module, "LARGEST_TABLE", size)
-        parts = simulate(iter(courses), LEVELS, VehicleSettings())
+        parts = simulate(iter(courses), LEVELS, VehicleSettings(), "steps")
         for name in ("stop_m", "time_s", "stops", "true_stop_m", "true_time_s", "true_stops"):
             assert np.array_equal(getattr(whole, name), getattr(parts, name)), name
 
@@ -178,7 +177,7 @@ def test_the_order_of_detections_does_not_matter(seed, vehicle):
     (one,) = some_courses(seed, 1)
     rng = np.random.default_rng(seed)
     mixed = with_fewer(one, rng.permutation(len(one.detection_image)))
-    both = [simulate([each], LEVELS, vehicle) for each in (one, mixed)]
+    both = [simulate([each], LEVELS, vehicle, "steps") for each in (one, mixed)]
     assert np.array_equal(both[0].time_s, both[1].time_s)
     assert np.array_equal(both[0].stop_m, both[1].stop_m)
 

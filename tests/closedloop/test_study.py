@@ -21,9 +21,9 @@ from verifier.closedloop.roboticizer import standardizer_of
 from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.closedloop.study import never_stopped, sources_of, study
 from verifier.closedloop.study_settings import METRICS, StudySettings
-from verifier.closedloop.vehicle import VehicleSettings
+from verifier.closedloop.traces import VehicleSettings
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
@@ -32,7 +32,7 @@ TWO_METRES = MatchingPolicy("centre_bev", 2.0)
 
 
 def settings(radius_m, **changes):
-    loop = LoopSettings(VehicleSettings())
+    loop = LoopSettings(VehicleSettings(), "steps")
     given = {"policy": TWO_METRES, "draws": 100, **changes}
     return StudySettings(Radii(radius_m, 0.75 * radius_m), loop, standard_sensitivities(), **given)
 
@@ -156,12 +156,25 @@ def test_sources_and_their_conditions():
 def test_a_metric_that_is_undefined_is_named():
     # Somebody in the way, but never within 10 m of the vehicle: the Roboticizer's safety is undefined.
     drives = {"p": (True, straight(5)), "n": (False, straight(5))}
-    logs = made_logs(drives, [(0, 14, 0)], {"x": [(0, 0.5, 14, 0)]})
-    far = settings(2.0, metrics=("roboticizer",))
+    logs = made_logs(drives, [(image, 15, 0) for image in range(5)], {"x": [(0, 0.5, 15, 0)]})
+    far = settings(14.0, metrics=("roboticizer",))
     with pytest.raises(InputError, match="roboticizer: no person that counts here"):
         study(logs, None, far)
-    # With leave to skip, it is left out, which a remark says.
+    # With leave to skip, its value is "not defined", with the reason.
     found = study(logs, None, replace(far, metrics=("roboticizer", "closed_loop"), skip_undefined=True))
     assert [each.metric for each in found.tables] == ["closed_loop"]
-    assert any(each.startswith("roboticizer is left out: no person that counts") for each in found.remarks)
-    assert study(logs, None, settings(2.0, metrics=("closed_loop",))).tables[0].rows[0].cells[0].detector == "x"
+    assert [each.metric for each in found.not_defined] == ["roboticizer"]
+    assert found.not_defined[0].reason.startswith("no person that counts")
+
+
+def test_a_loop_in_which_nothing_has_to_be_stopped_for_has_no_safety():
+    # With a control radius of 2 m nobody is near enough: whatever a detector does, even a blind one, would be "safe".
+    drives = {"p": (True, straight(5)), "n": (False, straight(5))}
+    logs = made_logs(drives, [(0, 14, 0)], {"x": [(0, 0.5, 14, 0)], "blind": []})
+    found = study(logs, None, settings(2.0, metrics=("roc_a", "closed_loop")))
+    assert [each.metric for each in found.tables] == ["roc_a"]
+    assert [str(each) for each in found.not_defined] == [
+        "closed_loop: not defined, the reference vehicle stops in no positive log"
+    ]
+    with pytest.raises(InputError, match="closed_loop: not defined, the reference vehicle stops in no positive log"):
+        study(logs, None, settings(2.0, metrics=("closed_loop",)))

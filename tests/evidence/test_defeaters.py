@@ -221,33 +221,30 @@ def test_only_columns_that_matter_are_too_thin():
 def test_rates_assumed_by_a_policy():
     remark = "no items with true ped in [0, 10) m: rates filled in by policy 'neighbour'"
     given = satisfied_run(remarks=[remark], verdict_from="point", empty_columns="neighbour")
-    assert only(finding.assumed_rates(given, [])).message == remark
+    assert only(finding.by_choice(given, [])).message == remark
     assert (
-        list(finding.assumed_rates(satisfied_run(remarks=[remark]), [])) == []
+        list(finding.by_choice(satisfied_run(remarks=[remark]), [])) == []
     )  # the confidence bounds do not lean on it
-    assert list(finding.assumed_rates(satisfied_run(verdict_from="point"), [])) == []
+    assert list(finding.by_choice(satisfied_run(verdict_from="point"), [])) == []
 
 
 def test_false_positives_left_out():
     remark = "the matrices were made without unmatched detections, so the model contains no false positives"
     given = satisfied_run(remarks=[remark])
-    assert only(finding.no_false_positives(given, [])).claims == (claim(given),)
-    assert "by choice" in only(finding.no_false_positives(satisfied_run(false_positives="ignore"), [])).message
-    assert list(finding.no_false_positives(satisfied_run(), [])) == []
+    assert only(finding.by_choice(given, [])).claims == (claim(given),)
+    assert "by choice" in only(finding.by_choice(satisfied_run(false_positives="ignore"), [])).message
+    assert list(finding.by_choice(satisfied_run(), [])) == []
 
 
 @pytest.mark.parametrize(
-    ("look", "setting", "value"),
-    [
-        (finding.distance_ignored, "canonical", True),
-        (finding.rounded, "round_transitions", 4),
-        (finding.endless, "endless", True),
-    ],
+    ("kind", "setting", "value"),
+    [("distance_ignored", "canonical", True), ("rounded", "round_transitions", 4), ("endless", "endless", True)],
 )
-def test_settings_that_change_what_is_computed(look, setting, value):
+def test_settings_that_change_what_is_computed(kind, setting, value):
     given = satisfied_run(**{setting: value})
-    assert only(look(given, [])).claims == (claim(given),)
-    assert list(look(satisfied_run(), [])) == []
+    found = only(finding.by_choice(given, []))
+    assert (found.kind, found.claims) == (kind, (claim(given),))
+    assert list(finding.by_choice(satisfied_run(), [])) == []
 
 
 # --- dependent_frames

@@ -16,7 +16,7 @@ from verifier.evidence.rates.demonstration import encounters_needed, hours_neede
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below, garwood
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
-from verifier.evidence.rates.telling import rate_table
+from verifier.evidence.telling import rate_table
 
 TWELVE = {EVERY: Exposure.stated(Fraction(12))}
 

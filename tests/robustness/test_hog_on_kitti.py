@@ -21,7 +21,7 @@ from kitti_scenes import EVERYTHING, PEOPLE, KittiScenes
 
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.job import Filters, count_job
+from verifier.perception.confusion.choices import Filters, count_job
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.matching import MatchingPolicy
 from verifier.pipeline import verify_spec

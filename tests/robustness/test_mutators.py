@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from verifier.base.errors import InputError
-from verifier.robustness.mutators.blurs import (
+from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame
+from verifier.robustness.mutators.geometric import (
     chromatic_aberration,
     gaussian_blur,
     motion_blur,
     motion_kernel,
     pixelation,
 )
-from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame
 from verifier.robustness.mutators.photometric import alpha_blend, brightness, channel_dropout, contrast, jpeg
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")

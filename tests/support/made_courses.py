@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from verifier.closedloop.course import Course
+from verifier.closedloop.traces import Course
 
 
 def course(

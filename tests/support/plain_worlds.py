@@ -72,6 +72,7 @@ class PlainWorld:
         self.by_state = rng.random() < 0.5  # a is a car where x > 1, else a pedestrian
         self.walk, self.gust, self.next_y, self.next_z = map(pick, (FIRST_DRAWS, SECOND_DRAWS, MOVES_Y, MOVES_Z))
         self.rules = [(pick(ATOMS), pick(SEEN), rng.randrange(3)) for _ in range(3)]
+        self.confirmed = [False] * 3  # whether a rule asks what the tracker says, too
         cells = [[[rng.randrange(1, 6) for _ in LABELS] for _ in LABELS] for _ in range(6)]
         for bin_ in range(0, 6, 2):  # what is reported where nothing is does not depend on what only objects have
             for row, other in zip(cells[bin_], cells[bin_ + 1], strict=True):
@@ -87,7 +88,10 @@ class PlainWorld:
                 f'{{ name = "{name}", class = {kind}, when = "{when[0]}", distance_m = "{distance[0]}", '
                 f'at = {{ occlusion = "{hiding[0]}" }} }}'
             )
-        rules = [f'{{ when = "{a[0]} & ({s[0]})", set = {{ go = {go} }} }}' for a, s, go in self.rules]
+        rules = [
+            f'{{ when = "{a[0]} & ({s[0]}){" & confirmed(t)" * c}", set = {{ go = {go} }} }}'
+            for (a, s, go), c in zip(self.rules, self.confirmed, strict=True)
+        ]
         return "\n".join([
             'initial = "x = 0 & y = 0 & z <= 1"', 'terminal = "x = 4"', "[variables]",
             'x = { range = [0, 4], next = "min(x + go, 4)" }',
@@ -200,10 +204,6 @@ class ChoosingWorld(PlainWorld):
                 kind = f"log_odds = {{ hit = {HIT}, miss = {MISS}, {ends} }}"
             tracker = f'trackers = {{ t = {{ of = "{self.of[0]}", {kind} }} }}'
             found = found.replace("[planners.p]", f"[planners.p]\n{tracker}")
-        for (a, s, go), confirmed in zip(self.rules, self.confirmed, strict=True):
-            if confirmed:
-                rule = f'{{ when = "{a[0]} & ({s[0]})", set = {{ go = {go} }} }}'
-                found = found.replace(rule, rule.replace(f'({s[0]})"', f'({s[0]}) & confirmed(t)"'), 1)
         return found
 
     def tracked(self, q, h, hit):

@@ -344,6 +344,7 @@ def test_quantiles_and_gains_of_some_steps_where_the_world_decides(exact, tmp_pa
         exactly: T{0.75} = ? [ F stopped ]
         first: R{asked} = ? [ C<=2 ]
         late: T{0.99} <= 1 [ F ended ]
+        lucky: Tmin{0.95} <= 0.5 [ F ended ]
         """
     options = RunOptions(confidence=None, engines=EngineSettings(exact=exact))
     asked = found(tmp_path, spec, options=options, model="step_s = 0.5\n" + GAINING)
@@ -360,8 +361,9 @@ def test_quantiles_and_gains_of_some_steps_where_the_world_decides(exact, tmp_pa
         "first_min": ("Rmin{asked}", 1.0),  # in x = 0
         "first_max": ("Rmax{asked}", 1.5),  # and in x = 1, where it is with 1/4
         "late": ("Tmax{0.99}", 2.0),  # 1/4^4 < 1/100
+        "lucky": ("Tmin{0.95}", 0.5),
     }
-    assert asked["late"].verdict is Verdict.VIOLATED
+    assert (asked["late"].verdict, asked["lucky"].verdict) == (Verdict.VIOLATED, Verdict.SATISFIED)
 
 
 def test_intervals_of_quantiles_and_gains_of_some_steps(tmp_path):

@@ -160,6 +160,16 @@ def test_there_is_no_single_chain(tmp_path):
         build_skeleton(system, system.planners["walker"], "ped", matrices)
 
 
+def test_too_many_ends_of_intervals_are_refused_before_they_are_combined(tmp_path):
+    values = ", ".join(f"{k} = [0.001, 0.1]" for k in range(40))
+    path, matrices = written(tmp_path, MODEL.replace('1 = ["0.1", "0.2 * push"], 0 = "rest"', values).replace(
+        "slips = { range = [0, 1]", "slips = { range = [0, 39]"))  # fmt: skip
+    with pytest.raises(
+        LimitError, match=f"'slips' has {40 * 2**40} combinations of the ends of its intervals; at most"
+    ):
+        process_of(path, matrices, {})
+
+
 def test_too_many_combinations_are_refused_before_they_are_made(tmp_path):
     path, matrices = written(tmp_path, MODEL.replace("push = { range = [0, 2]", "push = { range = [0, 1000000000]"))
     with pytest.raises(LimitError, match="the world has 1000000001 combinations of decided values; at most 10000"):

@@ -375,8 +375,8 @@ MODULE = "module d\n  [] sees_ped -> (step'=1);\n  [] !sees_ped -> (step'=2);\ne
         ),
         (
             MODULE.replace("(step'=1)", "(speed'=1)"),
-            "d.prism:2: expected a value for step; got speed\n"
-            "  hint: every rule sets every input of the model that has no default, and nothing else",
+            "d.prism:2: unknown input 'speed'\n"
+            "  hint: known: step; every rule sets every input of the model that has no default, and nothing else",
         ),
         (
             MODULE.replace("!sees_ped", "!sees_ped & y > 1"),

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import random
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -137,15 +138,51 @@ def walked(rows, first, value):
     return found
 
 
-def check(reference, folder, seed, draws=False):
+def enriched(rng, model, document, draws):
+    """A world whose environment is a table, with constants, labels about who is there, bins of objects, and errors of
+    reported distances: the model, and the document in the formats of the reference and of the program."""
+    names, objects = re.findall(r'name = "(\w)"', model), re.search(r"^here = (\[.*\])$", model, re.M)[1]
+    hiding = ["ite(x < 3, 0, 1)", "x % 2", "1", "ite(v = 1, 1, 0)", *(["min(y, 1)"] if draws else [])]
+    occluded, seen = rng.random() < 0.5, rng.random() < 0.6
+    if occluded:
+        at = lambda found: f'{found[0]}, at = {{ occlusion = "{rng.choice(hiding)}" }}'  # noqa: E731
+        objects = re.sub(r'distance_m = "[^"]*"', at, objects)
+    table = ["[environments.here]", f"objects = {objects}"]
+    table += [f"set = {{ k = {rng.randrange(3)} }}"] * (rng.random() < 0.5)
+    table += ['next = { x = "min(x + v + k // 2, 9)" }'] * (rng.random() < 0.5)
+    table += ['labels = { far = "x > 3 + k" }'] * (rng.random() < 0.4)
+    model = re.sub(r"^\[environments\]\nhere = .*$", "\n".join(table), model, flags=re.M)
+    labels = ["[constants]", "k = 1", "[labels]", 'far = "x > 4"', f'near = "present({rng.choice(names)})"']
+    model = model.replace("[variables]", "\n".join([*labels, "[variables]"])).replace("(true)", "(far | x < 2)", 1)
+    if seen:
+        model = model.replace('"min(x + v, 9)"', '"min(x + v + ite(near, 1, 0), 9)", hidden = false')
+        model = model.replace('"x >= 6"', '"x >= 6 | near & x = 5"')
+    if rng.random() < 0.6:
+        counts = [[rng.randrange(6) + (k == j) for j in range(3)] for k in range(3)]
+        document["localisation"] = {"axes": ["reported", "true"], "counts": counts}
+    theirs = ours = document
+    if occluded:
+        split = [(each["distance_m"], [0, 1], each["counts"]) for each in document["bins"]]
+        split += [(m, [1, 2], [[rng.randrange(1, 8), rng.randrange(1, 8), row[2]] for row in c]) for m, _, c in split]
+        split.sort(key=lambda each: each[:2])
+        document["variables"] = [{"name": "occlusion", "of": "object", "edges": [0, 1, 2]}]
+        theirs = document | {"bins": [{"distance_m": m, "occlusion": o, "counts": c} for m, o, c in split]}
+        ours = document | {"bins": [{"distance_m": m, "where": {"occlusion": o}, "counts": c} for m, o, c in split]}
+    return model, theirs, ours
+
+
+def check(reference, folder, seed, draws=False, *, rich=False):
     """Whether something random happened."""
-    model, document = world(random.Random(seed), draws)
+    rng = random.Random(seed)
+    model, theirs = world(rng, draws)
+    model, theirs, ours = enriched(rng, model, theirs, draws) if rich else (model, theirs, theirs)
     (folder / "model.toml").write_text(model)
-    (folder / "cm.json").write_text(json.dumps(document))
+    (folder / "cm.json").write_text(json.dumps(theirs))
     slow = reference.Model(folder, "here", "p")
     rows, _, truths, _ = slow.explore(FIRST[draws], [reference.compiled(f"x = {x} & v = {v}") for x, v in PLACES])
     expected = walked([row for (row,) in rows], 0, [PLACES[truth.index(True)] for truth in truths])
-    matrices = read_confusion(folder / "cm.json").matrices
+    (folder / "cm.json").write_text(json.dumps(ours))
+    matrices = read_confusion(folder / "cm.json", kept=[each["name"] for each in ours.get("variables", [])]).matrices
     system = read_model(folder / "model.toml").inside("here").instantiate()
     skeleton = build_skeleton(system, system.planners["p"], "here", matrices)
     chain = markov_chain(skeleton, matrices.counts, {}, exact=True)
@@ -165,6 +202,20 @@ def test_random_worlds_are_read_as_the_reference_reads_them(reference, tmp_path)
 def test_random_worlds_explored_step_by_step(reference, tmp_path, monkeypatch):
     monkeypatch.setattr(exploration, "_all_at_once", lambda scene: None)
     assert sum(check(reference, tmp_path, seed) for seed in range(100, 108)) >= 4
+
+
+def is_small(seed, draws):
+    """Whether few enough reports come in a step for the reference to take no time."""
+    model, _ = world(random.Random(seed), draws)
+    return "step_s = 1" in model or ('name = "b"' not in model and "field_of_view" not in model)
+
+
+@pytest.mark.parametrize("draws", [False, True])
+def test_random_worlds_with_tables_labels_bins_of_objects_and_errors_of_distances(
+    reference, tmp_path, thorough, draws
+):
+    seeds = [seed for seed in range(60 if thorough else 10) if is_small(seed, draws)]
+    assert sum(check(reference, tmp_path, seed, draws, rich=True) for seed in seeds) >= len(seeds) / 2
 
 
 def test_random_worlds_that_draw(reference, tmp_path):

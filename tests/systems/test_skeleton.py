@@ -153,7 +153,7 @@ def test_a_column_is_not_needed_where_every_report_leads_to_the_same_state(hallw
 
 def test_classes_that_the_detector_does_not_have_are_named(hallway):
     matrices = ConfusionMatrices("class", (PED, EMPTY), np.array([0.0, 10.0]), np.ones((1, 2, 2), dtype=np.int64))
-    with pytest.raises(InputError, match="unknown class, asked about by planner 'walker', 'obs'"):
+    with pytest.raises(InputError, match="the matrices have no class 'obs'"):
         chain_of(hallway, matrices=matrices)
 
 

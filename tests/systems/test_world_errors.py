@@ -83,6 +83,22 @@ def asked(folder, changes, requirement=REACHED, *options):
         ([('"x = 0 & y = 0"', '"x + y = 0"'), ("[0, 6], next = \"min(x", "[0, 60000], next = \"min(x"),
           ("[0, 6], next = \"min(y", "[0, 60000], next = \"min(y")],
          "initial leaves 3.6e+09 candidates; fix variables: x = 0"),
+        ([('class = "ped"', 'class = "ped", when = "present(ped)"')],
+         "environments.ped: these depend on each other in a circle: present(ped) -> present(ped)"),
+        ([("[environments]", "[field_of_view]\ndistance_m = [40, 0]\n[environments]")],
+         "m.toml:12: field_of_view.distance_m: expected low <= high, got 40..0"),
+        ([("sees(ped)", "sees(pad)")],
+         "m.toml:13: planners.p: the matrices have no class 'pad'\n  hint: did you mean 'ped'? known: car, ped"),
+        ([('class = "ped"', 'class = { ped = "x < 3", bus = "x > 2" }')],
+         "m.toml:12: environments.ped: the class-labelled matrices have no column for true label bus"),
+        ([('name = "child", class = "ped"', 'class = { ped = "x < 3" }')],
+         "in state x = 3, y = 0 an object is of no class"),
+        ([("set = { go = 2 }", "set = { goo = 2 }")],
+         "m.toml:14: planners.p.rules[0].set: unknown input 'goo'\n  hint: did you mean 'go'?"),
+        ([(DRAWN, '{ 1 = "1 / x", 0 = "rest" }')], "m.toml:8: world.walk.probability.1: division by zero at x = 0"),
+        ([("[planners.p]", '[planners.p]\ntrackers = { t = { of = "sees(ped)", log_odds = { hit = 1, miss = -1, '
+           "range = [0, 3], confirm = 1, delete = 1 } } }")],
+         "m.toml:14: planners.p.trackers.t.log_odds.delete: expected a whole number from 0 to 0, got 1"),
     ],
 )  # fmt: skip
 def test_worlds_that_cannot_be_are_named(tmp_path, capsys, changes, said):
@@ -101,6 +117,16 @@ def test_worlds_that_cannot_be_are_named(tmp_path, capsys, changes, said):
          "  hint: the variables with most values: x 5, y 3"),
         ([DECIDED], "a: P = ? [ G x < 6 given F y = 2 ]", [], 6,
          "only 'F a given F b' is known where the world decides"),
+        ([], "a: P = ? [ F y = 2 given F x = 6 given F x = 1 ]", [], 4,
+         "s.ltl:2:34: expected ']' or an operator, found 'given'"),
+        ([], "a: P = ? [ F present(chidl) ]", [], 4, "s.ltl:2:14: unknown object 'chidl'\n"),
+        ([], REACHED, ["--initial", "present(chidl)"], 4, "--initial:1:1: unknown object 'chidl'\n"),
+        ([], "a: P = ? [ F y = 2 given F x = ]", [], 4, "s.ltl:2:32: expected a number, found ']'"),
+        ([("[planners.p]", '[environments.late]\nobjects = [{ class = "ped", distance_m = 3 }]\ninitial = "x = 3"\n'
+           "[planners.p]")], REACHED, [], 2,
+         "no state satisfies the initial condition of the model and the spec in environment late"),
+        ([("step_s = 1.0", "step_s = 1.0\nweight = 0")], "a: P = ? over profile [ F y = 2 ]", [], 4,
+         "m.toml:2: weight: planner p: the weights of all scenarios are 0, so there is no mean"),
     ],
 )  # fmt: skip
 def test_questions_that_have_no_answer_are_named(tmp_path, capsys, changes, requirement, options, code, said):

@@ -22,9 +22,8 @@ from verifier.analysis.intervals.drive_items import UNIT, DriveItems, drive_item
 from verifier.analysis.intervals.intervals import Choice as IntervalChoice
 from verifier.analysis.intervals.intervals import Interval, Kind, PercentileStream, alpha_of, choose_interval
 from verifier.analysis.intervals.measured import Measured
-from verifier.analysis.intervals.rate_box import RateBox
 from verifier.analysis.intervals.rate_intervals import Event, RateDifference, RateIntervals, rate_differences
-from verifier.analysis.intervals.tiers import BoundsBasis, Tier
+from verifier.analysis.intervals.tiers import BoundsBasis, RateBox, Tier
 from verifier.analysis.objective import Objective, columns_of
 from verifier.analysis.phantom_draws import DriveData, drive_intervals, extreme_draws
 from verifier.analysis.robust.region import Region, events_of, region_of
@@ -117,7 +116,7 @@ def data_of_run(
     needs = needs_of_run(chains, measured)
     bins, labels, _ = measured.counts.shape
     drives = None if sequences is None else drive_items(sequences, bins, labels, settings.weights)
-    choice = choose_interval(drives, needs.estimated, settings.interval)
+    choice = choose_interval(drives, needs.estimated, settings.interval, settings.unit or "drive")
     basis, intervals = choose_bounds(measured, drives, needs.events, needs.estimated, settings)
     draws = draws_of_run(needs, choice, basis, settings)
     differences = () if sequences is None else rate_differences(sequences, bins, labels, needs.events)

@@ -143,7 +143,7 @@ def mixed_data(
     )
     columns = stacked_columns(needs.estimated, bins, number)
     basis, intervals = choose_bounds(strata, drives, events, columns, settings)
-    choice = choose_interval(drives, columns, settings.interval)
+    choice = choose_interval(drives, columns, settings.interval, settings.unit or "drive")
     if bounded:
         at_one_point = (
             "P and its interval are for one point of the bounded weights; only the bounds cover all of them"

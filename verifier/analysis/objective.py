@@ -229,7 +229,7 @@ class Conditional(Objective):
             )
         value = np.minimum(both.probability / given.probability, 1.0)
         error = (both.error_bound + given.error_bound) / given.probability
-        return _only(value, error)
+        return without_steps(value, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +262,7 @@ class Gained(Objective):
         if self.steps is not None:
             steps = Steps(skeleton.indptr, skeleton.indices, values.T, skeleton.entry)
             found = gained(steps, gains, self.steps)[skeleton.starts].T
-            return _only(found, found)
+            return without_steps(found, found)
         return expected_gains(
             self.product,
             values,
@@ -300,7 +300,7 @@ class Quantile(Objective):
         steps = Steps(skeleton.indptr, skeleton.indices, values.T, skeleton.entry)
         found = quantiles(steps, goal, skeleton.starts, self.level, reached.probability)
         value = np.where(found == NEVER, np.inf, found * float(self.step_s))
-        return _only(value, np.ones_like(value))
+        return without_steps(value)
 
 
 def _in_parts(objective: Objective, rates: Floats, solve: Callable[[Floats], BatchResult]) -> BatchResult:
@@ -312,7 +312,8 @@ def _in_parts(objective: Objective, rates: Floats, solve: Callable[[Floats], Bat
     )
 
 
-def _only(value: Floats, error: Floats) -> BatchResult:
-    """A result of which nobody asks how many steps were taken; an `error` of 0 is what the graph alone decides."""
+def without_steps(value: Floats, error: Floats | None = None) -> BatchResult:
+    """A result of which nobody asks how many steps were taken; an `error` of 0 is what the graph alone decides, and 1
+    where none is given."""
     zero = np.zeros_like(value)
-    return BatchResult(value, error, zero, zero, zero, value, value)
+    return BatchResult(value, zero + 1 if error is None else error, zero, zero, zero, value, value)

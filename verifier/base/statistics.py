@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv
 
 from verifier.base.arrays import Floats, Ints
 
@@ -33,6 +32,8 @@ def clopper_pearson(events: Ints, trials: Ints, tail: float) -> tuple[Floats, Fl
 
 def binomial_lower_end(events: Ints, trials: Ints, tail: float) -> Floats:
     """The lower ends alone; arguments as for `clopper_pearson`, and as many digits as doubles have."""
+    from scipy.special import betainc, betaincinv
+
     some = events > 0
     least = np.where(some, events, 1).astype(np.float64)  # the end is 0 for x = 0
     rest = np.maximum(trials - events, 0) + 1.0
@@ -46,6 +47,8 @@ def binomial_lower_end(events: Ints, trials: Ints, tail: float) -> Floats:
 
 def _bisected(least: Floats, rest: Floats, tail: float) -> Floats:
     """The end below which Pr(Bin(n, end) >= least) is at most `tail`."""
+    from scipy.special import betainc
+
     low, high = np.zeros(np.broadcast_shapes(least.shape, rest.shape)), least / (least + rest - 1)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

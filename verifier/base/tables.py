@@ -34,6 +34,7 @@ WANTED = {
 }
 SUFFIXES = (".csv", ".parquet")
 PARQUET = (".parquet", ".pq")
+FEATHER = ".feather"
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 _BLANK_LINE = re.compile(rb"\n[ \t]*\n")
 LARGEST_WHOLE = 2.0**53
@@ -100,23 +101,26 @@ def read_table(
 
 
 def arrow_table(raw: bytes, file: str, kinds: Mapping[str, Kind]) -> tuple[Any, Ints]:
-    """An Arrow table of a CSV or Parquet file, and (n,) the line (Parquet: row, from 1) of each row.
+    """An Arrow table of a CSV, Parquet or Feather file, and (n,) the line (else the row, from 1) of each row.
 
     Args:
         raw: the bytes of the file.
-        file: its name; the suffix tells Parquet (`PARQUET`) from CSV.
+        file: its name; the suffix tells Parquet (`PARQUET`) and Feather from CSV.
         kinds: of columns by name, to read the texts of CSV as; what is unknown is read as it looks.
 
     Raises:
         InputError: not readable as a table, or a cell of CSV that cannot be of its kind.
     """
-    if Path(file).suffix.lower() not in PARQUET:
+    suffix = Path(file).suffix.lower()
+    if suffix not in (*PARQUET, FEATHER):
         return _from_csv(raw, file, kinds)
-    arrow, parquet = library("pyarrow"), library("pyarrow.parquet")
+    arrow = library("pyarrow")
+    reader = library("pyarrow.parquet") if suffix in PARQUET else library("pyarrow.feather")
     try:
-        table = parquet.read_table(arrow.BufferReader(raw))
+        table = reader.read_table(arrow.BufferReader(raw))
     except (arrow.ArrowException, OSError):
-        raise InputError("not a readable Parquet file", Place(file)) from None
+        kind = "Parquet" if suffix in PARQUET else "Feather"
+        raise InputError(f"not a readable {kind} file", Place(file)) from None
     return table, np.arange(1, table.num_rows + 1, dtype=np.int64)
 
 
@@ -236,9 +240,11 @@ def doubles_of(column: Any, name: str, file: str) -> tuple[Floats, Mask]:
     """(n,) numbers of an Arrow column, NaN where there is none, and which cells are empty (n,).
 
     Raises:
-        InputError: a whole number that is no double.
+        InputError: no column of numbers, or a whole number that is no double.
     """
     arrow = library("pyarrow")
+    if not is_number(column.type):
+        raise InputError(f"column '{name}': expected numbers, got {column.type}", Place(file))
     try:
         column = column.cast(arrow.float64())
     except arrow.ArrowInvalid:
@@ -279,8 +285,6 @@ def unified(name: str, raw: bytes) -> bytes:
 
 
 def _numbers(column: Any, name: str, kind: Kind, line: Ints, file: str) -> NDArray[Any]:
-    if not is_number(column.type):
-        raise InputError(f"column '{name}': expected numbers, got {column.type}", Place(file))
     values, empty = doubles_of(column, name, file)
     if kind == "any":
         return values

@@ -319,7 +319,8 @@ def conditional(
         return given
     if np.any(given.upper <= 0) or np.any(given.probability <= 0) or np.any(given.second <= 0):
         return NoAnswerError(f"'{told}' has probability 0: nothing is known given that it holds")
-    value, second = both.probability / given.probability, both.second / given.second
+    value = np.minimum(both.probability / given.probability, 1.0)  # the quotient of roundings may be above
+    second = np.minimum(both.second / given.second, 1.0)
     fractions = None
     if both.fractions is not None and given.fractions is not None:
         pairs = zip(both.fractions, given.fractions, strict=True)

@@ -64,7 +64,9 @@ def _curves_text(target: str, result: TradeOffs, command: Command) -> str:
     if Path(target).suffix.lower() == ".csv":
         return curves_csv(curves)
     origin = {"versions": dict(result.versions), "inputs": [dict(file) for file in result.inputs]}
-    return with_provenance(curves_json(curves, result.title), command, origin)
+    return with_provenance(
+        curves_json(curves, result.title, [*map(str, result.not_defined), *result.remarks]), command, origin
+    )
 
 
 def _check_new_folder(target: str | None) -> None:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from functools import partial
 
 from verifier.base.errors import UsageError
+from verifier.base.version import own_versions
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import give
 from verifier.cli.terminal import Bars, progress_bar, tell_shares
@@ -16,9 +17,6 @@ from verifier.perception.confusion.request import check_data_named, counted, mer
 from verifier.perception.confusion.shards import command_of_shards
 from verifier.perception.confusion.streaming import finish
 from verifier.perception.settings import CountSettings, MergeSettings, ReplaySettings
-from verifier.questions.audit import audited
-from verifier.questions.validation import validate_record
-from verifier.study.provenance import own_versions
 from verifier.telling.confusion import audit_table, counts_table, replay_table, validation_table
 from verifier.telling.figures.confusion import figure_of_counts, run_length_figure
 from verifier.telling.figures.drawing import check_plot_target, figure_bytes
@@ -65,6 +63,8 @@ def replay_command(arguments: ReplaySettings, command: Command) -> int:
     """Run `verify confusion replay` and give its exit code."""
     if arguments.into is not None and arguments.splits is not None:
         raise UsageError("--into adds a replay to matrices, and --splits halves drives: leave out one")
+    from verifier.questions.validation import validate_record
+
     found = replay_record(arguments) if arguments.splits is None else validate_record(arguments)
     if arguments.into is not None and isinstance(found, Replayed):
         write_confusion(with_replay(read_counts(arguments.into), arguments, found), arguments.into)
@@ -78,6 +78,8 @@ def _document(counts: ConfusionCounts, command: Command) -> str:
 
 
 def _audit(arguments: CountSettings) -> int:
+    from verifier.questions.audit import audited
+
     found = audited(arguments, partial(progress_bar, what="policies", unit="policy"))
     if arguments.json:
         print(json.dumps([each.row() for each in found], indent=2, ensure_ascii=False))

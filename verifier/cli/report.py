@@ -13,10 +13,8 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, requirement_of, unwanted
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
-from verifier.evidence.rates.telling import rate_table
 from verifier.evidence.report import csv_report, html_report, markdown_report
 from verifier.evidence.residual_risk.assembly import residual_risk
-from verifier.evidence.residual_risk.telling import risk_table
 from verifier.evidence.settings import (
     RateSettings,
     ReportSettings,
@@ -25,7 +23,7 @@ from verifier.evidence.settings import (
     per_hour,
     rate_ends,
 )
-from verifier.evidence.triggering.telling import triggers_table
+from verifier.evidence.telling import rate_table, risk_table, triggers_table
 from verifier.evidence.triggers import known_triggers
 
 ENDINGS = (".html", ".md", ".csv")

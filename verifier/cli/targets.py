@@ -8,7 +8,6 @@ from typing import Any
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import write_bytes, write_text
 from verifier.base.options import Setting, chosen_of
-from verifier.language.specs import read_spec
 from verifier.telling.figures.drawing import check_plot_target
 
 
@@ -93,6 +92,8 @@ def _files(chosen: list[tuple[Setting, Any]]) -> Iterator[tuple[Setting, str]]:
 
 def with_models(specs: Iterable[str]) -> Iterator[str]:
     """Specs, each with the model that it names; InputError as `verifier.language.specs.read_spec`."""
+    from verifier.language.specs import read_spec
+
     for path in specs:
         yield path
         yield str(read_spec(path).model)

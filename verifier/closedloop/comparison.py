@@ -6,8 +6,6 @@ its ratio to the baseline's, the robustness. Beside them stands the mean over mu
 rPC of Michaelis et al. 2019), which asks how well a detector does on average and lets gains offset losses.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +18,7 @@ from verifier.base.arrays import Floats
 from verifier.base.documents import Magnitude, Share
 from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.base.statistics import percentile_ends
-from verifier.closedloop.bootstrap import Draws, LogSums
+from verifier.closedloop.closed_loop_curve import Draws, LogSums
 from verifier.closedloop.curves import TradeOffCurve, area, areas, robroc, robustness, worst_case
 
 BASELINE = "baseline"

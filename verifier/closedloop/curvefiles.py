@@ -65,17 +65,19 @@ class Curves:
     versions: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[InputFile, ...] = ()
     title: str = field(default="", metadata=ALWAYS)
+    remarks: tuple[str, ...] = ()
     curves: Annotated[tuple[Curve, ...], Limits(min_length=1)]
 
 
 @dataclass(frozen=True, eq=False)
 class CurveFile:
-    """What a file holds, its name as given and the SHA-256 of its bytes."""
+    """What a file holds, its name as given and the SHA-256 of its bytes; remarks that came with the curves."""
 
     name: str
     sha256: str
     title: str
     curves: tuple[NamedCurve, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def read_curves(path: str | Path) -> CurveFile:
@@ -85,21 +87,22 @@ def read_curves(path: str | Path) -> CurveFile:
         InputError: naming the line, or the element by its JSON pointer.
     """
     name = str(path)
+    title, remarks = "", tuple[str, ...]()
     if Path(path).suffix.lower() == ".csv":
         text, raw = read_text(path)
-        title, curves = "", tuple(_from_csv(text, name))
+        curves = tuple(_from_csv(text, name))
     else:
         document, raw = read_json(path)
-        title, curves = curves_of(document, name)
+        title, curves, remarks = curves_of(document, name)
     if not curves:
         raise InputError("there is no curve in it", Place(name))
-    return CurveFile(name, hashlib.sha256(raw).hexdigest(), title, curves)
+    return CurveFile(name, hashlib.sha256(raw).hexdigest(), title, curves, remarks)
 
 
-def curves_json(curves: Sequence[NamedCurve], title: str = "") -> str:
-    """The curves as a JSON document."""
+def curves_json(curves: Sequence[NamedCurve], title: str = "", remarks: Sequence[str] = ()) -> str:
+    """The curves as a JSON document, with what a reader must know to read them rightly."""
     listed = tuple(recorded(Curve, each, each.curve) for each in curves)
-    return document_text(Curves(title=title, curves=listed))
+    return document_text(Curves(title=title, remarks=tuple(remarks), curves=listed))
 
 
 def curves_csv(curves: Sequence[NamedCurve]) -> str:
@@ -114,8 +117,8 @@ def curves_csv(curves: Sequence[NamedCurve]) -> str:
     return stream.getvalue()
 
 
-def curves_of(document: Any, file: str) -> tuple[str, tuple[NamedCurve, ...]]:
-    """Title and curves of a decoded JSON document; InputError as `read_curves`, `file` being its name."""
+def curves_of(document: Any, file: str) -> tuple[str, tuple[NamedCurve, ...], tuple[str, ...]]:
+    """Title, curves and remarks of a decoded JSON document; InputError as `read_curves`, `file` being its name."""
 
     def fail(path: str, message: str, hint: str | None = None) -> InputError:
         return InputError(message, Place(file, path=path or "the document"), hint)
@@ -127,10 +130,15 @@ def curves_of(document: Any, file: str) -> tuple[str, tuple[NamedCurve, ...]]:
             raise fail("", f"missing key '{key}'", f'write "schema": "{Curves.schema}", "version": {Curves.version}')
         if document[key] != value or isinstance(document[key], bool):
             raise fail(f"/{key}", f"expected {value!r}, got {shown(document[key])}")
-    _check_keys(document, ("schema", "version", "command", "versions", "inputs", "title", "curves"), "", fail)
+    _check_keys(
+        document, ("schema", "version", "command", "versions", "inputs", "title", "remarks", "curves"), "", fail
+    )
     title, entries = document.get("title", ""), document.get("curves")
     if not isinstance(title, str):
         raise fail("/title", f"expected a string, got {shown(title)}")
+    remarks = document.get("remarks", [])
+    if not isinstance(remarks, list) or not all(isinstance(remark, str) for remark in remarks):
+        raise fail("/remarks", f"expected a list of strings, got {shown(remarks)}")
     if not isinstance(entries, list):
         raise fail("/curves", f"expected a list of curves, got {shown(entries)}")
     found = []
@@ -157,7 +165,7 @@ def curves_of(document: Any, file: str) -> tuple[str, tuple[NamedCurve, ...]]:
         except ValueError as error:
             raise fail(at, str(error)) from None
         found.append(_named({key: entry[key] for key in NAMES if key in entry}, curve))
-    return title, tuple(found)
+    return title, tuple(found), tuple(remarks)
 
 
 def _check_keys(entry: dict[str, Any], known: tuple[str, ...], at: str, fail: Any) -> None:

@@ -25,8 +25,6 @@ checker found. The area is that of the union of the rectangles [0, E] x [0, S] o
 reference point 0), so a point that another one dominates adds nothing, and between two points nothing is drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

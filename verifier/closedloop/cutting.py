@@ -1,7 +1,5 @@
 """Making logs out of longer drives: pieces of some seconds, which of them are positive, who is in view."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

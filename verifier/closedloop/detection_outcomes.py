@@ -1,10 +1,8 @@
 """What each metric judges: at which sensitivity every person is found and every false positive raised, log by log.
 
 That holds for all sensitivities at once. A trade-off curve counts it over all logs (`verifier.closedloop.curves`); a
-bootstrap counts it over the logs that were drawn (`verifier.closedloop.bootstrap`).
+bootstrap counts it over the logs that were drawn (`verifier.closedloop.closed_loop_curve`).
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args

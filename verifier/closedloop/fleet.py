@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError
-from verifier.closedloop.course import Course
-from verifier.closedloop.vehicle import VehicleSettings
+from verifier.closedloop.traces import Course, VehicleSettings
 
 LARGEST_BATCH = 60_000_000
 BYTES_PER_ENTRY = 30

@@ -161,11 +161,7 @@ class _Index:
         key = log * len(self.numbers) + code
         at = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
         missing = (self.numbers[code] != number) | (self.keys[at] != key)
-        _refuse(
-            table,
-            missing,
-            lambda row: f"log {shown(self.names[int(log[row])])} has no image {int(number[row])}",
-        )
+        _refuse(table, missing, lambda row: f"log {shown(self.names[int(log[row])])} has no image {int(number[row])}")
         found: Ints = self.image[at]
         return found
 

@@ -23,8 +23,6 @@ time: where a vehicle has come to rest, the derivative by time says nothing. Kno
 together does not turn the direction.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,9 +33,9 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, shown
-from verifier.closedloop.course import Course
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.roboticizer import Standardizer
+from verifier.closedloop.traces import Course
 
 LONGEST_M = 1e6
 """Of any radius or extension; the squares of greater ones swallow the positions."""
@@ -307,11 +305,7 @@ def violation_m(logs: Logs, paths: Paths, safety_radius_m: float) -> Floats:
 
 
 def courses(
-    logs: Logs,
-    source: str,
-    standardizer: Standardizer,
-    control_radius_m: float,
-    settings: PathSettings | None = None,
+    logs: Logs, source: str, standardizer: Standardizer, control_radius_m: float, settings: PathSettings | None = None
 ) -> tuple[Course, ...]:
     """What the simulator needs of each log: the detections of one source, and the people, along the path.
 

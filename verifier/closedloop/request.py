@@ -20,6 +20,7 @@ from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.base.files import hashes_of_files, read_bytes
 from verifier.base.options import named_files
 from verifier.base.result import recorded
+from verifier.base.version import own_versions
 from verifier.closedloop.comparison import compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
@@ -34,7 +35,6 @@ from verifier.closedloop.traces import Trace
 from verifier.closedloop.trade_offs import CurveSet, TradeOffs
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import read_counts
-from verifier.study.provenance import own_versions
 
 if TYPE_CHECKING:
     from verifier.closedloop.verified_curves import Progress as FamilyProgress
@@ -326,6 +326,9 @@ def _curves_of_files(paths: Sequence[str]) -> CurveSet:
             {"role": "curves", "name": name, "sha256": file.sha256} for name, file in zip(names, files, strict=True)
         ),
         own_versions(),
+        remarks=tuple(
+            f"{name}: {remark}" for name, file in zip(names, files, strict=True) for remark in file.remarks
+        ),
     )
 
 

@@ -260,8 +260,11 @@ class ClosedLoopSettings:
     acceleration: Annotated[float, Option(metavar="M/S2", parse=above_0)] = 1.524
     start_speed: Annotated[float, Option(metavar="M/S", parse=from_0)] = 0.0
     engine: Annotated[
-        EngineName, Option("time steps, or their limit in closed form (default: steps); the other one checks it")
-    ] = "steps"
+        EngineName,
+        Option(
+            "time steps as in the paper, or their limit in closed form (default: events); the other one checks it"
+        ),
+    ] = "events"
     step: Annotated[float, Option("time step", metavar="S", parse=above_0)] = 0.05
     between_images: Annotated[
         BetweenImages, Option("the distance shrinks while driving, or the safe speed of an image is held")

@@ -5,8 +5,6 @@ did at each distance, but it draws independently in every image. Real detectors 
 a row. What is drawn says so in the remarks of the logs.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any

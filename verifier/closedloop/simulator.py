@@ -13,8 +13,6 @@ speed is the parabola v^2 = 2 |a_min| (x - s) before an obstacle that ends the w
 accelerates; on it braking at |a_min| stays on it and comes to rest at x; above it braking comes to rest beyond x.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import get_args
@@ -24,11 +22,9 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import LimitError
-from verifier.closedloop.course import Course
 from verifier.closedloop.fleet import Engine, Fleet, make_batch
 from verifier.closedloop.settings import EngineName
-from verifier.closedloop.traces import NEAR, Ramp, ramp
-from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
+from verifier.closedloop.traces import NEAR, Course, Ramp, VehicleSettings, ramp, safe_speed_mps
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,10 +206,7 @@ class StepEngine:
 
 
 def simulate(
-    courses: Iterable[Course],
-    sensitivity: Floats,
-    vehicle: VehicleSettings,
-    engine: EngineName = "steps",
+    courses: Iterable[Course], sensitivity: Floats, vehicle: VehicleSettings, engine: EngineName
 ) -> Outcomes:
     """Run every course at every sensitivity, and once driven by the truth.
 
@@ -241,10 +234,7 @@ def simulate(
     if not parts:
         raise ValueError("there are no courses")
     whole = [np.concatenate(each) for each in zip(*parts, strict=True)]
-    return Outcomes(
-        *(np.ascontiguousarray(each[:, :-1]) for each in whole),
-        *(each[:, -1].copy() for each in whole),
-    )
+    return Outcomes(*(np.ascontiguousarray(each[:, :-1]) for each in whole), *(each[:, -1].copy() for each in whole))
 
 
 def _check_steps(vehicle: VehicleSettings) -> None:

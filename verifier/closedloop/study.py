@@ -18,10 +18,18 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Mask
 from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_name
-from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, LogSums, closed_loop_sums, draw_logs, judged_sums
-from verifier.closedloop.closed_loop_curve import ClosedLoop, check_logs, closed_loop
+from verifier.closedloop.closed_loop_curve import (
+    FEWEST_LOGS,
+    ClosedLoop,
+    Draws,
+    LogSums,
+    check_logs,
+    closed_loop,
+    closed_loop_sums,
+    draw_logs,
+    judged_sums,
+)
 from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
-from verifier.closedloop.course import Course
 from verifier.closedloop.curves import TradeOffCurve, area, judged_curve
 from verifier.closedloop.cutting import selected
 from verifier.closedloop.detection_outcomes import (
@@ -37,9 +45,8 @@ from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.settings import EngineName, Metric
 from verifier.closedloop.simulator import simulate
 from verifier.closedloop.study_settings import DRIVEN, StudySettings
-from verifier.closedloop.traces import Trace, trace
-from verifier.closedloop.trade_offs import LogsUsed, SecondEngine
-from verifier.closedloop.vehicle import VehicleSettings
+from verifier.closedloop.traces import Course, Trace, VehicleSettings, trace
+from verifier.closedloop.trade_offs import LogsUsed, SecondEngine, UndefinedMetric
 
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]
 LARGEST_BOOTSTRAP = 2 * 10**8
@@ -61,9 +68,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Study:
-    """What was found: a table per metric, and what a reader must know."""
+    """What was found: a table per metric that is defined, and what a reader must know."""
 
     tables: tuple[MetricTable, ...]
+    not_defined: tuple[UndefinedMetric, ...]
     logs: LogsUsed
     second: SecondEngine | None
     remarks: tuple[str, ...]
@@ -92,7 +100,7 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
     if set(settings.metrics) != {"roc_a"}:  # which judges all logs alike
         check_logs(np.asarray(logs.positive))
     draws, remarks = _draws(logs, settings)
-    settings, skipped = _defined(logs, sources[0].name, tables[sources[0].detector], settings)
+    settings, undefined = _defined(logs, sources[0].name, tables[sources[0].detector], settings)
     found: dict[str, list[NamedCurve]] = {each: [] for each in settings.metrics}
     loops: list[_Driven] = []
     limit_m = violation_m(logs, paths_of(logs, settings.path), settings.radii.safety_m)
@@ -102,9 +110,16 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
         loops += driven
         for metric, (curve, sums) in curves.items():
             found[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, sums))
-    compared = tuple(compare(each, settings.groups, draws) for each in found.values())
     used, second = _logs_used(logs, left_out, loops), _second(loops, settings)
-    return Study(compared, used, second, (*_remarks(logs, validation, tables, settings, used), *skipped, *remarks))
+    if len(used.truth_never_stops) == used.positive and found.pop("closed_loop", None) is not None:
+        undefined.append(UndefinedMetric("closed_loop", "the reference vehicle stops in no positive log"))
+    if not found:
+        raise InputError(
+            "; ".join(map(str, undefined)), hint="add logs that end before a person, or another --metric"
+        )
+    compared = tuple(compare(each, settings.groups, draws) for each in found.values())
+    notes = _remarks(logs, validation, tables, settings, used)
+    return Study(compared, tuple(undefined), used, second, (*notes, *remarks))
 
 
 def study_trace(
@@ -205,20 +220,20 @@ def _curves(
 
 def _defined(
     logs: Logs, source: str, standardizer: Standardizer, settings: StudySettings
-) -> tuple[StudySettings, list[str]]:
-    """The settings without metrics that are undefined for the logs, whatever the detector, and why."""
+) -> tuple[StudySettings, list[UndefinedMetric]]:
+    """The settings without metrics that are undefined for the logs, whatever the detector, and these."""
     if not settings.skip_undefined:
         return settings, []
     kept: list[Metric] = []
-    remarks = []
+    undefined = []
     for metric in settings.metrics:
         try:
             if metric not in DRIVEN:
                 _judged(metric, logs, source, standardizer, settings)
             kept.append(metric)
         except InputError as error:
-            remarks.append(f"{metric} is left out: {error.message}")
-    return replace(settings, metrics=tuple(kept)), remarks
+            undefined.append(UndefinedMetric(metric, error.message))
+    return replace(settings, metrics=tuple(kept)), undefined
 
 
 def _compared(driven: ClosedLoop, ahead: Sequence[Course], limit_m: Floats, settings: StudySettings) -> _Driven:
@@ -322,8 +337,6 @@ def _remarks(
     ):
         if names:
             remarks.append(what.format(_counted(names)))
-    if used.truth_never_stops and len(used.truth_never_stops) == used.positive:
-        remarks.append("closed-loop safety says nothing here, for in no positive log there is anything to stop for")
     return remarks
 
 

@@ -21,7 +21,7 @@ from verifier.closedloop.settings import (
     NeverStops,
     checked_severities,
 )
-from verifier.closedloop.vehicle import VehicleSettings
+from verifier.closedloop.traces import VehicleSettings
 from verifier.perception.matching import MatchingPolicy
 
 METRICS: tuple[Metric, ...] = get_args(Metric)

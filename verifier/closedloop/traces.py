@@ -8,20 +8,41 @@ Stepping towards a speed that does not change, many steps at once.
 The step engine moves the vehicle by time steps of constant acceleration (so within a step the distance is the mean of
 both speeds times dt). While the safe speed stays what it is, the speeds are an arithmetic sequence with one shorter
 last step, so the state after n steps has a closed form, and so has the first n at which a position is reached.
+
+The simulated vehicle and its safe speed (Pezzementi et al. 2021, Sec. 6.3, eq. 7).
+
+The vehicle is locked to its path; only its speed changes, and it changes at the greatest rate towards the safe speed:
+the greatest speed from which the vehicle can still stop within the pathified distance. The paper leaves two points
+open, and both readings of each are here:
+
+* `between_images`: `continuous`: the distance shrinks as the vehicle drives on, until it reaches the next image.
+  `hold`: the safe speed is found once, when an image is reached, and held until the next ("a target safe speed from
+  the last captured image" to the letter); stops then lie up to one image's spacing beyond the boundary.
+* `too_close`: `cannot_stop`: safe speed 0 as soon as v^2 / (2 |a_min|) exceeds the distance. `zero_distance`: only
+  at distance 0.
+
+Under `hold` with `cannot_stop` a slower vehicle may pass a detection at which a faster one stops, so more detections
+need not mean an earlier stop. Under the other three combinations they never make the vehicle faster.
+
+A course: one log as the simulated vehicle meets it, with everything projected onto its path.
+
+After the Pathifier (Pezzementi et al. 2021, Sec. 6.2) the world is one-dimensional. The vehicle is locked to the
+path, the images are positions on it, and a detection in an image is a distance along the path to where the vehicle
+would come within the control radius of what was detected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import LimitError
-from verifier.closedloop.course import Course
-from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
+from verifier.closedloop.settings import BetweenImages, TooClose
 
 NEAR = 1e-9
 """Part of a step; what remains is rounding and needs no step of its own.
@@ -204,3 +225,145 @@ def _trace(rows: list[tuple[float, float, int, float, float, bool]], dt_s: float
         np.array(safe),
         np.array(stopped),
     )
+
+
+LEAST = 1e-6
+"""Of speeds, rates and steps in SI units; their greatest is its inverse. Beyond, squares lose their meaning."""
+
+
+@dataclass(frozen=True)
+class VehicleSettings:
+    """Limits of the vehicle, the time step, and how eq. (7) is read; the defaults are the paper's numbers.
+
+    Attributes:
+        top_speed_mps: S_max, 1e-6..1e6 as the rates and the step.
+        a_min_mps2: greatest deceleration as a negative acceleration.
+        a_max_mps2: greatest acceleration.
+        dt_s: time step of the step engine.
+        start_speed_mps: speed at the start of every log, 0..S_max. The paper does not give it.
+
+    Raises:
+        ValueError: a value is outside its range.
+    """
+
+    top_speed_mps: float = 3.0
+    a_min_mps2: float = -4.572
+    a_max_mps2: float = 1.524
+    dt_s: float = 0.05
+    start_speed_mps: float = 0.0
+    between_images: BetweenImages = "continuous"
+    too_close: TooClose = "cannot_stop"
+
+    def __post_init__(self) -> None:
+        for name, sign in (("top_speed_mps", 1), ("a_min_mps2", -1), ("a_max_mps2", 1), ("dt_s", 1)):
+            value = getattr(self, name)
+            if not LEAST <= sign * value <= 1 / LEAST:
+                low, high = sorted((sign * LEAST, sign / LEAST))
+                raise ValueError(f"{name} must lie in {low:g}..{high:g}, got {value:g}")
+        if not 0 <= self.start_speed_mps <= self.top_speed_mps:
+            raise ValueError(f"start_speed_mps must lie in 0..{self.top_speed_mps:g}, got {self.start_speed_mps}")
+        for name, known in (("between_images", get_args(BetweenImages)), ("too_close", get_args(TooClose))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
+
+    @property
+    def braking_mps2(self) -> float:
+        """|a_min|."""
+        return -self.a_min_mps2
+
+    @property
+    def full_speed_distance_m(self) -> float:
+        """From this distance on the safe speed is S_max: S_max^2 / (2 |a_min|), 0.984 m with the defaults."""
+        return self.top_speed_mps**2 / (2 * self.braking_mps2)
+
+    def record(self) -> dict[str, Any]:
+        """Every setting by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def safe_speed_mps(
+    distance_m: NDArray[np.float64], speed_mps: NDArray[np.float64], vehicle: VehicleSettings
+) -> NDArray[np.float64]:
+    """Eq. (7): min(sqrt(2 |a_min| d), S_max), and 0 where `too_close` says that it cannot be achieved.
+
+    Args:
+        distance_m: (...) left to the nearest positive detection; inf where there is none.
+        speed_mps: (...) of the vehicle; only `cannot_stop` asks for it.
+    """
+    squared = (2 * vehicle.braking_mps2) * distance_m
+    safe = np.minimum(np.sqrt(squared), vehicle.top_speed_mps)
+    if vehicle.too_close == "cannot_stop":
+        safe[speed_mps * speed_mps > squared] = 0.0
+    return safe
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """One log on its path: what one source of detections reports, and what is truly there.
+
+    Attributes:
+        positive: a person stands where the vehicle must stop. In a negative log every stop is needless.
+        image_s_m: (I,) arc length along the path of each image's pose, non-decreasing; I >= 1.
+        image_time_s: (I,) when each image was recorded, non-decreasing. The simulation does not use it.
+        end_s_m: arc length at which the path ends, at or beyond the last image.
+        detection_image: (D,) int64 the image of each detection.
+        detection_distance_m: (D,) pathified distance from that image's pose, >= 0: the arc length from there to the
+            first point ahead within the control radius; 0 where the pose lies within it, inf where no point does.
+        detection_sensitivity: (D,) standardized: expected false positives per image at the detection's strength, so
+            smaller is stronger. At level tau those with a sensitivity <= tau count. inf: never.
+        truth_image: (T,) int64 as `detection_image`, for people that are there. Empty in a negative log.
+        truth_distance_m: (T,) as `detection_distance_m`.
+
+    Raises:
+        ValueError: a shape, a type or a value is not as said.
+    """
+
+    positive: bool
+    image_s_m: Floats
+    image_time_s: Floats
+    end_s_m: float
+    detection_image: Ints
+    detection_distance_m: Floats
+    detection_sensitivity: Floats
+    truth_image: Ints
+    truth_distance_m: Floats
+
+    def __post_init__(self) -> None:
+        images, detections, people = len(self.image_s_m), len(self.detection_image), len(self.truth_image)
+        if images == 0:
+            raise ValueError("a course needs at least one image")
+        for name, size in (("image_s_m", images), ("image_time_s", images)):
+            _check_floats(name, getattr(self, name), size)
+            if not np.isfinite(getattr(self, name)).all() or np.any(np.diff(getattr(self, name)) < 0):
+                raise ValueError(f"{name} must be finite and never decrease")
+        if not (np.isfinite(self.end_s_m) and self.end_s_m >= self.image_s_m[-1]):
+            raise ValueError(f"the path ends at {self.end_s_m}, before the last image at {self.image_s_m[-1]}")
+        for name, size in (
+            ("detection_distance_m", detections),
+            ("detection_sensitivity", detections),
+            ("truth_distance_m", people),
+        ):
+            _check_floats(name, getattr(self, name), size)
+            if not np.all(getattr(self, name) >= 0):
+                raise ValueError(f"{name} must hold numbers from 0")
+        for name in ("detection_image", "truth_image"):
+            _check_images(name, getattr(self, name), images)
+        if not self.positive and people:
+            raise ValueError("a negative log has no people on its path")
+
+    @property
+    def finish_m(self) -> float:
+        """Where a run ends that was not ended by a stop: the end of the path, in negative logs the last image."""
+        return float(self.end_s_m if self.positive else self.image_s_m[-1])
+
+
+def _check_floats(name: str, values: Floats, size: int) -> None:
+    if values.shape != (size,) or values.dtype != np.float64:
+        raise ValueError(f"{name} must have shape ({size},) and type float64, got {values.shape} {values.dtype}")
+
+
+def _check_images(name: str, images: Ints, count: int) -> None:
+    if images.ndim != 1 or images.dtype != np.int64:
+        raise ValueError(f"{name} must have one axis and type int64, got {images.shape} {images.dtype}")
+    if len(images) and (images.min() < 0 or images.max() >= count):
+        raise ValueError(f"{name} must lie in 0..{count - 1}")

@@ -173,6 +173,20 @@ class TradeOffTable:
     curves: tuple[CurvePoints, ...]
 
 
+NOT_DEFINED = "not defined"
+
+
+@dataclass(frozen=True)
+class UndefinedMetric:
+    """A metric that has no value for the logs, whatever the detector, and why."""
+
+    metric: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.metric}: {NOT_DEFINED}, {self.reason}"
+
+
 @dataclass(frozen=True)
 class Flips:
     """Of choices, from the baseline to other rows and from one metric to the last."""
@@ -194,6 +208,7 @@ class TradeOffsResult:
     versions: Mapping[str, str]
     remarks: tuple[str, ...]
     metrics: Annotated[tuple[TradeOffTable, ...], Limits(min_length=1)]
+    not_defined: tuple[UndefinedMetric, ...] = ()
     flips: Flips
     logs: LogsUsed | None = None
     second_engine: SecondEngine | None = None
@@ -221,6 +236,7 @@ class TradeOffs(Result):
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
         tables: one per metric, the most contextual last.
+        not_defined: metrics without a table, and why.
         logs: what the curves were made from, where that is known.
         second: how the other engine differs, where the loop was driven.
     """
@@ -233,6 +249,7 @@ class TradeOffs(Result):
     tables: tuple[MetricTable, ...]
     logs: LogsUsed | None = None
     second: SecondEngine | None = None
+    not_defined: tuple[UndefinedMetric, ...] = ()
 
     TOLD = "verifier.telling.closedloop:trade_off_tables"
     DRAWN = "verifier.telling.figures.closedloop:curves_figure"
@@ -270,11 +287,14 @@ class TradeOffs(Result):
         return document_text(self.document())
 
     def rows(self) -> Iterator[dict[str, str | float]]:
-        """One flat row per metric, row of its table and detector, with the same columns throughout."""
+        """One flat row per metric, row of its table and detector, with the same columns throughout; one without
+        numbers, of kind "not defined", per metric that has no value."""
         for table in self.tables:
             for row in table.rows:
                 for cell in row.cells:
-                    yield _flat(table, row, cell)
+                    yield _flat(table.metric, row, cell)
+        for metric in self.not_defined:
+            yield _flat(metric.metric, None, None)
 
 
 def _table(table: MetricTable) -> TradeOffTable:
@@ -288,18 +308,17 @@ def _table(table: MetricTable) -> TradeOffTable:
     )
 
 
-def _flat(table: MetricTable, row: Row, cell: Cell) -> dict[str, str | float]:
-    ends = {"area": cell.area_interval, "robustness": cell.robustness_interval}
+def _flat(metric: str, row: Row | None, cell: Cell | None) -> dict[str, str | float]:
     numbers: dict[str, float | None] = {}
-    for name, interval in ends.items():
-        lower, upper = interval or (None, None)
-        numbers |= {name: getattr(cell, name), f"{name}_lower": lower, f"{name}_upper": upper}
-    numbers |= {"own_area": cell.own_area, "best_probability": cell.best_probability}
+    for name in ("area", "robustness"):
+        lower, upper = getattr(cell, f"{name}_interval", None) or (None, None)
+        numbers |= {name: getattr(cell, name, None), f"{name}_lower": lower, f"{name}_upper": upper}
+    numbers |= {name: getattr(cell, name, None) for name in ("own_area", "best_probability")}
     return {
-        "metric": table.metric,
-        "row": row.name,
-        "kind": row.kind,
-        "detector": cell.detector,
+        "metric": metric,
+        "row": "" if row is None else row.name,
+        "kind": NOT_DEFINED if row is None else row.kind,
+        "detector": "" if cell is None else cell.detector,
         **{name: "" if value is None else value for name, value in numbers.items()},
-        "best": int(cell.detector in row.best),
+        "best": "" if row is None or cell is None else int(cell.detector in row.best),
     }

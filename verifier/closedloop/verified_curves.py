@@ -4,8 +4,6 @@ Raising the threshold makes a detector report less: the system brakes less needl
 that trade are probabilities that the model checker finds; nothing is simulated.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +15,7 @@ import numpy as np
 
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.base.version import own_versions
 from verifier.checking.process import StormProcess
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
@@ -28,7 +27,6 @@ from verifier.pipeline import verified
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs, refuse_others
 from verifier.study.options import RunOptions, Selection
-from verifier.study.provenance import own_versions
 from verifier.study.results import RunResult, engines_of
 
 

@@ -22,8 +22,6 @@ cells: the chain is the continuous motion, without rounding. Only where a run st
 nearest whole u (off by at most a T / (4 m)), its distance down, towards the obstacle, to a cell.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -33,8 +33,6 @@ cars that start. The bins and the kernel stay; what they blur does not show. A b
 could report anything: the lower end is taken as if it always made the car brake, the upper one as if it never did.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

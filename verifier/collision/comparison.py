@@ -16,8 +16,6 @@ bootstrap keeps the number of objects and the kernel's width, and with them how 
 common; in worlds where neither detector is better its p-values were closer to uniform.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ Two readings of a pair in a bin, by name:
   A perfect detector then reports with an error of up to the width of the bin.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import get_args
 

@@ -4,8 +4,6 @@ It is byte-stable: equal inputs give equal bytes. It holds no times, no absolute
 number is not defined it is null, and a code says why. A table has one row per distance and one number per speed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias

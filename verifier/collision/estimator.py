@@ -13,8 +13,6 @@ reported further away, may be nearer in truth, and counts here.
 How much memory an estimate needs, and refusing what needs too much.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

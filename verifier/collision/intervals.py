@@ -27,8 +27,6 @@ window [y - w, y] and the lower end from [y, y + w] cover lambda(y, v) with at l
 images.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import Enum

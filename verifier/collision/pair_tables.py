@@ -1,7 +1,5 @@
 """Columns of a CSV or Parquet file by name, and where in the file each cell stands, for messages."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

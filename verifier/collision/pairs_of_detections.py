@@ -12,8 +12,6 @@ out of the estimate. `overlapping_in_image` counts such objects; a matching poli
 keeps them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -13,8 +13,6 @@ A line with both distances is a pair. One with `true_m` alone is an object witho
 image, which counts also when no object stands in it. Images that no line names are known by their number alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -21,8 +21,6 @@ The combined map is a patchwork: at (y, v) it is the lambda of the trusted detec
 reports y, how likely is a collision"; it does not say what to do when the detectors report different distances.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations

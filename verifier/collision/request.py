@@ -23,6 +23,7 @@ from verifier.collision.settings import CollisionSettings
 from verifier.collision.study import DetectorResult, PolicyResult, Stages, StudySettings, collision_study, unwatched
 from verifier.collision.study_settings import study_settings
 from verifier.perception.detections import Reading, keep_scores, read_class_map, read_detections
+from verifier.perception.detections.formats import FORMATS
 from verifier.perception.matching import MatchingPolicy, usual_threshold
 from verifier.study.provenance import program_versions
 
@@ -136,7 +137,7 @@ def _detected(settings: CollisionSettings, name: str, path: str) -> ReadPairs:
     if settings.format is None or settings.annotations is None:
         raise UsageError("--detections goes with --format NAME and --annotations PATH")
     options: dict[str, Any] = {} if settings.frames is None else {"frames": settings.frames}
-    if settings.column and settings.format == "table":
+    if settings.column and "columns" in FORMATS[settings.format].options:
         options["columns"] = settings.column
     how = Reading(
         None if settings.class_map is None else read_class_map(settings.class_map),

@@ -1,7 +1,5 @@
 """What a study found, as one value that can give its document and its rows; nothing here prints."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@
 An object at distance d is hit iff the vehicle needs more room than there is, d < S(v).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,12 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from verifier.base.errors import UsageError, unknown_name
 
 SPEED_UNITS: Mapping[str, Fraction] = MappingProxyType(
-    {
-        "m/s": Fraction(1),
-        "km/h": Fraction(5, 18),
-        "mph": Fraction(44704, 100000),
-        "kn": Fraction(1852, 3600),
-    }
+    {"m/s": Fraction(1), "km/h": Fraction(5, 18), "mph": Fraction(44704, 100000), "kn": Fraction(1852, 3600)}
 )
 """Metres per second in one unit of speed, exact: a mile has 1609.344 m, a nautical mile 1852 m."""
 

@@ -1,7 +1,5 @@
 """The settings of a study, from the choices of `verify collision`: grids, units, what goes with what."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

@@ -18,8 +18,6 @@ probability at all, it is EXACT_WINDOW, which covers an average only.
 These limits were found by measuring coverage in worlds whose lambda is known, with errors from 5 % to 60 %.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum

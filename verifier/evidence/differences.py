@@ -1,4 +1,6 @@
-"""Where two versions of a file differ: by JSON pointer, or by line."""
+"""Where two versions of a file, or of what it says, differ: by JSON pointer, or by line."""
+
+from __future__ import annotations
 
 import json
 import math
@@ -6,10 +8,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from verifier.base.checksums import KEY
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, pointer_part, shown
 from verifier.base.files import decoded, json_value
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.findings import Finding, Kind, Log
+from verifier.study.points import WorldDecisions
 
 MOST = 20
 """Differences of one file that are listed one by one."""
@@ -153,3 +157,27 @@ def _close(difference: Difference) -> bool:
         return False
     point = all("." in text or "e" in text for text in (difference.found, difference.expected))
     return point and abs(one - other) <= max(AGREEMENT * max(abs(one), abs(other)), _NEARLY_NOTHING)
+
+
+def wrong_decisions(path: str, stated: Any, again: WorldDecisions | None, pointer: str) -> list[Finding]:
+    """What is not so; numbers may differ in their last digits.
+
+    Args:
+        path: of the document in the bundle.
+        stated: what it says there, as JSON, or None.
+        again: what is computed.
+        pointer: of the requirement that it is about.
+    """
+    computed = json_values(again)
+    if stated is not None and computed is not None:
+        _rounded(stated, computed, "probability")
+        for mine, other in zip(stated["decided"], computed["decided"], strict=False):
+            _rounded(mine, other, "visits")
+    return differing(path, {"world": stated}, {"world": computed}, ", computed again from the inputs", pointer)
+
+
+def _rounded(stated: dict[str, Any], computed: dict[str, Any], key: str) -> None:
+    """Take the number that is stated for the computed one, where it differs from that in its last digits only."""
+    both = stated[key], computed[key]
+    if all(isinstance(each, float) for each in both) and abs(both[0] - both[1]) <= AGREEMENT * max(abs(both[1]), 1):
+        computed[key] = stated[key]

@@ -23,6 +23,11 @@ Format: TypeAlias = Literal[
     "mot",
     "yolo",
     "voc",
+    "argoverse",
+    "waymo",
+    "bdd100k",
+    "openlabel",
+    "cvat",
     "table",
 ]
 """Formats of detections and annotations."""
@@ -30,6 +35,10 @@ Measure: TypeAlias = Literal["euclidean_3d", "ground_plane", "forward", "given"]
 """How the distance of an object is measured."""
 DontCare: TypeAlias = Literal["keep", "drop"]
 """What becomes of regions that are not judged."""
+FrameNames: TypeAlias = Literal["name", "stem"]
+"""By what frames of annotations and detections are the same."""
+EgoOrCity: TypeAlias = Literal["ego", "city"]
+"""The coordinates that boxes of Argoverse stand in."""
 Removed: TypeAlias = Literal["ignore", "drop"]
 """What filtered annotations become: regions to ignore, or nothing."""
 Affinity: TypeAlias = Literal["iou_2d", "iou_bev", "iou_3d", "centre_2d", "centre_bev", "centre_3d"]
@@ -90,6 +99,12 @@ class CountSettings:
     class_map: Annotated[str | None, reads("file of lines such as 'human.* -> ped'; * is any text")] = None
     frames: Annotated[str | None, reads("lists every frame, also empty ones (kitti_tracking, table)")] = None
     sequence: Annotated[tuple[str, ...], Option("only this sequence (repeatable)", metavar="NAME")] = ()
+    match_frames: Annotated[
+        FrameNames,
+        Option(
+            "frames of the detections by name, or by its stem: without folder, suffix, leading zeros (FrameNames)"
+        ),
+    ] = "name"
     groups: Annotated[
         str | None, reads(GROUPS_HELP.format("sequence or frame", "'sequence,drive' or 'frame,drive'"))
     ] = None
@@ -122,6 +137,9 @@ class CountSettings:
     ] = None
     first_category: Annotated[
         int | None, Option("number of the first class in predictions.json (yolo)", metavar="0|1")
+    ] = None
+    detection_frame: Annotated[
+        EgoOrCity | None, Option("coordinates of the detections (argoverse)", metavar="ego|city")
     ] = None
     column: OwnColumns = field(default_factory=dict)
 
@@ -188,6 +206,9 @@ class CountSettings:
     outside: Annotated[Outside, Option("objects outside all bins")] = "error"
     localisation: Annotated[
         bool, Option("count also the distance bins reported of objects, for planners that ask within")
+    ] = False
+    average_precision: Annotated[
+        bool, Option("also average precision (AP) of each class under this matching, with intervals, by pycocotools")
     ] = False
     memory: Annotated[
         str,

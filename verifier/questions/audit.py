@@ -13,17 +13,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from verifier.perception.confusion.choices import matching_policy
+from verifier.perception.confusion.choices import default_policy, matching_policy
+from verifier.perception.confusion.counting import confusion_counts, count
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
-from verifier.perception.confusion.job import count_job, default_policy
 from verifier.perception.confusion.matrices import EMPTY
 from verifier.perception.confusion.preparing import prepared
 from verifier.perception.confusion.recall import class_names
 from verifier.perception.confusion.request import check_data_named, check_stream
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.matching import MatchingPolicy
+from verifier.perception.matching import Matches, MatchingPolicy, match
 from verifier.perception.settings import Affinity, CountSettings, Leftover
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
@@ -53,13 +53,27 @@ class Candidate:
     unmatched: Leftover
     duplicates: Leftover
 
-    def __str__(self) -> str:
+    @property
+    def parts(self) -> tuple[str, str, str, str]:
+        """Affinity, assignment, classes and leftovers for people."""
         sign = "<=" if self.policy.by_distance else ">="
         unit = " m" if self.policy.column == "box_3d" and self.policy.by_distance else ""
         classes = "same class" if self.policy.class_aware else "any class"
         leftovers = self.unmatched if self.unmatched == self.duplicates else f"{self.unmatched}, {self.duplicates}"
-        text = f"{self.policy.affinity} {sign} {self.policy.threshold:g}{unit}, {self.policy.assignment}, {classes}"
-        return f"{text}; leftovers: {leftovers}"
+        affinity = f"{self.policy.affinity} {sign} {self.policy.threshold:g}{unit}"
+        return affinity, self.policy.assignment, classes, leftovers
+
+    def __str__(self) -> str:
+        return policies_text([self])
+
+
+def policies_text(candidates: Sequence[Candidate]) -> str:
+    """Policies for people; several in one line where they are all that their parts can make."""
+    choices = [dict.fromkeys(parts) for parts in zip(*(each.parts for each in candidates), strict=True)]
+    if math.prod(map(len, choices)) != len(candidates):
+        return f"{candidates[0]} (and {len(candidates) - 1} more)"
+    affinity, assignment, classes, _ = map(" or ".join, choices)
+    return f"{affinity}, {assignment}, {classes}; leftovers: {'; or '.join(choices[-1])}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +169,12 @@ def audit(
         VerifierError: as counting and `verify_spec`.
     """
     known: dict[bytes, dict[str, float]] = {}
+    matched: tuple[MatchingPolicy, Matches] | None = None
     for each in progress(candidates(data, rule, ignore_overlap)):
         own = replace(rule, unmatched=each.unmatched, duplicates=each.duplicates, thresholds=None)
-        counts, _ = count_job(data, each.policy, own, str(each))
+        if matched is None or matched[0] != each.policy:  # leftovers are counted otherwise, not matched otherwise
+            matched = each.policy, match(data, each.policy)
+        counts = confusion_counts(count(data, matched[1], own), own, each.policy, dict(data.origin), str(each))
         probabilities: dict[str, float] = {}
         if spec is not None:
             key = counts.counts.tobytes()

@@ -298,6 +298,9 @@ class ComparisonSettings:
             group="comparison",
         ),
     ] = None
+    metrics: Annotated[
+        bool, Option("also AP, recall and precision, and which bins explain that AP ranks detectors otherwise than P")
+    ] = False
     baseline: Annotated[str | None, reads("result of an earlier verify run or verify compare (.json)")] = None
     max_drop: Annotated[
         str | None, Option("exit with 1 if a probability is worse than in the baseline by more than X", metavar="X")

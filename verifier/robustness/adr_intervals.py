@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.base.statistics import drawn_with_replacement, percentile_ends
+from verifier.perception.confusion.average_precision import drawn_class
 from verifier.perception.confusion.drives import GroupedBy
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
@@ -42,11 +43,6 @@ from verifier.robustness.detection_metrics import (
     judged,
     right_detections,
 )
-
-DRAWN_ENTRIES = 2_000_000
-"""Numbers of a table held at a time: 16 MB."""
-RECALLS = np.linspace(0.0, 1.0, 101)
-"""Where precision is interpolated."""
 
 
 def image_weights(images: int, draws: int, rng: np.random.Generator) -> Ints:
@@ -106,62 +102,12 @@ def _drawn_metric(evaluation: Any, name: str, classes: int, weights: Ints) -> Fl
     for label in range(classes):
         start = (label * len(COCO_SIZES) + area) * frames
         found = [each for each in evaluation.evalImgs[start : start + frames] if each is not None]
-        value = _drawn_class(found, rows, most, weights, precise=kind == "ap")
+        value = drawn_class(found, rows, most, weights, precise=kind == "ap")
         there = ~np.isnan(value)
         total[there] += value[there]
         known += there
     with np.errstate(invalid="ignore"):
         mean: Floats = total / known
-    return mean
-
-
-def _drawn_class(found: list[Any], rows: list[int], most: int, weights: Ints, *, precise: bool) -> Floats:
-    """(draws,) average precision, or recall, of a class over the IoU thresholds in `rows`; NaN without an object."""
-    wanted = np.zeros(weights.shape[1], np.int64)
-    for each in found:
-        wanted[each["image_id"]] = np.count_nonzero(~np.asarray(each["gtIgnore"], np.bool_))
-    objects = weights @ wanted
-    scores = [np.asarray(each["dtScores"], np.float64)[:most] for each in found]
-    order = np.argsort(-np.concatenate([np.zeros(0), *scores]), kind="mergesort")
-    image = np.repeat([each["image_id"] for each in found], [len(each) for each in scores]).astype(np.int64)[order]
-    value = np.zeros(len(weights))
-    for row in rows if len(order) else ():
-        matched, ignored = (
-            np.concatenate([np.asarray(each[key])[row, :most] for each in found]).astype(np.bool_)[order]
-            for key in ("dtMatches", "dtIgnore")
-        )
-        kept = np.flatnonzero(~ignored)
-        if not precise:
-            hits = weights @ np.bincount(image[kept][matched[kept]], minlength=weights.shape[1])
-            value += hits / np.maximum(objects, 1) / len(rows)
-            continue
-        step = max(1, DRAWN_ENTRIES // max(len(kept), 1))
-        for begin in range(0, len(weights), step):
-            part = slice(begin, begin + step)
-            value[part] += _precision(weights[part][:, image[kept]], matched[kept], objects[part]) / len(rows)
-    return np.where(objects > 0, value, np.nan)
-
-
-def _precision(weight: Ints, hit: NDArray[np.bool_], objects: Ints) -> Floats:
-    """(draws,) precision interpolated at 101 recalls; `weight` (draws, detections), the surest detection first."""
-    if not weight.shape[1]:
-        return np.zeros(len(weight))
-    hits = np.cumsum(weight * hit, axis=1)
-    everything = np.cumsum(weight, axis=1)
-    precision = np.divide(hits, everything, out=np.zeros(hits.shape), where=everything > 0)
-    best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
-    # At so many hits recall reaches each of pycocotools' thresholds, which are not quite j/100: as it compares them.
-    # Then one search in all draws at once, in whole numbers that keep the draws apart.
-    total = np.maximum(objects, 1)[:, np.newaxis]
-    needed = np.ceil(RECALLS * total).astype(np.int64)
-    needed -= (needed > 0) & ((needed - 1) / total >= RECALLS)
-    needed += needed / total < RECALLS
-    apart = np.arange(len(weight))[:, np.newaxis] * (2 + max(int(objects.max()), int(hits[:, -1].max())))
-    place = np.searchsorted((hits + apart).ravel(), (needed + apart).ravel()).reshape(needed.shape)
-    place -= np.arange(len(weight))[:, np.newaxis] * hits.shape[1]
-    reached = place < hits.shape[1]
-    found: Floats = np.where(reached, np.take_along_axis(best, np.minimum(place, hits.shape[1] - 1), axis=1), 0.0)
-    mean: Floats = found.mean(axis=1)
     return mean
 
 

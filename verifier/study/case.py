@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from verifier.analysis.channel_test import ClassTest, Drawn, class_tests, classes_drawn, drawn_together
 from verifier.analysis.confidence import Data, data_of_run
 from verifier.analysis.intervals.measured import Measured, measured
-from verifier.analysis.intervals.rate_box import read_rate_box
+from verifier.analysis.intervals.tiers import read_rate_box
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Conditional, Gained, Objective, Quantile, build_objective
 from verifier.analysis.robust.optimum import build_optimum

@@ -299,7 +299,7 @@ def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:
         for each in results
         for point in each.points
         if point.uncertainty is not None
-        and not point.uncertainty.interval.lower <= point.probability <= point.uncertainty.interval.upper
+        and not (point.uncertainty.interval.lower <= point.upper and point.lower <= point.uncertainty.interval.upper)
     ]
     if not beside:
         return []

@@ -33,6 +33,7 @@ from verifier.perception.confusion.mix import MixedMatrices
 from verifier.study.options import RunOptions, Selection
 from verifier.study.remembered import with_memory
 from verifier.systems.constants import Setting
+from verifier.systems.declarations import refuse_absent
 from verifier.systems.model import System, SystemModel
 from verifier.systems.model_parts import ENDED, Planner
 from verifier.systems.reader import read_model
@@ -97,9 +98,12 @@ class Inputs:
         return found.canonical() if found is not None and options.canonical else found
 
     def sequences(self, options: RunOptions) -> Sequences | None:
-        """The counts by sequence behind these matrices, where the file has them."""
+        """The counts by sequence, or the units that bounds name, behind these matrices, where there are any."""
         self._check_units(options)
-        found = self.confusion.sequences
+        found, divided = self.confusion.sequences, self.confusion.by_context
+        named = None if options.confidence is None else options.confidence.unit
+        if divided is not None and divided.units not in (None, named):
+            return None
         if found is not None and self.contexts is not None:
             return divided_sequences(found, self._contexts(self.contexts, options))
         return found.canonical() if found is not None and options.canonical else found
@@ -165,6 +169,7 @@ def read_spec_and_model(
     spec = checked_names(spec, model, chosen)
     if options.selection.initial is not None:
         check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
+        refuse_absent(model, options.selection.initial, Source("", "--initial"))
     return spec, model
 
 
@@ -305,7 +310,12 @@ def _blocks(
 def checked_names(spec: Specification, model: SystemModel, planners: Iterable[str] = ()) -> Specification:
     """The spec with its bounds in steps, when every name in it fits the model; InputError as `check_names`."""
     free = (ENDED,) if model.knows_ended else ()
-    return check_names(spec, model.types(planners), model.rewards, model.step_s, free)
+    found = check_names(spec, model.types(planners), model.rewards, model.step_s, free)
+    asked = (node for each in spec.requirements for node in (each.original, each.original_given))
+    for node in (*spec.lets.values(), spec.initial, *asked):
+        if node is not None:
+            refuse_absent(model, node, spec.source)
+    return found
 
 
 def refuse_others(requirements: Iterable[Requirement], what: str, model: SystemModel | None = None) -> None:

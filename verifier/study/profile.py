@@ -106,7 +106,8 @@ def _shared(cases: Sequence[Case]) -> list[list[Fraction]]:
     total = sum(sum(each) for each in weights)
     if total == 0:
         who = cases[0].planner.name
-        raise UsageError(f"planner {who}: the weights of all scenarios are 0, so there is no mean")
+        message = f"planner {who}: the weights of all scenarios are 0, so there is no mean"
+        raise cases[0].system.model.at("weight").error(message, None)
     return [[weight / total for weight in each] for each in weights]
 
 

@@ -3,10 +3,8 @@
 import contextlib
 import hashlib
 import math
-import platform
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 from verifier.analysis.channel_test import ClassTest, CountedTest, memory_remark
@@ -18,7 +16,7 @@ from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.documents import json_values
 from verifier.base.errors import NoAnswerError
 from verifier.base.numbers import decimal_text
-from verifier.base.version import __version__
+from verifier.base.version import own_versions, version_of
 from verifier.base.words import counted
 from verifier.chains.chain import FROM
 from verifier.checking.strategies import StrategyRange
@@ -44,20 +42,6 @@ MATRICES_SAY = (
     "dependence", "contexts", "remarks", "source",
 )  # fmt: skip
 """What a result repeats of a confusion document."""
-
-
-version_of = cache(version)
-"""The version of an installed library, looked up once; PackageNotFoundError where it is missing."""
-
-
-def own_versions() -> dict[str, str]:
-    """Versions of this program and of what it computes with, where no model checker takes part."""
-    return {
-        "verifier": __version__,
-        "python": platform.python_version(),
-        "numpy": version_of("numpy"),
-        "scipy": version_of("scipy"),
-    }
 
 
 def program_versions() -> dict[str, str]:
@@ -226,10 +210,12 @@ def run_remarks(
             f"transition probabilities were rounded to {options.decimals} decimals; rows may not sum to 1, so the "
             "results are not probabilities: use them only to reproduce published numbers"
         )
-    if options.dependence_free and options.weights == "item":
+    if options.dependence_free:
+        frames = ", and counts weigh it by its frames; --weights track weighs each object once"
         remarks.append(
-            "bounds however reports depend on each other are about an object drawn at random, and counts weigh it "
-            "by its frames; --weights track weighs each object once"
+            "bounds however reports depend on each other suppose that each report has in every step the rate of its "
+            "bin and true label, which is not tested, and are about an object drawn at random"
+            + (frames if options.weights == "item" else "")
         )
     if options.endless:
         remarks.append(

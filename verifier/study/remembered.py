@@ -7,6 +7,7 @@ otherwise the detector is memoryless, and a note says why.
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from verifier.base.errors import UsageError
@@ -17,6 +18,7 @@ from verifier.perception.confusion.context_matrices import longest_run, persiste
 from verifier.perception.confusion.context_selection import Selection, log10_e_value, selected_contexts
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counts import ContextCounts
+from verifier.perception.confusion.dependence import CONTRADICTED_BELOW
 from verifier.perception.confusion.document_contexts import context_head
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark
@@ -37,6 +39,10 @@ def with_memory(
             not known together with something else that is asked for.
     """
     used, counts = _with_memory(file, model, options)
+    if options.dependence_free and file.by_context is not None:
+        kept = [each for each in used.matrices.metadata.get("remarks", ()) if each["kind"] == SUMMED]
+        told = [remark("memory", text) for text in _first_looks(file, file.by_context, _columns(file, model))]
+        used = _with_remarks(used, [*kept, *told])
     idle = {
         "--initial-context": options.initial_context != "start",
         "--empty-contexts": options.empty_contexts != "backoff",
@@ -78,7 +84,7 @@ def _with_memory(
     if contexts.kind == "none":
         return _noted(file, f"the detector is memoryless, as the data support ({_losses(chosen)})"), None
     metadata = {**file.matrices.metadata, "contexts": _record(file, found, counts, columns)}
-    told = [remark("memory", text) for text in _texts(counts, chosen, model)]
+    told = [remark("memory", text) for text in _texts(counts, chosen, model, options)]
     file = replace(file, matrices=replace(file.matrices, metadata=metadata))
     return _with_remarks(file, told), counts
 
@@ -102,7 +108,8 @@ def _persistent(
             "; verify confusion --memory run:50 tells longer ones apart" if more and found.contexts.cap < 50 else ""
         )
         raise UsageError(
-            f"--persist {longest}: {told}{hint}; name a longer time, or accept it with --assume-persistence"
+            f"--persist {longest}: {told}{hint}; name a longer time (50 at most), or accept it with "
+            "--assume-persistence"
         )
     metadata = {**file.matrices.metadata, "contexts": _record(file, found, counts, [])}
     text = (
@@ -167,6 +174,26 @@ def _exactly(period_s: float) -> Fraction:
     return Fraction(repr(period_s))
 
 
+def _first_looks(file: ConfusionFile, found: ContextCounts, columns: list[int]) -> Iterator[str]:
+    """Where first looks contradict, at 1 %, that errors have one rate in every step; of tracks as independent."""
+    from scipy.stats import binomtest
+
+    told = []
+    for at, column in product(range(found.counts.shape[1]), columns):
+        own = found.counts[0, at, :, :, column]
+        whole, first = own.sum(axis=0), own[found.contexts.start]
+        wrong, many = int(first.sum() - first[column]), int(first.sum())
+        rate = 1 - whole[column] / max(whole.sum(), 1)
+        if many and (p_value := binomtest(wrong, many, rate).pvalue) < CONTRADICTED_BELOW:
+            name = f"{label_text(file.matrices.labels[column])} in {file.matrices.bin_text(at)}"
+            told.append((p_value, f"{name} wrong {wrong} of {many} times at first sight, {rate:.3f} of all frames"))
+    if told:
+        yield (
+            "bounds however reports depend on each other take one rate in every step, which first looks contradict: "
+            + "; ".join(text for _, text in sorted(told))
+        )
+
+
 def _noted(file: ConfusionFile, text: str) -> ConfusionFile:
     return _with_remarks(file, [remark(SUMMED, f"counts by context are summed; {text}")])
 
@@ -197,13 +224,16 @@ def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, colu
     return {**head, "used": name, "tests": tests, "e_values": compared, "replays": replays}
 
 
-def _texts(used: ContextCounts, chosen: Selection | None, model: SystemModel) -> Iterator[str]:
+def _texts(used: ContextCounts, chosen: Selection | None, model: SystemModel, options: RunOptions) -> Iterator[str]:
     """What a reader must know of the memory."""
     why = "as asked for" if chosen is None else f"as the data support ({_losses(chosen)})"
     yield (
         f"the detector remembers {used.contexts} of each object, {why}; frames of a track without an annotation: "
         f"{used.gaps}; objects are independent given what went before"
     )
+    if options.initial_context == "worst":
+        numbered = (f"{number} {name}" for number, name in enumerate(used.contexts.names))
+        yield f"every context is one to begin with, by its number: {', '.join(numbered)}"
     if model.frames > 1:
         yield (
             f"the chain follows frames: a step of the model is {model.frames} of them, in which objects stay where "

@@ -16,10 +16,10 @@ Rules, runs, trackers and defaults read nothing that is hidden from planners, al
 
 import itertools
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verifier.base.errors import InputError, unknown_name
-from verifier.language.expressions import check_type, to_text
+from verifier.language.expressions import Source, check_type, replace_atoms, substitute, to_text
 from verifier.language.expressions.syntax import TRUE, Call, Name, Node, atoms_in, fold, labels_of, names_in
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import (
@@ -33,18 +33,42 @@ from verifier.systems.model_parts import (
     Type,
     Variable,
     Variant,
+    dependency_order,
+    presence,
 )
 
 VIEW_AND_PLACE = "the field of view draws false positives in every bin already; remove the empty place"
 
 
-def check_declarations(model: SystemModel) -> None:
-    """Check names and types of a whole model.
+def check_declarations(model: SystemModel) -> SystemModel:
+    """Check names and types of a whole model; the same where objects do not depend on the presence of others.
 
     Raises:
         InputError: naming the file and the dotted key of the first offending element.
     """
-    _Checker(model, _declared(model), hidden_names(model)).check()
+    environments = {
+        name: _settled(objects, model.at(f"environments.{name}")) for name, objects in model.environments.items()
+    }
+    settled = replace(model, environments=environments)
+    _Checker(model, _declared(model), hidden_names(settled)).check()
+    return settled
+
+
+def _settled(objects: tuple[PlacedObject, ...], place: Source) -> tuple[PlacedObject, ...]:
+    """The same with `present(...)` replaced by what it means, where they ask it of each other."""
+    atoms: set[Call] = set()
+
+    def named(_: str, node: Node) -> Node:
+        own = {each for each in atoms_in(node) if each.function == "present"}
+        atoms.update(own)
+        return replace_atoms(node, lambda each: Name(to_text(each)) if each in own else each)
+
+    asking = tuple(each.with_nodes(named) for each in objects)
+    nodes = {to_text(each): presence(asking)(each) for each in atoms}
+    meanings: dict[str, Node] = {}
+    for text in dependency_order(nodes, place):
+        meanings[text] = substitute(nodes[text], meanings, place)
+    return tuple(each.with_nodes(lambda _, node: substitute(node, meanings, place)) for each in asking)
 
 
 def hidden_names(model: SystemModel) -> dict[str, str]:
@@ -307,7 +331,11 @@ class _Checker:
     def _check_set(self, path: str, found: Iterable[str], memory: Set[str], rule: str) -> None:
         wanted, given = [each.name for each in self.model.inputs], list(found)
         needed = {each.name for each in self.model.inputs if each.default is None}
-        if not needed <= set(given) <= {*wanted, *memory}:
+        for name in given:
+            if name not in {*wanted, *memory}:
+                message, hint = unknown_name("input or memory" if memory else "input", name, {*wanted, *memory})
+                raise self.model.text_at(path).error(message, None, f"{hint}; {rule}")
+        if not needed <= set(given):
             message = f"expected a value for {', '.join(wanted) or 'no input'}; got {', '.join(given) or 'none'}"
             raise self.model.text_at(path).error(message, None, rule)
 
@@ -332,12 +360,7 @@ class _Checker:
         if atom.function in ("sees", "count") and name == EMPTY_CLASS:
             hint = "ask what is not reported: !sees(ped) & !sees(obs)"
             raise self._fail(path, f"{atom.function}({name}): nothing is ever reported as '{EMPTY_CLASS}'", hint)
-        names = {placed.name for objects in self.model.environments.values() for placed in objects} - {""}
-        if atom.function == "present":
-            names |= self.model.environment_classes()
-        if atom.function in ("report", "present") and name not in names:
-            message, hint = unknown_name("object", name, names)
-            raise self._fail(path, message, hint)
+        refuse_absent(self.model, atom, self.model.at(path))
 
     def _refuse_hidden(self, path: str, node: Node) -> None:
         """Refuse what reads a hidden variable, by way of a label or quantity or at once."""
@@ -353,6 +376,16 @@ class _Checker:
 
     def _fail(self, path: str, message: str, hint: str | None = None) -> InputError:
         return self.model.text_at(path).error(message, None, hint)
+
+
+def refuse_absent(model: SystemModel, node: Node, source: Source) -> None:
+    """Refuse `report(...)` of what is no object of any environment, `present(...)` of what is no class either."""
+    names = {placed.name for objects in model.environments.values() for placed in objects} - {""}
+    for atom in sorted(atoms_in(node), key=to_text):
+        known = names | model.environment_classes() if atom.function == "present" else names
+        if atom.function in ("report", "present") and labels_of(atom)[0] not in known:
+            message, hint = unknown_name("object", labels_of(atom)[0], known)
+            raise source.error(message, atom.position, hint)
 
 
 def _names_at(node: Node) -> list[Name]:

@@ -119,7 +119,7 @@ def where_possible(scene: Scene, moved: Codes, values: Mapping[str, Ints], distr
     count = len(moved)
     shape = count, len(scene.observations), len(scene.world.outcomes)
     if count and shape[2] > 1:
-        can = (scene.world.chances > 0)[distribution][:, None, :]
+        can = scene.world.can_occur[distribution][:, None, :]
         moved = _as_the_first(moved.reshape(shape), np.broadcast_to(can, shape), 2).reshape(count, -1)
     if count and scene.comes_and_goes:
         channel, row = scene.channel_at(values, np.zeros(count, dtype=bool), distribution)

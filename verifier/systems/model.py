@@ -357,13 +357,14 @@ class _Resolver:
 
 
 def _field_of_view(model: SystemModel, resolve: _Resolver) -> tuple[Fraction, Fraction] | None:
-    if model.field_of_view_m is None:
-        return None
     sources = [model.at(f"field_of_view.distance_m[{index}]") for index in range(2)]
     low, high = (
         Fraction(exact_number(resolve(end, source.path), {}, source))
-        for end, source in zip(model.field_of_view_m, sources, strict=True)
+        for end, source in zip(model.field_of_view_m or (ONE, ONE), sources, strict=True)
     )
+    if low > high:
+        place = model.at("field_of_view.distance_m")
+        raise place.error(f"expected low <= high, got {float(low):g}..{float(high):g}", None)
     return (low, high) if low < high else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -174,10 +174,9 @@ def presence(objects: tuple[PlacedObject, ...]) -> Callable[[Call], Node]:
     def meaning(atom: Call) -> Node:
         if atom.function != "present":
             return atom
-        found: Node = FALSE
-        for placed in objects:
-            found = Operation("|", (found, placed.is_present(labels_of(atom)[0])))
-        return found
+        each = [placed.is_present(labels_of(atom)[0]) for placed in objects]
+        known = [node for node in each if node != FALSE]
+        return reduce(lambda one, more: Operation("|", (one, more)), known or [FALSE])
 
     return meaning
 

@@ -109,8 +109,7 @@ def read_model(path: str | Path) -> SystemModel:
         sha256=top.sha256,
         document=top,
     )
-    check_declarations(model)
-    return model
+    return check_declarations(model)
 
 
 def _named(top: Element, key: str, *, least: int = 0) -> Iterator[tuple[str, Element]]:
@@ -336,11 +335,12 @@ def _tracker(name: str, found: Element) -> Tracker:
     if low > high or len(odds.at("range").value) != 2:
         raise odds.at("range").fail(f"expected [low, high], got {shown(odds.at('range').value)}")
     hit, miss = (odds.at(key).whole(-MOST_LEVELS, MOST_LEVELS) for key in ("hit", "miss"))
-    confirm, delete = ((odds.at(key).whole(low, high),) * 2 for key in ("confirm", "delete"))
+    up = odds.at("confirm").whole(low + 1, high)
+    down = odds.at("delete").whole(low, up - 1)
     start = odds.given("start", Element.whole, 0, low, high)
     if not low <= start <= high:
         raise odds.fail(f"it starts at 0, outside {low}..{high}", "say where: start = ...")
-    return Tracker(name, of, confirm, delete, (hit, miss), (low, high), start)
+    return Tracker(name, of, (up, up), (down, down), (hit, miss), (low, high), start)
 
 
 def _of_the_last(found: Element) -> tuple[int, int]:

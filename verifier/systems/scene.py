@@ -14,7 +14,16 @@ from functools import cached_property
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
+from verifier.base.errors import (
+    InputError,
+    LimitError,
+    NoAnswerError,
+    Place,
+    UsageError,
+    memory_text,
+    shown,
+    unknown_name,
+)
 from verifier.language.expressions import Source, exact_number, to_text
 from verifier.language.expressions.syntax import FALSE, TRUE, Name, Node, Number, Operation, names_in
 from verifier.perception.confusion import ConfusionMatrices
@@ -142,7 +151,13 @@ class Scene:
         standing = replace(standing, what=standing.what[kept], bins=standing.bins[kept])
         frames = Frames.of(self.planner, self.system.model.frames)
         policy = self.options.false_positives
-        channel = make_channel(self.matrices, standing, self.questions, self.observations, policy, frames)
+        try:
+            channel = make_channel(self.matrices, standing, self.questions, self.observations, policy, frames)
+        except LimitError:
+            raise
+        except InputError as error:
+            place = self.system.model.at(f"environments.{self.environment}")
+            raise place.error(error.message, None, error.hint) from None
         return channel.moved_by(self.world.chances[moved[kept]]), row_of_state
 
 
@@ -156,9 +171,9 @@ def set_scene(
     formula = planner.formula if planner.formula is not None else options.formula
     questions = questions_of(system, planner, formula)
     for name in sorted(questions.named - matrices.classes):
-        kind = f"class, asked about by planner '{planner.name}',"
-        message, hint = unknown_name(kind, name, matrices.classes)
-        raise InputError(message, Place(system.model.file), hint)
+        _, hint = unknown_name("class", name, matrices.classes)
+        message = f"the matrices have no class {shown(name)}"
+        raise system.model.at(f"planners.{planner.name}").error(message, None, hint)
     _check_atoms(system, planner, matrices, questions)
     _check_places(system, environment, objects)
     real = [placed.name for placed in objects if placed.class_name != EMPTY_CLASS]
@@ -270,7 +285,8 @@ def _initial_states(
             count = int(initial.sum())
             chosen = {name: value[initial] for name, value in values.items()}
             return space.number({**chosen, **{name: np.full(count, value) for name, value in begun.items()}}, count)
-    raise UsageError("no state satisfies the initial condition of the model and the spec")
+    own = f" in environment {environment}" * (environment in system.model.variants)
+    raise UsageError(f"no state satisfies the initial condition of the model and the spec{own}")
 
 
 def _box(variables: tuple[BoundedVariable, ...], conditions: list[Node]) -> tuple[BoundedVariable, ...]:

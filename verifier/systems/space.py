@@ -183,6 +183,7 @@ class World:
     system: System
     _number: dict[Chances, int] = field(default_factory=dict)
     _known: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
+    _arrays: dict[int, tuple[NDArray[Any], Mask]] = field(default_factory=dict)
 
     @cached_property
     def outcomes(self) -> tuple[Mapping[str, np.int64], ...]:
@@ -206,8 +207,21 @@ class World:
     @property
     def chances(self) -> NDArray[Any]:
         """(distributions, outcomes) fractions, each row summing to 1: the distributions met so far."""
-        met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]
-        return np.array(met, dtype=object).reshape(len(met), len(self.outcomes))
+        return self._met()[0]
+
+    @property
+    def can_occur(self) -> Mask:
+        """(distributions, outcomes) bool, where `chances` are above 0."""
+        return self._met()[1]
+
+    def _met(self) -> tuple[NDArray[Any], Mask]:
+        """Chances and whether they are above 0, kept until another distribution is met."""
+        if len(self._number) not in self._arrays:
+            met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]
+            chances = np.array(met, dtype=object).reshape(len(met), len(self.outcomes))
+            self._arrays.clear()
+            self._arrays[len(self._number)] = chances, np.asarray(chances > 0, dtype=bool)
+        return self._arrays[len(self._number)]
 
     def told(self, choice: int, row: int) -> dict[str, str]:
         """What it decides, for people: name -> value, or the values of an interval draw with their probabilities in a
@@ -240,7 +254,7 @@ class World:
 
     def possible(self, values: Mapping[str, Ints], count: int, choice: int = 0) -> Mask:
         """(count, outcomes) bool, which outcomes can have a probability above 0 in each of some valuations."""
-        rows, can = self.distributions(values, count, choice), self.chances > 0
+        rows, can = self.distributions(values, count, choice), self.can_occur
         return np.asarray((can[rows] & (rows >= 0)[:, :, None]).any(axis=1), dtype=bool)
 
     def distributions(self, values: Mapping[str, Ints], count: int, choice: int = 0) -> Ints:
@@ -322,7 +336,13 @@ class World:
             message = f"{where}no probabilities of '{draw.name}' lie in the intervals: the {what}"
             raise model.at(path).error(message, None)
         free = Fraction(0), Fraction(1)
-        return _extreme_points([ends.get(value, free) for value in draw.chances])
+        known = [ends.get(value, free) for value in draw.chances]
+        tried = len(known) * math.prod(len(set(each)) for each in known)
+        if tried > MOST_COMBINATIONS:
+            message = f"'{draw.name}' has {tried} combinations of the ends of its intervals"
+            place, hint = model.at(path).place(None), "join values, or give some of them a single probability"
+            raise LimitError(f"{message}; at most {MOST_COMBINATIONS} are tried", place, hint)
+        return _extreme_points(known)
 
 
 def _extreme_points(ends: list[tuple[Fraction, Fraction]]) -> list[Chances]:

@@ -63,8 +63,8 @@ def _class_of_object(
     """(count,) one above the number of its class; 0 for a place where there is no object."""
     if not placed.class_when:
         return np.full(count, 0 if placed.class_name == EMPTY_CLASS else classes.index(placed.class_name) + 1)
-    source, name = system.model.at(f"{path}.class"), placed.name or "an object"
-    which = _the_one_that_holds(placed.class_when, there, count, source, (f"'{name}' is", "of no class"))
+    source, name = system.model.at(f"{path}.class"), f"'{placed.name}'" if placed.name else "an object"
+    which = _the_one_that_holds(placed.class_when, there, count, source, (f"{name} is", "of no class"))
     numbers: Ints = np.array([classes.index(name) + 1 for name in placed.class_when], dtype=np.int64)[which]
     return numbers
 

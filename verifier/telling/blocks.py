@@ -6,9 +6,29 @@ escaped, and they escape everything.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
+
+LONGEST_NAME = 120
+"""Characters of a name that are shown where it is used; longer ones are listed in full at the end of the page."""
+
+
+def name_text(name: object) -> str:
+    """A name, shortened where it is very long so that two different ones stay different.
+
+    >>> name_text("ped"), name_text("n" * 10_000)[-44:]
+    ('ped', 'nnnn... (10000 characters, SHA-256 f2ac4367)')
+    """
+    text = str(name)
+    if len(text) <= LONGEST_NAME:
+        return text
+    return f"{text[: LONGEST_NAME - 40]}... ({len(text)} characters, SHA-256 {_digest(text)})"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from verifier.base.words import listed
 from verifier.closedloop.comparison import Cell as AreaCell
 from verifier.closedloop.comparison import Row as AreaRow
 from verifier.closedloop.curvefiles import Curve
-from verifier.closedloop.trade_offs import CurvePoints, TradeOffs, TradeOffsResult, TradeOffTable
+from verifier.closedloop.trade_offs import NOT_DEFINED, CurvePoints, TradeOffs, TradeOffsResult, TradeOffTable
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Table
 from verifier.telling.grounds import name_text
 from verifier.telling.pictures import Line, plot
@@ -44,6 +44,8 @@ def trade_off_sentences(study: TradeOffsResult) -> Iterator[str]:
     for table in study.metrics:
         rows = [f"{listed(_names(row.best), 'or')} ({name_text(row.name)})" for row in table.rows[:MOST_ROWS]]
         yield f"Best by {name_text(table.metric)}: {'; '.join(rows)}."
+    for undefined in study.not_defined:
+        yield f"Best by {name_text(undefined.metric)}: {NOT_DEFINED}, {undefined.reason}."
 
 
 def trade_off_blocks(study: TradeOffsResult, *, pictures: bool = True) -> Iterator[Block]:
@@ -62,6 +64,10 @@ def trade_off_blocks(study: TradeOffsResult, *, pictures: bool = True) -> Iterat
             yield _table("Bootstrap over logs: intervals of these areas", table, intervals)
         if pictures:
             yield from curve_blocks(table.curves, name_text(table.metric))
+    for undefined in study.not_defined:
+        yield Paragraph(
+            f"{TITLES.get(undefined.metric, name_text(undefined.metric))}: {NOT_DEFINED}, {undefined.reason}"
+        )
     yield from (Paragraph(text, "note") for text in _legend(study))
     if any(len(table.detectors) > 1 for table in study.metrics):
         yield _decisions(study)

@@ -16,6 +16,7 @@ from verifier.questions.compare.compare_result import (
     RequirementComparison,
     SpecComparison,
 )
+from verifier.questions.compare.metric_tables import Estimate
 from verifier.study.gates import DropGate
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.telling.gates import drop_gate_text, drops_table, gate_verdict, rule_words
@@ -58,8 +59,10 @@ def compare_table(result: CompareResult, *, pairs: bool = False, columns: int | 
             if pairs:
                 lines += ["", *blocks_lines(_pairs(spec, requirement), columns=columns)]
             lines += blocks_lines(_changes(spec, requirement), columns=columns)
-        found = list(blocks_lines(_pareto(spec), columns=columns))
-        lines += ["", *found] if found else []
+            lines += blocks_lines(_reversals(requirement), columns=columns)
+        for part in (_metrics(spec), _pareto(spec)):
+            found = list(blocks_lines(part, columns=columns))
+            lines += ["", *found] if found else []
     if result.gate is not None:
         lines += ["", *blocks_lines(_gate(result.gate), columns=columns)]
     lines += ["", *(one_line(note) for note in _notes(result)), *remark_lines(result.remarks)]
@@ -75,8 +78,10 @@ def compare_section(result: CompareResult, file: str, anchor: str) -> Section:
             for curve in requirement.curves:
                 blocks += _curve(spec, requirement, curve)
             blocks += _changes(spec, requirement)
+            blocks += _reversals(requirement)
             if len(spec.configurations) > 1:
                 blocks.append(Fold("Probabilities of pairs", tuple(_pairs(spec, requirement))))
+        blocks += _metrics(spec)
         blocks += _pareto(spec)
     if result.gate is not None:
         blocks += _gate(result.gate)
@@ -191,6 +196,74 @@ def _changes(spec: SpecComparison, requirement: RequirementComparison) -> Iterat
     if len(found) > MOST_FLIPS:
         more = len(found) - MOST_FLIPS
         yield Paragraph(f"And {more} less certain ranking changes, in the JSON document.", "note")
+
+
+def _metrics(spec: SpecComparison) -> Iterator[Block]:
+    """Detection metrics of each class: of all bins, of those that matter, and of each drive."""
+    if not spec.metrics:
+        return
+    rows: list[Row] = []
+    for each in spec.metrics:
+        whole = (each.average_precision, each.recall, each.precision, each.recall_that_matters)
+        rows.append((name_text(each.detector), name_text(each.label), *map(_estimate_cell, whole)))
+    who = ("detector", "class")
+    header: tuple[str, ...] = (*who, "AP", "recall", "precision", "recall in bins that matter")
+    yield Table("Detection metrics, with 95 % intervals", header, tuple(rows), sortable=True)
+    bins: list[Row] = [
+        (name_text(each.detector), name_text(each.label), own.bin, *map(_estimate_cell, (own.recall, own.precision)))
+        for each in spec.metrics
+        for own in each.bins
+        if own.matters
+    ]
+    if bins:
+        yield Table(
+            "In the bins that P depends on",
+            (*who, "bin that matters", "recall", "precision"),
+            tuple(bins),
+            sortable=True,
+        )
+    drives: list[Row] = [
+        (name_text(each.detector), name_text(each.label), name_text(own.drive), Cell(str(own.items), own.items),
+         *(_share_cell(value) for value in (own.average_precision, own.recall, own.precision)))
+        for each in spec.metrics
+        for own in each.drives
+    ]  # fmt: skip
+    if drives:
+        header = (*who, "drive", "items", "AP", "recall", "precision")
+        yield Table("Detection metrics by drive", header, tuple(drives), sortable=True)
+    if not any(each.average_precision for each in spec.metrics):
+        yield Paragraph("No AP: count the matrices with verify confusion --average-precision.", "note")
+
+
+def _estimate_cell(found: Estimate | None) -> Cell:
+    if found is None or found.value is None:
+        return Cell("-" if found is None else "no items")
+    ends = "" if found.lower is None or found.upper is None else f" {interval_text(found.lower, found.upper)}"
+    return Cell(f"{number_text(found.value)}{ends}", found.value)
+
+
+def _share_cell(found: float | None) -> Cell:
+    return Cell("-") if found is None else Cell(number_text(found), found)
+
+
+def _reversals(requirement: RequirementComparison) -> Iterator[Block]:
+    """Where P and average precision rank detectors differently, and which bins explain it."""
+    for each in requirement.reversals:
+        p = {entry.detector: entry.probability for entry in requirement.entries if entry.planner == each.planner}
+        first, second = name_text(each.first), name_text(each.second)
+        yield Paragraph(
+            f"P and AP disagree (planner {name_text(each.planner)}): {first} has the better P "
+            f"({number_text(p[each.first])} against {number_text(p[each.second])}) and the lower AP of "
+            f"{name_text(each.label)} ({number_text(each.first_average_precision)} against "
+            f"{number_text(each.second_average_precision)}).",
+            "note",
+        )
+        rows = tuple(
+            (own.bin, Cell(number_text(own.first), own.first), Cell(number_text(own.second), own.second))
+            for own in each.bins
+        )
+        header = ("bin", f"P of {first} with rates of {second} there", f"P of {second} with rates of {first} there")
+        yield Table("Bins that explain it, most first", header, rows)
 
 
 def _place_text(curve: Curve, place: int) -> str:

@@ -1,11 +1,15 @@
 """Confusion counts and matching audits, told once: on the terminal of `verify confusion` and in reports."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from verifier.base.errors import UsageError, one_line
+from verifier.base.numbers import interval_text, level_text, number_text
 from verifier.base.words import counted, percent
 from verifier.perception.confusion.context_selection import selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, OfTracks
@@ -16,11 +20,12 @@ from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_colu
 from verifier.perception.confusion.replay import Replayed
 from verifier.perception.confusion.sanity import left_out_texts, remark_texts
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
-from verifier.questions.audit import Audited
-from verifier.questions.validation import Validation
-from verifier.telling.blocks import Cell, Row, Table
-from verifier.telling.grounds import name_text
+from verifier.telling.blocks import Cell, Row, Table, name_text
 from verifier.telling.terminal import aligned, block_lines
+
+if TYPE_CHECKING:
+    from verifier.questions.audit import Audited
+    from verifier.questions.validation import Validation
 
 MOST_THIN = 6
 MOST_DIFFERENCES = 12
@@ -44,6 +49,8 @@ def matrix_blocks(counts: ConfusionCounts, most: int | None = None) -> Iterator[
     In each matrix the rows are reports and the columns true labels; a column's rates sum to 1.
     """
     yield _recall_table(counts)
+    if "average_precision" in counts.metadata:
+        yield _precision_table(counts.metadata["average_precision"])
     if counts.by_context is not None:
         yield _context_table(counts, counts.by_context)
     for index in range(counts.bins.count if most is None else min(most, counts.bins.count)):
@@ -59,6 +66,17 @@ def _recall_table(counts: ConfusionCounts) -> Table:
     )
     header = ("distance", *(name_text(label_text(label)) for label in counts.labels))
     return Table("Reported as what it is, by true label and distance: rate (count of items)", header, rows, True)
+
+
+def _precision_table(found: Mapping[str, Any]) -> Table:
+    """Average precision of each class, with its interval."""
+    rows = []
+    for each in found["classes"]:
+        ends = "" if each["lower"] is None else interval_text(each["lower"], each["upper"])
+        value = Cell("no objects") if each["value"] is None else Cell(number_text(each["value"]), each["value"])
+        rows.append((name_text(each["label"]), value, ends, Cell(str(each["objects"]), each["objects"])))
+    header = ("class", "AP", f"{level_text(found['level'])} interval, by {found['unit']}", "objects")
+    return Table("Average precision under this matching", header, tuple(rows), True)
 
 
 def _context_table(counts: ConfusionCounts, found: ContextCounts) -> Table:
@@ -288,18 +306,23 @@ def validation_table(found: Validation) -> str:
 
 
 def audit_table(found: Sequence[Audited]) -> str:
-    """One row per policy, then the range of every number over all policies."""
+    """One row per set of policies with equal matrices, then the range of every number over all policies."""
+    from verifier.questions.audit import policies_text
+
     classes = list(dict.fromkeys(name for each in found for name in each.recall))
     requirements = list(dict.fromkeys(name for each in found for name in each.probabilities))
     header = ["policy", *(f"recall {name}" for name in classes), "confused", "alarms",
               *(f"P {name}" for name in requirements)]  # fmt: skip
     numbers = [_audit_numbers(each, classes, requirements) for each in found]
+    equal: dict[bytes, list[int]] = {}
+    for at, each in enumerate(found):
+        equal.setdefault(each.counts.counts.tobytes(), []).append(at)
     rows = [
-        [str(each.candidate), *(_share_text(number) for number in row)]
-        for each, row in zip(found, numbers, strict=True)
+        [policies_text([found[at].candidate for at in group]), *map(_share_text, numbers[group[0]])]
+        for group in equal.values()
     ]
     lines = aligned(header, rows)
-    lines += ["", f"Over {len(found)} policies:"]
+    lines += ["", f"Over {len(found)} policies with {len(rows)} different matrices:"]
     for name, values in zip(header[1:], zip(*numbers, strict=True), strict=True):
         known = [value for value in values if not math.isnan(value)]
         if known:

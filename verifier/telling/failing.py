@@ -182,7 +182,7 @@ def pattern_blocks(result: ExplainResult, explained: Explained) -> Iterator[Bloc
             exact = run.exact
             short = exact is not None and 1 < exact.denominator <= LARGEST_DENOMINATOR
             probability = f"{number_text(run.probability)}{f' = {exact}' if short else ''}"
-            start = f"with probability {probability}, from {state_text(run.initial)}"
+            start = f"with probability {probability}, from {state_text(run.initial, result.channel.contexts)}"
             yield Paragraph(f"{'The only run' if alone else 'A run'} of it, {start}:")
             yield Listing(tuple(_run_items(result, explained, run)))
     if any(run.replayed != "whole" for pattern in found.patterns for run in pattern.members):
@@ -232,7 +232,8 @@ def _run_items(result: ExplainResult, explained: Explained, run: RunRecord) -> I
         lost = " From here the violation is unavoidable" if at == run.irrevocable_after else ""
         likely = f"; the {unit}s below are the most likely ones" if lost and at < len(run.steps) else ""
         told = _stretch_text(result, explained, steps, unit)
-        yield f"{when}: {told} Then {state_text(steps[-1].after)}.{lost}{likely}{'.' if lost else ''}"
+        after = state_text(steps[-1].after, result.channel.contexts)
+        yield f"{when}: {told} Then {after}.{lost}{likely}{'.' if lost else ''}"
 
 
 def _stretches(run: RunRecord) -> Iterator[list[StepRecord]]:
@@ -259,7 +260,21 @@ def _stretch_text(result: ExplainResult, explained: Explained, steps: Sequence[S
     combined = "; or ".join(told) if any(" and " in each for each in told) else listed(told, "or")
     rate = number_text(sum(report.probability for report in first.reported))
     often = f" in each {unit}" if len(steps) > 1 else ""
-    return f"{listed(things) or 'nothing'} is there, and {combined} is reported (probability {rate}{often})."
+    again = _again_text(result, explained, first)
+    return f"{listed(things) or 'nothing'} is there, and {combined} is reported{again} (probability {rate}{often})."
+
+
+def _again_text(result: ExplainResult, explained: Explained, step: StepRecord) -> str:
+    """How often in a row the only object is missed, where the detector remembers runs of errors; else nothing."""
+    run = re.search(r"after wrong\*(\d+)$", result.bins[step.there[0].bin]) if len(step.there) == 1 else None
+    if run is None or step.there[0].label not in explained.asks_about:
+        return ""
+    if any(step.there[0].label in report.classes for report in step.reported):
+        return ""
+    number = int(run[1]) + 1
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    least = "at least " if result.channel.contexts == f"run:{run[1]}" else ""
+    return f", for {least}the {number}{ending} time in a row"
 
 
 def _classes_text(explained: Explained, classes: Sequence[str]) -> str:

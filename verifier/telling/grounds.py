@@ -5,7 +5,6 @@ Whoever shows a verdict asks here, so that every format says the same of it.
 Numbers and names of documents as a person reads them. Nothing is rounded towards a better verdict.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
@@ -17,8 +16,12 @@ from verifier.base import checksums
 from verifier.base.numbers import decimal_text
 from verifier.base.words import counted
 from verifier.checking.verdicts import Reason, Refused, Verdict, WithinBounds, verdict_text
+from verifier.perception.confusion.contexts import Contexts
 from verifier.study.points import FreeBounds, Numbers, Point
 from verifier.study.results import Target
+from verifier.systems.contexts import CONTEXT_OF
+from verifier.telling.blocks import LONGEST_NAME as LONGEST_NAME
+from verifier.telling.blocks import name_text as name_text
 
 
 class Judged(Protocol):
@@ -143,22 +146,8 @@ def channel_lines(channel: Channel) -> Iterator[str]:
         yield text
 
 
-LONGEST_NAME = 120
-"""Characters of a name that are shown where it is used; longer ones are listed in full at the end of the page."""
 SHOWN_IN_FULL = frozenset({"formula", "remarks", "reason", "notes", "synthesised_from", checksums.KEY})
 """Keys of documents whose texts are sentences or formulas, which are never shortened, or are never shown."""
-
-
-def name_text(name: object) -> str:
-    """A name, shortened where it is very long so that two different ones stay different.
-
-    >>> name_text("ped"), name_text("n" * 10_000)[-44:]
-    ('ped', 'nnnn... (10000 characters, SHA-256 f2ac4367)')
-    """
-    text = str(name)
-    if len(text) <= LONGEST_NAME:
-        return text
-    return f"{text[: LONGEST_NAME - 40]}... ({len(text)} characters, SHA-256 {_digest(text)})"
 
 
 def long_names(value: Any) -> Iterator[str]:
@@ -176,10 +165,6 @@ def long_names(value: Any) -> Iterator[str]:
             return
         for inner in value:
             yield from long_names(inner)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def asked_text(target: Target) -> str:
@@ -213,9 +198,11 @@ def scenario_text(point: Numbers) -> str:
     return " ".join([name_text(point.environment), *parts])
 
 
-def state_text(values: Mapping[str, int]) -> str:
-    """A state of the system."""
-    return ", ".join(f"{name_text(name)} = {value}" for name, value in values.items())
+def state_text(values: Mapping[str, int], contexts: str | None = None) -> str:
+    """A state of the system; of a detector that remembers contexts with the name of each."""
+    names = () if contexts is None else Contexts.parsed(contexts).names
+    told = {name: names[value] if name.startswith(CONTEXT_OF) else value for name, value in values.items()}
+    return ", ".join(f"{name_text(name)} = {value}" for name, value in told.items())
 
 
 def sentence(text: str) -> str:

@@ -31,6 +31,7 @@ def read(text):
         ("Tmax ≤ 7 [ F a ]", "T", "max", "", None, None, "7"),
         ("T{0.95} = ? [ F a ]", "T", "", "", "19/20", None, None),
         ("T{1} >= 2 [ F a ]", "T", "", "", "1", None, "2"),
+        ("Tmin{0.5} <= 3 [ F a ]", "T", "min", "", "1/2", None, "3"),
     ],
 )  # fmt: skip
 def test_the_numbers_that_are_asked(text, quantity, end, reward, level, steps, target):
@@ -104,7 +105,6 @@ def test_steps_are_counted_when_the_model_is_known():
         ("T{2} <= 3 [ F a ]", "expected a probability above 0, up to 1, found '2'"),
         ("T{0} <= 3 [ F a ]", "expected a probability above 0, up to 1, found '0'"),
         ("T{fast} <= 3 [ F a ]", "expected a decimal or a fraction, found 'fast'"),
-        ("Tmin{0.5} <= 3 [ F a ]", "Tmin takes nothing in braces"),
         ("P{0.5} <= 1 [ F a ]", "P takes nothing in braces"),
         ("T <= 3 [ G a ]", "T takes [ F CONDITION ], found 'G a'"),
         ("T <= 3 [ F<=3 a ]", "T takes [ F CONDITION ], found 'F<=3 a'"),
@@ -114,7 +114,7 @@ def test_steps_are_counted_when_the_model_is_known():
         ("R{fuel} <= 3 [ C<=2.5 ]", "C counts steps: expected a whole number, found 2.5"),
         ("T <= 3 over profile [ F a ]", "'over profile' goes with = ?"),
         ("P >= 1.5 [ F a ]", "a probability is between 0 and 1, found 1.5"),
-        ("P = ? [ F a given ]", "expected ']' or an operator, found 'given'"),
+        ("P = ? [ F a given ]", "expected a condition or a number, found ']'"),
         ("T >= -3 [ F a ]", "or the same with R{reward}, T or T{q}, found 'T >= -3'"),
     ],
 )  # fmt: skip

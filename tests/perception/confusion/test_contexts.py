@@ -609,12 +609,14 @@ def test_of_counts_by_run_those_after_no_error_count_where_errors_persist(cap):
         [(0, place * (run.count + 1) + context, *cell) for place, context, *cell in np.ndindex(counts.shape[1:])]
     )
     found = persistent(ContextCounts(run, "break", None, counts, summed(index, counts.reshape(-1, 1))), 2)
-    assert found.contexts.names == ("right", "wrong*1", "wrong*2")
-    expected = np.zeros((1, 2, 4, 2, 2), dtype=np.int64)
-    expected[:, :, 0] = counts[:, :, ~after_error].sum(axis=2)
-    expected[:, :, 3] = counts[:, :, after_error].sum(axis=2)
+    assert found.contexts.names == ("start", "right", "wrong*1", "wrong*2")
+    assert found.contexts.update.tolist() == [[2, 1], [2, 1], [3, 1], [3, 1]]
+    expected = np.zeros((1, 2, 5, 2, 2), dtype=np.int64)
+    expected[:, :, 0] = counts[:, :, 0]
+    expected[:, :, 1] = counts[:, :, ~after_error].sum(axis=2) - counts[:, :, 0]
+    expected[:, :, 4] = counts[:, :, after_error].sum(axis=2)
     assert np.array_equal(found.counts, expected)
-    assert np.array_equal(found.tally.dense(8, 2).reshape(expected.shape), expected)
+    assert np.array_equal(found.tally.dense(10, 2).reshape(expected.shape), expected)
     with pytest.raises(UsageError, match="--persist needs counts by run"):
         persistent(found, 2)
 

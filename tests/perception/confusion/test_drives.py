@@ -216,7 +216,7 @@ def test_frames_of_every_format_get_drives_and_keep_them(form, tmp_path, monkeyp
     (tmp_path / "d.csv").write_text("frame,drive\n" + "".join(f"{k},{v}\n" for k, v in drive_of.items()))
     frames = data.annotations.frame.tolist()
     options = ["--accept", "nothing-matched", "--groups", "d.csv", "--record", "r.csv", "-o", "c.json"]
-    if form in ("coco", "mot", "voc", "yolo"):
+    if form in ("bdd100k", "coco", "cvat", "mot", "voc", "yolo"):
         key = "track" if form == "mot" else "id"
         numbers = data.annotations.attributes[key].astype(int).tolist()
         rows = [f"{data.frame_name[at]},{number},5\n" for at, number in zip(frames, numbers, strict=True)]

@@ -7,7 +7,7 @@ sqrt(x^2 + z^2) in the camera's frame.
 import pytest
 
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.recall import recalls
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, keep_scores, read_detections

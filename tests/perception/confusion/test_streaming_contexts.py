@@ -147,6 +147,18 @@ def test_frames_that_are_no_numbers_are_refused(tmp_path):
         streamed(tmp_path, rule_of("class"), Memory(Contexts("run", 1)), 30)
 
 
+@pytest.mark.parametrize("labelling", ["class", "proposition"])
+def test_tracks_may_have_names(tables, tmp_path, labelling):
+    write_tracks(tmp_path, name=lambda track: f"walker {track}" if track else None)
+    table = pq.read_table(tmp_path / "annotations.parquet")
+    rule, memory = rule_of(labelling), Memory(Contexts("run", 3))
+    expected, column = at_once(tables, rule, memory), table.column_names.index("track")
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+        pq.write_table(table.set_column(column, "track", table["track"].cast(kind)), tmp_path / "annotations.parquet")
+        same(at_once(tmp_path, rule, memory), expected)
+        same(streamed(tmp_path, rule, memory, 30), expected)
+
+
 def test_the_command_counts_the_same(tables, tmp_path):
     files = {name: str(tables / f"{name}.parquet") for name in ("annotations", "detections", "frames")}
     settings = CountSettings(format="table", **files, classes="ped,obs", memory="run:5", gaps="miss", period=0.1)

@@ -110,7 +110,7 @@ def test_units_that_cannot_be_counted(tables, tmp_path):
     write_confusion(parts[0], tmp_path / "c.json")
     document = json.loads((tmp_path / "c.json").read_text())
     document["contexts"]["units"] = "wheel"
-    with pytest.raises(InputError, match="/contexts/units: expected track, frame"):
+    with pytest.raises(InputError, match="/contexts/units: input should be 'track' or 'frame'"):
         DocumentReader("c.json").counts(document)
 
 
@@ -163,6 +163,8 @@ def test_bounds_by_units_are_those_of_as_many_drives(unit, asked, capsys):
     told = capsys.readouterr().out
     assert f"40 {unit}s, effective number" in told
     assert f"for the mean matrix over {unit}s: where {unit}s differ" in told
+    inside = {"track": "frames of one track", "frame": "objects of one frame"}[unit]
+    assert f"(40 {unit}s resampled: {inside} are not independent)" in told
     assert asked(unit, f"units:{unit}", "--strict") == 3
 
 
@@ -180,6 +182,14 @@ def test_bounds_by_units_are_those_of_as_many_drives(unit, asked, capsys):
 def test_bounds_by_other_units_than_are_counted_are_refused(units, bounds, more, message, asked, capsys):
     assert asked(units, bounds, *more) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bounds", ["anytime", "items"])
+def test_other_units_are_no_drives_that_could_be_resampled(bounds, asked, capsys):
+    assert asked("track", bounds, "--json") == 0
+    found = json.loads(capsys.readouterr().out)["settings"]["confidence"]
+    assert (found["interval"], found["bounds"]["drives"]) == ("credible", None)
+    assert asked("track", bounds, "--interval", "bootstrap") == 2
 
 
 def test_units_of_drives_are_drives(asked, capsys):

@@ -2,7 +2,9 @@
 recognised; what only YOLO and VOC have."""
 
 import json
+import re
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,8 @@ import verifier
 from verifier.base.errors import ExitCode, InputError, UsageError
 from verifier.cli import main
 from verifier.perception.confusion.document import read_counts, write_confusion
-from verifier.perception.detections import Reading, class_map, read_detections
+from verifier.perception.detections import Reading, class_map, from_objects, read_detections
+from verifier.perception.detections.formats import FORMATS
 
 NAMES = ("car", "van")
 WIDTH, HEIGHT = 640, 480
@@ -135,6 +138,64 @@ def write_voc(folder):
         (folder / f"results/comp3_det_val_{name}.txt").write_text("".join(rows))
 
 
+def write_bdd100k(folder):
+    def frames(rows):
+        for k in range(IMAGES):
+            labels = [{"id": "lane", "category": "lane/single white", "poly2d": []}]
+            for at, kind, corners, *score in rows:
+                if at == k:
+                    box = dict(zip(("x1", "y1", "x2", "y2"), corners, strict=True))
+                    told = {"score": score[0]} if score else {"attributes": {"occluded": False, "weather": "clear"}}
+                    labels.append({"id": str(len(labels)), "category": NAMES[kind], "box2d": box, **told})
+            yield {"name": f"{stem(k)}.jpg", "videoName": None, "labels": labels if len(labels) > 1 else None}
+
+    for name, rows in (("bdd", TRUTH), ("bdd_found", FOUND)):
+        (folder / f"{name}.json").write_text(json.dumps(list(frames(rows))))
+
+
+def write_openlabel(folder):
+    """Each object is one of its own."""
+    for name, rows in (("openlabel", TRUTH), ("openlabel_found", FOUND)):
+        objects = {str(k): {"name": f"o{k}", "type": NAMES[kind]} for k, (_, kind, *_) in enumerate(rows)}
+        frames = {str(k): {"objects": {}} for k in range(IMAGES)}
+        for k, (at, _, (left, top, right, low), *score) in enumerate(rows):
+            box = {"name": "shape", "val": [(left + right) / 2, (top + low) / 2, right - left, low - top]}
+            if score:
+                box["attributes"] = {"num": [{"name": "score", "val": score[0]}]}
+            frames[str(at)]["objects"][str(k)] = {"object_data": {"bbox": [box]}}
+        document = {"metadata": {"schema_version": "1.0.0"}, "objects": objects, "frames": frames}
+        (folder / f"{name}.json").write_text(json.dumps({"openlabel": document}))
+
+
+def write_cvat(folder):
+    """Of images, and of a video in which each object is a track that ends in the frame after, by `outside`."""
+
+    def edges(corners):
+        return " ".join(f'{k}="{v}"' for k, v in zip(("xtl", "ytl", "xbr", "ybr"), corners, strict=True))
+
+    task = f"<task><size>{IMAGES}</size><labels><label><name>car</name></label></labels></task>"
+    for name, rows in (("cvat", TRUTH), ("cvat_found", FOUND)):
+        images, tracks = "", ""
+        for k in range(IMAGES):
+            boxes = [row for row in rows if row[0] == k]
+            inner = "".join(
+                f'<box label="{NAMES[kind]}" source="auto" occluded="0" {edges(corners)} z_order="0">'
+                + "".join(f'<attribute name="score">{each}</attribute>' for each in score)
+                + "</box>\n"
+                for _, kind, corners, *score in boxes
+            )
+            inner += '<polygon label="road" occluded="0" points="1,2;3,4;5,6"></polygon>'
+            images += f'<image id="{k}" name="{stem(k)}.jpg" width="{WIDTH}" height="{HEIGHT}">\n{inner}</image>\n'
+        for k, (at, kind, corners, *score) in enumerate(rows):
+            told = "".join(f' score="{each}"' for each in score)
+            box = f'<box frame="{{}}" outside="{{}}" occluded="0" keyframe="1" {edges(corners)}{told}/>'
+            tracks += f'<track id="{k}" label="{NAMES[kind]}">{box.format(at, 0)}{box.format(at + 1, 1)}</track>\n'
+        for suffix, inner in (("", images), ("_video", tracks)):
+            (folder / f"{name}{suffix}.xml").write_text(
+                f'<?xml version="1.0" encoding="utf-8"?>\n<annotations><meta>{task}</meta>{inner}</annotations>\n'
+            )
+
+
 SIZE = ("--image-size", f"{WIDTH}x{HEIGHT}")
 FORMS = {
     "table": (write_table, "truth.csv", "found.csv", ("--frames", "frames.csv")),
@@ -144,6 +205,10 @@ FORMS = {
     "yolo predictions": (write_yolo, "yolo/labels", "predictions.json", SIZE),
     "voc": (write_voc, "Annotations", "detected", ()),
     "voc results": (write_voc, "Annotations", "results", ()),
+    "bdd100k": (write_bdd100k, "bdd.json", "bdd_found.json", ()),
+    "openlabel": (write_openlabel, "openlabel.json", "openlabel_found.json", ()),
+    "cvat": (write_cvat, "cvat.xml", "cvat_found.xml", ()),
+    "cvat video": (write_cvat, "cvat_video.xml", "cvat_found_video.xml", ()),
 }
 
 
@@ -221,6 +286,171 @@ def test_tables_of_pandas_give_the_same_matrices(by_table, tmp_path, monkeypatch
     assert read_counts(tmp_path / "c.json").title == short.title
 
 
+def per_frame(rows, make):
+    """`make` of the corners, classes and scores of each image, by its name."""
+    found = {}
+    for k in range(IMAGES):
+        own = [row for row in rows if row[0] == k]
+        corners = np.array([row[2] for row in own], dtype=np.float32).reshape(-1, 4)
+        found[stem(k)] = make(corners, np.array([row[1] for row in own], dtype=int), np.array([r[3:] for r in own]))
+    return found
+
+
+def dictionaries(rows):
+    def one(corners, kinds, scores):
+        return {"boxes": corners, "labels": kinds} | ({"scores": scores[:, 0]} if scores.size else {})
+
+    found = per_frame(rows, one)
+    if rows is FOUND:
+        for each in found.values():
+            each.setdefault("scores", np.zeros(0))
+    return found
+
+
+def of_supervision(rows, named=False):
+    supervision = pytest.importorskip("supervision")
+
+    def one(corners, kinds, scores):
+        told = {"class_name": np.array([NAMES[k] for k in kinds])} if named else {}
+        kinds = kinds + 40 if named else kinds  # numbers of another scheme, as those of a detector are
+        confidence = scores.reshape(len(kinds)) if rows is FOUND else None
+        return supervision.Detections(corners, class_id=kinds, confidence=confidence, data=told)
+
+    return per_frame(rows, one)
+
+
+def of_maite(rows):
+    def one(corners, kinds, scores):
+        sure = np.ones(len(kinds)) if rows is TRUTH else scores.reshape(len(kinds))
+        return SimpleNamespace(boxes=corners, labels=kinds, scores=sure)
+
+    return per_frame(rows, one)
+
+
+def of_pycocotools(rows, folder):
+    coco = pytest.importorskip("pycocotools.coco")
+    truth = coco.COCO(folder / "truth.json")
+    return truth if rows is TRUTH else truth.loadRes(str(folder / "found.json"))
+
+
+def of_dataset(rows, _):
+    """Ground truth as a dataset on disk, detections by the names of its images."""
+    supervision = pytest.importorskip("supervision")
+    found = of_supervision(rows)
+    return found if rows is FOUND else supervision.DetectionDataset(list(NAMES), list(found), found)
+
+
+OBJECTS = {
+    "torchmetrics": lambda rows, _: list(dictionaries(rows).values()),
+    "torchmetrics by name": lambda rows, _: dictionaries(rows),
+    "supervision": lambda rows, _: list(of_supervision(rows).values()),
+    "supervision with names": lambda rows, _: of_supervision(rows, named=True),
+    "supervision.DetectionDataset": of_dataset,
+    "MAITE": lambda rows, _: of_maite(rows),
+    "pycocotools": of_pycocotools,
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_objects_of_other_libraries_give_the_same_matrices(kind, by_table, tmp_path):
+    counts, _, folder = by_table
+    write_coco(tmp_path)
+    truth, found = (OBJECTS[kind](rows, tmp_path) for rows in (TRUTH, FOUND))
+    told = (
+        {} if kind in ("supervision with names", "supervision.DetectionDataset", "pycocotools") else {"names": NAMES}
+    )
+    made = verifier.count(
+        truth, found, calibration=str(folder / "cameras.csv"), bins="0,5,10,20,40,60,inf", unmatched="own_bin",
+        localisation=True, **told,
+    )  # fmt: skip
+    same(made, counts)
+
+
+def test_classes_of_objects_are_matched_by_name(by_table):
+    """A detector that numbers the classes in its own way; a name that the ground truth does not have."""
+    truth, found = of_supervision(TRUTH), of_supervision(FOUND, named=True)
+    data = from_objects(truth, found, names=("van", "car")[::-1])
+    assert [NAMES[k] for k in data.detections.label] == [NAMES[row[1]] for row in FOUND]
+    first = next(iter(found.values()))
+    first.data["class_name"] = np.array(["tram"] * len(first))
+    if not len(first):
+        first = next(each for each in found.values() if len(each))
+        first.data["class_name"] = np.array(["tram"] * len(first))
+    with pytest.raises(InputError, match=r"<detections>:1: unknown class 'tram' of a detection; known: car, van"):
+        from_objects(truth, found, names=NAMES)
+
+
+NAMED = {"names": NAMES}
+
+
+@pytest.mark.parametrize(
+    ("truth", "found", "options", "words"),
+    [
+        ([{}], [{}], {}, "<annotations>: the labels have no names"),
+        ([3], [3], NAMED, "<annotations>: expected dictionaries, supervision.Detections or MAITE targets, got int"),
+        ({"a": {}}, {"b": {}}, NAMED, "<annotations>: no annotations of the image 'b'"),
+        ({"a": {}, "b": {}}, {"b": {}}, NAMED, "<detections>: no detections of the image 'a'"),
+        ([{}], {"b": {}}, NAMED, "<detections>: the images have names and those of the annotations have none"),
+        ([{"labels": []}] * 2, [{"labels": [], "scores": []}], NAMED, "<detections>: 1 entries for 2 frames"),
+        (SimpleNamespace(dataset={"a": 1j}), [], {}, "<annotations>: expected what COCO files hold: Type is not"),
+        (SimpleNamespace(dataset={"images": []}), [], {}, "<annotations>: expected an object with the key"),
+    ],
+)  # fmt: skip
+def test_objects_that_are_none(truth, found, options, words):
+    with pytest.raises(InputError) as caught:
+        from_objects(truth, found, **options)
+    assert str(caught.value).startswith(words)
+
+
+RENAMED = {
+    "table": ("found.csv", lambda text: re.sub(r"(?m)^0*(\d+),", r"cam/\1.png,", text)),
+    "coco": ("found.json", lambda text: re.sub(r'"image_id": (\d+)', r'"image_id": "/data/\1.jpeg"', text)),
+    "fiftyone": ("found.json", lambda text: text.replace('"filepath": "', '"filepath": "/elsewhere/')),
+    "bdd100k": ("bdd_found.json", lambda text: text.replace('.jpg"', '.png"')),
+    "cvat": ("cvat_found.xml", lambda text: text.replace('name="i', 'name="b/i').replace(".jpg", ".png")),
+}
+
+
+@pytest.mark.parametrize("form", RENAMED)
+def test_names_of_another_scheme_are_matched_by_stem_on_request(form, by_table, tmp_path, monkeypatch, capfd):
+    """Other folders, suffixes and leading zeros; without being asked the frames do not match."""
+    monkeypatch.chdir(tmp_path)
+    FORMS[form][0](tmp_path)
+    (tmp_path / "cameras.csv").write_text(CAMERA)
+    file, change = RENAMED[form]
+    if form == "fiftyone":
+        (tmp_path / file).write_bytes((tmp_path / "samples.json").read_bytes())
+    for name in ("truth.csv", "frames.csv", "found.csv", "truth.json") if form in ("table", "coco") else ():
+        if (tmp_path / name).exists():  # numbers as stems
+            text = (tmp_path / name).read_text()
+            (tmp_path / name).write_text(
+                re.sub(r'"i(\d)', r'"\1', text) if "json" in name else re.sub(r"(?m)^i", "", text)
+            )
+    (tmp_path / file).write_text(change((tmp_path / file).read_text()))
+    command = confusion(form)
+    command[command.index("--detections") + 1] = file
+    assert main(command) == ExitCode.BAD_INPUT
+    assert "--match-frames stem where only folder, suffix or zeros differ" in capfd.readouterr().err
+    assert main([*command, "--match-frames", "stem"]) == 0
+    same(read_counts("c.json"), by_table[0])
+    assert read_counts("c.json").metadata["source"]["match_frames"] == "stem"
+
+
+def test_frames_of_one_stem_cannot_be_matched_by_it(tmp_path):
+    rows = "frame,class,x1,y1,x2,y2\na/1.jpg,car,0,0,9,9\nb/01.jpg,car,0,0,9,9\n"
+    (tmp_path / "t.csv").write_text(rows)
+    (tmp_path / "f.csv").write_text("frame,class,x1,y1,x2,y2,score\n1,car,0,0,9,9,0.5\n")
+    with pytest.raises(InputError, match=r"^the frames 'a/1\.jpg' and 'b/01\.jpg' have one stem"):
+        read_detections("table", tmp_path / "t.csv", tmp_path / "f.csv", Reading(match_frames="stem"))
+    sequences = "sequence," + rows.replace("\na", "\nx,a").replace("\nb", "\ny,b")
+    (tmp_path / "t.csv").write_text(sequences)
+    (tmp_path / "f.csv").write_text("sequence,frame,class,x1,y1,x2,y2,score\ny,1,car,0,0,9,9,0.5\n")
+    data = read_detections("table", tmp_path / "t.csv", tmp_path / "f.csv", Reading(match_frames="stem"))
+    assert [data.frame_name[k] for k in data.detections.frame] == ["y/b/01.jpg"]
+    with pytest.raises(UsageError, match="match_frames must be 'name' or 'stem', got 'end'"):
+        Reading(match_frames="end")
+
+
 BOX = {"frame": [1, 1], "class": ["a", "a"], "x1": [0, 0], "y1": [0, 0], "x2": [9, 9], "y2": [9, 9]}
 SCORED = {**BOX, "score": [0.5, 0.5]}
 
@@ -271,9 +501,7 @@ def test_forms_are_recognised(form, by_table, tmp_path, monkeypatch, capfd):
     same(read_counts("c.json"), by_table[0])
 
 
-@pytest.mark.parametrize(
-    "form", ["coco", "kitti_object", "kitti_tracking", "mot", "nuscenes", "nuscenes_compact", "table", "voc", "yolo"]
-)
+@pytest.mark.parametrize("form", [form for form in FORMATS if form not in ("auto", "fiftyone")])
 def test_the_small_files_of_every_format_are_recognised(form, root):
     folder = root / "tests/data/invalid/detections" / form / "valid"
     paths = [next(folder.glob(f"{name}*")) for name in ("annotations", "detections")]
@@ -287,7 +515,7 @@ def test_the_small_files_of_every_format_are_recognised(form, root):
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({}, "data: the format is not recognised: neither .txt nor .xml files, and no known file"),
+        ({}, "data: the format is not recognised: neither .txt, .xml nor .json files, and"),
         ({"a.txt": ""}, "data/a.txt: the format is not recognised: all 1 text files are empty"),
         ({"a.txt": "1 2 3\n"}, "data/a.txt: the format is not recognised: a line such as '1 2 3'"),
         ({"a.xml": "<html/>"}, "data/a.xml: the format is not recognised: XML without the element 'annotation'"),
@@ -307,7 +535,7 @@ def test_what_is_not_recognised(tmp_path, monkeypatch, files, words):
 def test_errors_say_how_a_format_was_recognised(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.json").write_text("[1]")
-    with pytest.raises(InputError, match="JSON, but neither COCO, FiftyOne nor a scene of nuScenes"):
+    with pytest.raises(InputError, match="JSON, but neither COCO, FiftyOne, OpenLABEL, BDD100K nor"):
         read_detections("auto", "a.json", "a.json")
     with pytest.raises(InputError, match="no such file or folder"):
         read_detections("auto", "nowhere", "a.json")

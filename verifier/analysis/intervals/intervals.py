@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from verifier.analysis.intervals.drive_items import DriveItems
-from verifier.analysis.settings import LARGEST_DRAWS, Requested, check_draws, check_level
+from verifier.analysis.settings import LARGEST_DRAWS, Requested, Unit, check_draws, check_level
 from verifier.base.arrays import Floats
 from verifier.base.errors import NoAnswerError, UsageError, shown
+from verifier.base.words import counted
 
 Kind: TypeAlias = Literal["credible", "bootstrap"]
 
@@ -215,12 +216,15 @@ class Choice:
     remark: str | None = None
 
 
-def choose_interval(drives: DriveItems | None, columns: NDArray[np.int64], requested: str = "auto") -> Choice:
+def choose_interval(
+    drives: DriveItems | None, columns: NDArray[np.int64], requested: str = "auto", unit: Unit = "drive"
+) -> Choice:
     """Which interval to print: from resampled drives where these are known, else posterior.
 
     Args:
         drives: what each drive holds, or None where that is not known.
         columns: (k, 2) the columns that the run needs and that are not fixed.
+        unit: what these drives are.
 
     Raises:
         UsageError: an unknown request, or one that the file or the weights do not allow.
@@ -231,7 +235,8 @@ def choose_interval(drives: DriveItems | None, columns: NDArray[np.int64], reque
         raise UsageError("the bootstrap resamples sequences, but the matrices do not say which one an item is from")
     if drives is not None and requested != "posterior":
         holding = int(np.count_nonzero(drives.sizes(columns).sum(axis=1)))
-        return Choice("bootstrap", f"{holding} drives resampled: frames of one drive are not independent")
+        inside = "objects" if unit == "frame" else "frames"
+        return Choice("bootstrap", f"{counted(holding, unit)} resampled: {inside} of one {unit} are not independent")
     if drives is not None and drives.weights != "item":
         raise UsageError(
             f"--interval posterior counts items, and --weights {drives.weights} does not: leave one of them out"

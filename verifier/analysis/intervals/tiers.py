@@ -11,15 +11,193 @@
 | `rate_box`          | no probability of a report leaves a stated box, whatever was reported before           |
 
 Condition and tier travel with every bound.
+
+A box of rates that somebody states: bounds that rest on it hold for every detector whose rates never leave it.
+
+    source = "supplier's data sheet 7, table 3"
+    [[rates]]
+    true = "ped"
+    predicted = "ped"
+    rate = [0.7, 1]                # a number for a rate that is known exactly
+    distance_m = [0, 20]           # optional: bins within; else all
+    context = "wrong*3"            # optional: with --memory; else all
+
+Each entry says: in each of these bins and contexts an object with this true label is reported with this label with a
+probability within `rate`, *given all that was reported before*, of this and of all other objects. Nothing else is
+assumed: no memory, no independence of successive frames, no rate that objects share. So the bounds over the box in
+which every state has matrices of its own hold whatever a detector remembers. What no entry names may be anything.
+
+Data can contradict such a box, but not establish it. Against "never above u" a gambler bets with mixtures of rates
+q > u: with S of n items reported so,
+
+    E = int over q > u of (q/u)^S ((1 - q)/(1 - u))^(n - S) dBeta(1/2, 1/2)(q) / Beta(1/2, 1/2)(q > u)
+
+has mean at most 1 whatever the order and the past (each factor has), and so has the same against "never below l". The
+box is contradicted where some E is at least 2 K / 0.01, for K stated rates.
 """
 
+from __future__ import annotations
+
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from fractions import Fraction
+from typing import Annotated, Any, Literal, TypeAlias
 
-from verifier.analysis.intervals.rate_box import BoxRecord
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaln, xlog1py, xlogy
+
 from verifier.analysis.settings import Unit, Weights
+from verifier.base.arrays import Floats, Ints
 from verifier.base.documents import ALWAYS, Count, Derives, Level, Limits, Magnitude, Share, derived
+from verifier.base.errors import UsageError, one_line
+from verifier.base.toml import Element, read_toml
+from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
+
+CONTRADICTED_BELOW = 0.01
+MOST_ENTRIES = 10_000
+
+
+@dataclass(frozen=True)
+class BoxRecord:
+    """Where a box of rates comes from. `source`: in the words of who states it."""
+
+    file: str
+    sha256: str
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class RateBox:
+    """Least and greatest probability of each report.
+
+    Attributes:
+        lower, upper: (bins, predicted, true) fractions; 0 and 1 where nothing is stated.
+    """
+
+    record: BoxRecord
+    lower: NDArray[Any] = field(repr=False)
+    upper: NDArray[Any] = field(repr=False)
+
+    def holding(self, rates: Floats, fixed: NDArray[np.bool_]) -> RateBox:
+        """The same with columns held by convention, (bins, true), at their rates."""
+        lower, upper = self.lower.copy(), self.upper.copy()
+        for at, true in np.argwhere(fixed).tolist():
+            lower[at, :, true] = upper[at, :, true] = [Fraction(rate) for rate in rates[at, :, true].tolist()]
+        return RateBox(self.record, lower, upper)
+
+
+def read_rate_box(path: str, matrices: ConfusionMatrices, accepted: bool = False) -> RateBox:
+    """The box of a file, for the bins, contexts and labels of matrices.
+
+    Args:
+        path: TOML.
+        matrices: with counts of items, which may contradict it.
+        accepted: whether a box that the data contradict is accepted.
+
+    Raises:
+        InputError: the file cannot be read, names what is not there, or leaves no rates that sum to 1.
+        UsageError: the data contradict it.
+    """
+    top = read_toml(path).table(("source", "rates"), ("source", "rates"))
+    entries = top.at("rates").items(least=1)
+    if len(entries) > MOST_ENTRIES:
+        raise top.at("rates").fail(f"expected at most {MOST_ENTRIES} entries, got {len(entries)}")
+    shape = matrices.counts.shape
+    lower, upper = np.full(shape, Fraction(0), dtype=object), np.full(shape, Fraction(1), dtype=object)
+    stated = np.zeros(shape, dtype=bool)
+    for entry in entries:
+        entry.table(("true", "predicted", "rate", "distance_m", "context"), ("true", "predicted", "rate"))
+        least, most = _ends(entry.at("rate"))
+        predicted, true = (_label(entry.at(key), matrices) for key in ("predicted", "true"))
+        for at in _bins(entry, matrices):
+            cell = at, predicted, true
+            lower[cell], upper[cell] = max(lower[cell], least), min(upper[cell], most)
+            stated[cell] = True
+            if lower[cell] > upper[cell]:
+                raise entry.fail(f"no rate is left in {matrices.bin_text(at)}: other entries state other rates")
+            column = lower[at, :, true].sum(), upper[at, :, true].sum()
+            if column[0] > 1 or column[1] < 1:
+                raise entry.fail(f"no rates within these ends sum to 1 in {matrices.bin_text(at)}")
+    record = BoxRecord(path, top.sha256, one_line(top.at("source").string()))
+    if not accepted:
+        _refuse_contradicted(path, matrices, stated, lower, upper)
+    return RateBox(record, lower, upper)
+
+
+def _ends(element: Element) -> tuple[Fraction, Fraction]:
+    if element.is_number():
+        return (element.number(0, 1),) * 2
+    ends = [each.number(0, 1) for each in element.items()]
+    if len(ends) != 2 or ends[0] > ends[1]:
+        raise element.fail("expected a rate, or [least, most]")
+    return ends[0], ends[1]
+
+
+def _label(element: Element, matrices: ConfusionMatrices) -> int:
+    names = tuple(label_text(label) for label in matrices.labels)
+    return names.index(element.one_of(names))
+
+
+def _bins(entry: Element, matrices: ConfusionMatrices) -> list[int]:
+    """The bins, contexts included, of which an entry speaks."""
+    edges, found = matrices.edges_m, np.arange(matrices.bin_count)
+    if entry.has("distance_m"):
+        ends = [each.number(0) for each in entry.at("distance_m").items()]
+        known = [Fraction(float(edge)) for edge in edges.tolist() if math.isfinite(edge)]
+        if len(ends) != 2 or not ends[0] < ends[1] or not set(ends) <= set(known):
+            listed = ", ".join(f"{edge:g}" for edge in edges.tolist())
+            raise entry.at("distance_m").fail(f"expected [low, high] at edges of the bins ({listed})")
+        at = matrices.distance_bin(found)
+        found = found[(edges[at] >= float(ends[0])) & (edges[at + 1] <= float(ends[1]))]
+    if entry.has("context"):
+        if matrices.memory is None:
+            raise entry.at("context").fail("the detector has no memory here", "name --memory run:L, or leave it out")
+        contexts = matrices.memory.contexts
+        found = found[found % contexts.count == contexts.names.index(entry.at("context").one_of(contexts.names))]
+    return [int(at) for at in found]
+
+
+def _refuse_contradicted(
+    path: str, matrices: ConfusionMatrices, stated: NDArray[np.bool_], lower: NDArray[Any], upper: NDArray[Any]
+) -> None:
+    """UsageError where the counts contradict a stated rate."""
+    cells = np.argwhere(stated)
+    hits = matrices.counts[stated]
+    items = matrices.counts.sum(axis=1)[cells[:, 0], cells[:, 2]]
+    above = log_e_value(hits, items, upper[stated].astype(float))
+    below = log_e_value(items - hits, items, 1 - lower[stated].astype(float))
+    most = np.maximum(above, below)
+    worst = int(most.argmax())
+    if most[worst] < math.log(2 * len(cells) / CONTRADICTED_BELOW):
+        return
+    at, predicted, true = cells[worst].tolist()
+    who, what = (label_text(matrices.labels[label]) for label in (true, predicted))
+    raise UsageError(
+        f"--rate-box {path}: the data contradict it: in {matrices.bin_text(at)} {hits[worst]} of {items[worst]} "
+        f"items of {who} were reported as {what}, and {float(lower[at, predicted, true]):g} to "
+        f"{float(upper[at, predicted, true]):g} is stated (e-value 10^{most[worst] / math.log(10):.3g} for "
+        f"{len(cells)} rates): state a wider one, or accept it with --assume-rate-box"
+    )
+
+
+def log_e_value(hits: Ints, items: Ints, most: Floats) -> Floats:
+    """(c,) log E against rates that never exceed `most`; -inf where that is 1.
+
+    Args:
+        hits, items: (c,) S of n.
+        most: (c,) u.
+    """
+    a, b = hits + 0.5, items - hits + 0.5
+    with np.errstate(divide="ignore", invalid="ignore"):
+        posterior: Floats = np.log1p(-betainc(a, b, most))
+        prior: Floats = np.log1p(-betainc(0.5, 0.5, most))
+        law = np.asarray(xlogy(hits, most) + xlog1py(items - hits, -most), dtype=np.float64)
+        found = betaln(a, b) - betaln(0.5, 0.5) + posterior - prior - law
+    result: Floats = np.where(most < 1, found, -np.inf)
+    return result
+
 
 Tier: TypeAlias = Literal[
     "independent_drives", "approximate", "icc_at_most", "independent_items", "anytime", "rate_box"

@@ -20,20 +20,22 @@ one ever avoids it (a policy that is better somewhere cannot stay where nothing 
 
 A proof of what no choice gains: with v the gains of the policy, g > 0 what a step gains and r the most that some
 choice is better by, rounding included, v (1 + r/g) solves the inequalities that bound the greatest gain from above,
-v (1 - r/g) those that bound the least one from below.
+v (1 - r/g) those that bound the least one from below. Where a step gains nothing, 2 r w is added, or subtracted: w is
+the greatest time until the condition holds, so w - P w >= 1/2 for every choice, rounding included.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.analysis.objective import without_steps
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.optimum import Optimum
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
@@ -46,7 +48,7 @@ from verifier.checking.plan import towards
 from verifier.checking.stepping import MOST_STEPS, NEVER, Steps, gained
 from verifier.language.expressions.syntax import Node
 from verifier.language.ltl.progression import ACCEPT
-from verifier.systems.rewards import Gains
+from verifier.systems.rewards import Gains, gains_of_time
 
 _NEAR = 2.0**-40
 _MOST_DIGITS = 10**8
@@ -86,7 +88,7 @@ class OptimalSteps(Optimum):
         """As `Objective.probabilities`, of what is gained."""
         steps = _steps_of(self, rates)
         best = best_of(self.choice_starts, self.greatest)
-        return _only(gained(steps, self.gains.values(rates), self.steps, best)[self.skeleton.starts].T)
+        return without_steps(gained(steps, self.gains.values(rates), self.steps, best)[self.skeleton.starts].T)
 
     def gain_bracket(self, rates: Floats, value_error: float) -> GainBracket:
         """Bounds of the optimum for one family of rates."""
@@ -124,7 +126,7 @@ class OptimalQuantile(Optimum):
         """As `Objective.probabilities`, of the time, where doubles decide what is nearly equal; inf for no time."""
         reached = super().probabilities(rates, roughly=roughly).probability
         found = self._found(_steps_of(self, rates), reached, None)
-        return _only(np.where(found == NEVER, np.inf, found * float(self.step_s)))
+        return without_steps(np.where(found == NEVER, np.inf, found * float(self.step_s)))
 
     def quantiles(self, rates: Floats, value_error: float, exact: Callable[[], DecisionProcess]) -> Ints:
         """(m,) least numbers of steps beyond doubt, `NEVER` where there is none.
@@ -214,12 +216,6 @@ def _steps_of(objective: Optimum, rates: Floats) -> Steps:
     return Steps(skeleton.indptr, skeleton.indices, skeleton.entry_values(rates).T, skeleton.entry)
 
 
-def _only(value: Floats) -> BatchResult:
-    """A result of which nobody asks how many steps were taken."""
-    zero = np.zeros_like(value)
-    return BatchResult(value, zero + 1, zero, zero, zero, value, value)
-
-
 @dataclass(frozen=True, eq=False)
 class GainBracket:
     """An optimal gain at the m initial states: that of the best policy that was found, and proven bounds."""
@@ -260,36 +256,45 @@ class OptimalGain(Optimum):
         found, start = self._solved(target, policy, values, value_error), self.product.start
         value = found.value[0]
         off = np.where(np.isfinite(value), found.error[0] + found.representation[0], 0)
-        share = self._share(target, values, value, value_error)
-        slack = (1 + share) * (1 + self.gains.relative_error + 2**-40) if np.isfinite(share) else np.inf
+        share, apart = self._slack(target, values, value, value_error)
+        spread = 2 * apart * self._longest(rates, value_error)[start] if apart else 0.0
+        slack = (1 + share) * (1 + self.gains.relative_error + 2**-40)
         inner = (value - off)[start], (value + off)[start]
         if self.greatest:
-            lower, upper = np.maximum(inner[0] * (1 - 2**-40), 0), np.where(value[start] > 0, inner[1], 1.0)
+            lower, upper = np.maximum(inner[0] * (1 - 2**-40), 0), np.where(value[start] > 0, inner[1] + spread, 1.0)
             upper = np.where(value[start] > 0, upper * slack, 0)
         else:
             less = 1 - min(share + self.gains.relative_error + 2**-40, 1.0)
-            lower, upper = np.maximum(inner[0] * less, 0), inner[1] * (1 + 2**-40)
+            lower, upper = np.maximum((inner[0] - spread) * less, 0), inner[1] * (1 + 2**-40)
         infinite = np.isinf(value[start])
         return GainBracket(value[start], np.where(infinite, np.inf, lower), np.where(infinite, np.inf, upper))
 
-    def _share(self, target: Mask, values: Floats, value: Floats, value_error: float) -> float:
-        """How much better some choice is than the policy, rounding included, as a share of what a step gains there;
-        infinite where a step gains nothing."""
-        gain = self._gain(values)[0]
+    def _longest(self, rates: Floats, value_error: float) -> Floats:
+        """(p,) the greatest expected number of steps until the condition holds, off by a quarter of a step at most;
+        infinite where it may never hold, or nothing is proven."""
+        parts = {each.name: getattr(self, each.name) for each in fields(self)}
+        steps = OptimalGain(**{**parts, "greatest": True, "gains": gains_of_time(self.skeleton, Fraction(1))})
+        values = steps._values(rates[None])
+        target, begun = steps._begin(values[0])
+        found = steps._best(target, values, begun)[0][2].value[0]
+        share, apart = steps._slack(target, values, found, value_error)
+        return np.where(apart == 0 and share <= 1 / 4, found, np.inf)
+
+    def _slack(self, target: Mask, values: Floats, value: Floats, value_error: float) -> tuple[float, float]:
+        """How much better some choice is than the policy, rounding included: as a share of what a step gains there,
+        and where a step gains nothing."""
+        gain = self._gain(values)[0][self.owner]
         weights = values[0, self.skeleton.entry[self.product.edge]]
         behind = np.where(weights > 0, value[self.product.indices], 0)
-        worth = np.bincount(self.behind, weights * behind, len(self.owner)) + gain[self.owner]
+        worth = np.bincount(self.behind, weights * behind, len(self.owner)) + gain
         size = np.where(np.isfinite(worth), worth, 0)
         with np.errstate(invalid="ignore"):  # what is infinite is left out below
             apart = worth - value[self.owner] if self.greatest else value[self.owner] - worth
-        apart = apart + size * (value_error + (len(self.behind) + 8) * 2 * ROUNDOFF)
+        apart = apart + size * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)
         asked = ~target[self.owner] & np.isfinite(value[self.owner]) & np.isfinite(worth)
         asked[:2] = False
-        open_ = asked & (apart > 0)
-        if not open_.any():
-            return 0.0
-        with np.errstate(divide="ignore"):
-            return float(np.max(apart[open_] / gain[self.owner][open_]))
+        some, none = (asked & (apart > 0) & each for each in (gain > 0, gain == 0))
+        return float((apart[some] / gain[some]).max(initial=0)), float(apart[none].max(initial=0))
 
     def _values(self, rates: Floats) -> Floats:
         return np.concatenate([super()._values(rates), self.gains.values(rates).T], axis=1)

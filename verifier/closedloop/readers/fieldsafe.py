@@ -6,8 +6,6 @@ pixels, [row; column; 1] = M [east; north; 1]. The tractor's GPS gives latitude 
 detections; `drawn_detections` can stand in.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

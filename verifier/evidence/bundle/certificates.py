@@ -36,9 +36,11 @@ from verifier.evidence.findings import Finding, Kind
 from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.matrices import label_text
 from verifier.questions.require.answers import perfect_counts
+from verifier.questions.require.require_result import CellRecall, RequireResult
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions, clock_of
+from verifier.study.points import Point
 
 
 class Proven(NamedTuple):
@@ -250,17 +252,17 @@ class CertifiedRecall(NamedTuple):
 
     Attributes:
         source: the chain; its certificates are those of the run for the point with the measured matrices.
-        point: as in the document; pointer: where it stands there.
+        pointer: where the point stands in the document.
         initial: number of its initial state in the block.
     """
 
     source: Certified
-    point: Mapping[str, Any]
+    point: Point
     pointer: str
     initial: int
 
 
-def certified_recalls(rebuilt: Study, number: int, content: Mapping[str, Any]) -> Iterator[CertifiedRecall]:
+def certified_recalls(rebuilt: Study, number: int, result: RequireResult) -> Iterator[CertifiedRecall]:
     """The points of a document about required recall: with the measured matrices, with perfect perception, and with
     the required recalls where there are some.
 
@@ -268,11 +270,11 @@ def certified_recalls(rebuilt: Study, number: int, content: Mapping[str, Any]) -
         number: of the requirement in the spec, from 1.
     """
     names = [each.name for each in rebuilt.grid.requirements]
-    requirement = names.index(content["requirement"]["name"])
-    for k, answer in enumerate(content["answers"]):
+    requirement = names.index(result.requirement.name)
+    for k, answer in enumerate(result.answers):
         for kind in ("measured", "at_value", "perfect"):
-            point = answer[kind]
-            place = None if point is None else _place(rebuilt, answer["planner"], point)
+            point = getattr(answer, kind)
+            place = None if point is None else _place(rebuilt, answer.planner, point)
             if place is None:
                 continue
             block, initial = place
@@ -280,7 +282,7 @@ def certified_recalls(rebuilt: Study, number: int, content: Mapping[str, Any]) -
             counts = rebuilt.cases[block].counts
             of, changed = "" if kind == "measured" else point_of_recall(number, k, kind), None
             if kind == "at_value":
-                changed = _required(rebuilt, counts, answer["cells"])
+                changed = _required(rebuilt, counts, answer.cells)
             else:
                 changed = counts if kind == "measured" else perfect_counts(counts)
             if changed is not None:
@@ -288,17 +290,16 @@ def certified_recalls(rebuilt: Study, number: int, content: Mapping[str, Any]) -
                 yield CertifiedRecall(source, point, f"/answers/{k}/{kind}", initial)
 
 
-def _place(rebuilt: Study, planner: str, point: Mapping[str, Any]) -> tuple[int, int] | None:
+def _place(rebuilt: Study, planner: str, point: Point) -> tuple[int, int] | None:
     """Number of a point's block, and of its initial state there; None where the grid has no such point."""
     for number, case in enumerate(rebuilt.cases):
-        constants = case.constants
-        same = (case.planner.name, case.environment, constants) == (planner, point["environment"], point["constants"])
-        if same and point["initial"] in case.initial_states:
-            return number, case.initial_states.index(point["initial"])
+        same = (case.planner.name, case.environment, case.constants) == (planner, point.environment, point.constants)
+        if same and point.initial in case.initial_states:
+            return number, case.initial_states.index(dict(point.initial))
     return None
 
 
-def _required(rebuilt: Study, counts: NDArray[np.int64], cells: Any) -> NDArray[np.int64] | None:
+def _required(rebuilt: Study, counts: NDArray[np.int64], cells: Sequence[CellRecall]) -> NDArray[np.int64] | None:
     """Counts with the recalls that are required; None where none are."""
     matrices = rebuilt.matrices
     places = {
@@ -306,11 +307,11 @@ def _required(rebuilt: Study, counts: NDArray[np.int64], cells: Any) -> NDArray[
         for index in range(matrices.bin_count)
         for column, label in enumerate(matrices.labels)
     }
-    found = [(places.get((cell["bin"], cell["label"])), cell["required"]) for cell in cells]
-    if not found or any(place is None or recall is None for place, recall in found):
+    found = [places.get((cell.bin, cell.label)) for cell in cells]
+    recalls = [Fraction(cell.required) for cell in cells if cell.required is not None]
+    if not found or None in found or len(recalls) < len(found):
         return None
-    recalls = [Fraction(recall) for _, recall in found]
     whole = math.lcm(*(recall.denominator for recall in recalls))
-    bins, columns = np.array([place for place, _ in found]).T
+    bins, columns = np.array(found).T
     parts = [int(recall * whole) for recall in recalls]
     return counts_with_recall(counts, RecallCells(bins, columns, matrices.column_of(EMPTY)), parts, whole)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.base.budget import limits_reached
-from verifier.base.documents import fraction_text, read_document
+from verifier.base.documents import fraction_text
 from verifier.base.errors import NoAnswerError
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
@@ -27,7 +27,6 @@ from verifier.pipeline import checked_study, result_of
 from verifier.study.case import Study
 from verifier.study.inputs import ends_of
 from verifier.study.points import Point
-from verifier.study.results import RunResult
 
 
 def check_contents(parts: Parts, found: Log) -> None:
@@ -52,7 +51,7 @@ def _explanations(parts: Parts, found: Log) -> None:
     found.findings += shape
     if shape:
         return
-    done = check_explanations(content, parts.run.content, parts.rebuilt)
+    done = check_explanations(parts.documents[EXPLAIN_FILE], parts.run, parts.rebuilt)
     found.findings += done.findings
     found.checked.append((done.runs, f"violating runs replayed on the rebuilt system, {done.whole} with the formula"))
 
@@ -98,24 +97,19 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
             {"requirement": asked, "answers": _asked_of(parts.rebuilt)},
             ", as in the spec",
         )
-        found.findings += _as_measured(path, content, parts.result)
-        _proven_recalls(path, number, content, parts, points, found)
+        found.findings += _as_measured(path, parts)
+        _proven_recalls(path, number, parts, points, found)
     if count:
         found.checked.append((count, "documents of required recalls compared with spec and run"))
 
 
 def _proven_recalls(
-    path: str,
-    number: int,
-    content: Mapping[str, Any],
-    parts: Parts,
-    points: Mapping[tuple[int, int], Proven],
-    found: Log,
+    path: str, number: int, parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
 ) -> None:
     """The probabilities of a document about required recall, compared with their certificates."""
     if found.findings:
         return
-    for source, point, pointer, initial in certified_recalls(parts.rebuilt, number, content):
+    for source, point, pointer, initial in certified_recalls(parts.rebuilt, number, parts.documents[path].result):
         proven = points.get((source.block, source.requirement))
         if source.of or proven is None:
             found.certificates |= set(source.paths) & parts.files.keys()
@@ -124,10 +118,9 @@ def _proven_recalls(
         low, high = proven.lower[initial], proven.upper[initial]
         if low is None or high is None:
             continue
-        told = read_document(Point, point, path)
-        for where, said, expected in wrong_beside_proof(told, low, high, told.whatever_predicted):
+        for where, said, expected in wrong_beside_proof(point, low, high, point.whatever_predicted):
             found.findings.append(Finding(path, pointer + where, said, expected, Kind.CONTENT))
-        found.proven += NUMBERS_OF_POINT * is_proven(told, low, high)
+        found.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
 
 
 def _asked_of(rebuilt: Study) -> list[dict[str, Any]]:
@@ -140,24 +133,17 @@ def _asked_of(rebuilt: Study) -> list[dict[str, Any]]:
     return found
 
 
-def _as_measured(path: str, content: Mapping[str, Any], run: RunResult) -> list[Finding]:
+def _as_measured(path: str, parts: Parts) -> list[Finding]:
     """The probability with the measured matrices must be one that the run found."""
-    findings = []
-    for k, answer in enumerate(content["answers"]):
-        point = read_document(Point, answer["measured"], path)
-        same = [
-            each
-            for one in run.requirements
-            if (one.name, one.planner) == (content["requirement"]["name"], answer["planner"])
-            for each in one.points
-            if each.place == point.place
-        ]
+    findings, result = [], parts.documents[path].result
+    for k, answer in enumerate(result.answers):
+        point, asked = answer.measured, (result.requirement.name, answer.planner)
+        mine = (one.points for one in parts.result.requirements if (one.name, one.planner) == asked)
+        same = [each for points in mine for each in points if each.place == point.place]
         if not any(_overlap(each, point) for each in same):
-            said = repr(point.probability)
-            wanted = repr(same[0].probability) if same else "a scenario of the run"
-            findings.append(
-                Finding(path, f"/answers/{k}/measured/probability", said, f"{wanted}, as in the run", Kind.CONTENT)
-            )
+            wanted = f"{repr(same[0].probability) if same else 'a scenario of the run'}, as in the run"
+            where = f"/answers/{k}/measured/probability"
+            findings.append(Finding(path, where, repr(point.probability), wanted, Kind.CONTENT))
     return findings
 
 

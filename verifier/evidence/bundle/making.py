@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS
+from verifier.base.documents import read_document
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, one_line
 from verifier.base.files import document_text, json_of
 from verifier.chains.chain import FROM
@@ -34,6 +35,7 @@ from verifier.perception.confusion.matrices import EMPTY_CONTEXT_POLICIES
 from verifier.pipeline import CheckedStudy, checked_study, result_of
 from verifier.questions.explain.explaining import explained
 from verifier.questions.require.question import Question
+from verifier.questions.require.require_result import RequireResult
 from verifier.questions.require.requiring import required
 from verifier.study.case import Case, Study
 from verifier.study.options import VERDICT_SOURCES, RunOptions
@@ -304,7 +306,8 @@ def _certificates_of_recalls(rebuilt: Study, results: Mapping[str, str]) -> Iter
     for number, each in enumerate(rebuilt.inputs.spec.requirements, 1):
         path = require_file(number, each.name)
         if path in results:
-            for recall in certified_recalls(rebuilt, number, json.loads(results[path])):
+            result = read_document(RequireResult, json.loads(results[path]), path)
+            for recall in certified_recalls(rebuilt, number, result):
                 if recall.source.of:
                     yield from recall.source.texts()
 

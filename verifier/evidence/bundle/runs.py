@@ -23,7 +23,6 @@ from verifier.base.documents import json_values
 from verifier.base.version import __version__
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
-from verifier.evidence.bundle.decisions import wrong_decisions
 from verifier.evidence.bundle.layout import (
     CERTIFICATES,
     OMITTED_FILE,
@@ -44,7 +43,7 @@ from verifier.evidence.bundle.numbers import (
     places_of,
 )
 from verifier.evidence.bundle.parts import Parts
-from verifier.evidence.differences import differing
+from verifier.evidence.differences import differing, wrong_decisions
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study

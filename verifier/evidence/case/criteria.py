@@ -14,9 +14,8 @@ from verifier.evidence.rates.document import RateExposure, RateResult
 from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.residual_risk.document import RiskFound, RiskResult
 from verifier.evidence.residual_risk.records import UNLISTED, RiskHazard
-from verifier.evidence.residual_risk.telling import ends_text, source_text
 from verifier.evidence.status import Grade, Ground, Status, worst_status
-from verifier.evidence.triggering.telling import triggers_sentence
+from verifier.evidence.telling import ends_text, source_text, triggers_sentence
 from verifier.evidence.triggers import TriggersResult
 from verifier.telling.grounds import reason_text, told_verdict
 

@@ -33,82 +33,39 @@ NO_ALARMS = "so the model contains no false positives"
 """What the remarks of a run hold, and how they end, that say so."""
 
 
-def no_false_positives(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """Matrices, or a choice, by which the detector never reports what is not there."""
-    reason = next((each for each in run.result.remarks if each.endswith(NO_ALARMS)), None)
-    if run.result.settings.false_positives == "ignore":
-        reason = f"false positives were ignored by choice, {NO_ALARMS}"
-    if reason is not None:
-        yield from doubt(
-            "no_false_positives",
-            name_text(reason, 600),
-            claims_on(run, documents),
-            "matrices that count unmatched detections",
-        )
-
-
-def distance_ignored(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """One matrix for all distances."""
-    if run.result.settings.canonical:
-        yield from doubt(
-            "distance_ignored",
-            "the matrices of all distances were added up: the detector is assumed to be equally good at every "
-            "distance",
-            claims_on(run, documents, perceived=True),
-            "a run without --canonical",
-        )
-
-
-def assumed_rates(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """Rates that a policy made up for columns without items; intervals and confidence bounds do not lean on them."""
-    if run.result.settings.verdict_from != "point":
-        return
-    for remark in run.result.remarks:
-        if ASSUMED in remark:
-            yield from doubt(
-                "assumed_rates",
-                name_text(remark, 600),
-                claims_on(run, documents, perceived=True),
-                "items in these columns, or a verdict from the confidence bounds",
-            )
-
-
-def rounded(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """Transition probabilities that were rounded, as the archive of the published numbers did."""
-    decimals = run.result.settings.round_transitions
-    if decimals is not None:
-        yield from doubt(
-            "rounded",
-            f"transition probabilities were rounded to {decimals} decimals: rows need not sum to 1, and the values "
-            "are no probabilities of the system",
-            claims_on(run, documents),
-            "a run without --round-transitions",
-        )
-
-
-def endless(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """Terminal states left out."""
-    if run.result.settings.endless:
-        yield from doubt(
-            "endless",
-            "the model's terminal states were left out: the probabilities are of runs that never end, not of "
-            "encounters",
-            claims_on(run, documents),
-            "a run without --endless",
-        )
-
-
-def left_out(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """Environments that the spec asks for and the command left out."""
-    names = run.result.settings.environments_left_out
-    if names:
-        yield from doubt(
-            "scenarios_left_out",
-            f"{name_text(run.name)} leaves out what the spec asks for: environment "
-            f"{some_of([name_text(each) for each in names], 8)}",
-            claims_on(run, documents),
-            "a run without --env",
-        )
+def by_choice(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """What a run leaves out or takes for granted, by its settings or as it remarks itself."""
+    settings: SettingsRecord = run.result.settings
+    remarks: tuple[str, ...] = run.result.remarks
+    alarms = [each for each in remarks if each.endswith(NO_ALARMS)][:1]
+    if settings.false_positives == "ignore":
+        alarms = [f"false positives were ignored by choice, {NO_ALARMS}"]
+    canonical = (
+        "the matrices of all distances were added up: the detector is assumed to be equally good at every distance"
+    )
+    # Intervals and confidence bounds do not lean on rates that a policy made up for columns without items.
+    assumed = [each for each in remarks if ASSUMED in each] if settings.verdict_from == "point" else []
+    rounded = (
+        f"transition probabilities were rounded to {settings.round_transitions} decimals: rows need not sum to 1, "
+        "and the values are no probabilities of the system"
+    )
+    endless = (
+        "the model's terminal states were left out: the probabilities are of runs that never end, not of encounters"
+    )
+    names = some_of([name_text(each) for each in settings.environments_left_out], 8)
+    left_out = f"{name_text(run.name)} leaves out what the spec asks for: environment {names}"
+    perceived = ("distance_ignored", "assumed_rates")
+    for kind, messages, remedy in (
+        ("no_false_positives", alarms, "matrices that count unmatched detections"),
+        ("distance_ignored", [canonical] * settings.canonical, "a run without --canonical"),
+        ("assumed_rates", assumed, "items in these columns, or a verdict from the confidence bounds"),
+        ("rounded", [rounded] * (settings.round_transitions is not None), "a run without --round-transitions"),
+        ("endless", [endless] * settings.endless, "a run without --endless"),
+        ("scenarios_left_out", [left_out] * bool(names), "a run without --env"),
+    ):
+        for message in messages:
+            told = name_text(message, 600) if message in (*alarms, *assumed) else message
+            yield from doubt(kind, told, claims_on(run, documents, perceived=kind in perceived), remedy)
 
 
 LESS_INDEPENDENT = "the two are less independent here"
@@ -297,12 +254,7 @@ def _doubts(
     yield from about_data.trained_on_tests(run, documents, context)
     yield from about_data.dependent_frames(run, documents)
     yield from about_data.few_drives(run, documents)
-    yield from no_false_positives(run, documents)
-    yield from distance_ignored(run, documents)
-    yield from assumed_rates(run, documents)
-    yield from rounded(run, documents)
-    yield from endless(run, documents)
-    yield from left_out(run, documents)
+    yield from by_choice(run, documents)
     yield from vacuous(run, documents)
     yield from one_engine(run, documents)
     yield from straddles_target(run)

@@ -18,7 +18,6 @@ from verifier.base.words import counted
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
 from verifier.evidence.following.rates import alone
-from verifier.evidence.rates.telling import rate_section, rate_sentences
 from verifier.evidence.report.assumptions import assumptions_section
 from verifier.evidence.report.requirements import answers_section, requirement_section
 from verifier.evidence.report.subjects import (
@@ -31,8 +30,14 @@ from verifier.evidence.report.subjects import (
 )
 from verifier.evidence.report.summary import summary_section
 from verifier.evidence.report.system import About
-from verifier.evidence.residual_risk.telling import risk_section, risk_sentences
-from verifier.evidence.triggering.telling import triggers_section, triggers_sentence
+from verifier.evidence.telling import (
+    rate_section,
+    rate_sentences,
+    risk_section,
+    risk_sentences,
+    triggers_section,
+    triggers_sentence,
+)
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.telling.assess import assess_sections, assess_sentences

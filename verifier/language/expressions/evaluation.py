@@ -174,7 +174,8 @@ def _exactly(node: Node, values: Mapping[str, int | Fraction], text: Source) -> 
         if known not in _EXACT:
             raise ValueError(f"not an arithmetic expression: {to_text(node)}")
         if known in ("/", "//", "%") and below[1] == 0:
-            raise text.error("division by zero", node.position)
+            where = ", ".join(f"{name} = {values[name]}" for name in sorted(names_in(node)))
+            raise text.error(f"division by zero{where and f' at {where}'}", node.position)
         result = Fraction(_EXACT[known](*below))
         if max(result.numerator.bit_length(), result.denominator.bit_length()) > _LONGEST_INTEGER:
             raise text.error("the number is too large", node.position)

@@ -46,9 +46,12 @@ class _Value:
     _depth: int
     _hash: int
 
+    def __post_init__(self) -> None:
+        self._seal()
+
     def _content(self) -> tuple[object, ...]:
-        """What this node says beside its operands."""
-        raise NotImplementedError
+        """What this node says beside its operands: its first field, unless it has more to say."""
+        return (getattr(self, self.__slots__[0]),)
 
     def _below(self) -> tuple[Node, ...]:
         """The direct operands."""
@@ -98,12 +101,6 @@ class Number(_Value):
     value: int | Fraction
     position: Position | None = field(default=None, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        self._seal()
-
-    def _content(self) -> tuple[object, ...]:
-        return (self.value,)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boolean(_Value):
@@ -111,12 +108,6 @@ class Boolean(_Value):
 
     value: bool
     position: Position | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._seal()
-
-    def _content(self) -> tuple[object, ...]:
-        return (self.value,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,9 +121,6 @@ class Name(_Value):
         if not self.name or not self.name.isprintable() or '"' in self.name:
             raise ValueError(f"not a name: {self.name!r}")
         self._seal()
-
-    def _content(self) -> tuple[object, ...]:
-        return (self.name,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,9 +138,6 @@ class Operation(_Value):
         if len(self.operands) != expected:
             raise ValueError(f"{self.operator!r} takes {expected} operand(s), got {len(self.operands)}")
         self._seal()
-
-    def _content(self) -> tuple[object, ...]:
-        return (self.operator,)
 
     def _below(self) -> tuple[Node, ...]:
         return self.operands
@@ -176,9 +161,6 @@ class Call(_Value):
         if self.function not in FUNCTIONS:
             raise ValueError(f"unknown function {self.function!r}")
         self._seal()
-
-    def _content(self) -> tuple[object, ...]:
-        return (self.function,)
 
     def _below(self) -> tuple[Node, ...]:
         return self.arguments

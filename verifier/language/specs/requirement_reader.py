@@ -5,7 +5,6 @@ Before that, the text of a spec is cut into statements, without a look at what t
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -200,7 +199,7 @@ class StatementReader:
             return Asked(quantity, end, inner)
         if inner is None:
             return Asked(quantity, end)
-        if quantity == "P" or end:
+        if quantity == "P":
             raise self.fail(statement, match.start("inner"), f"{quantity}{end} takes nothing in braces")
         level = self._fraction(statement, inner, match.start("inner"))
         if not 0 < level <= 1:
@@ -212,9 +211,11 @@ class StatementReader:
         """`FORMULA` or `FORMULA given FORMULA`; `given` may be a name too."""
         for word in _GIVEN.finditer(statement.text, begin, end):
             if word.group() == "given":
-                with contextlib.suppress(InputError):
+                try:
                     left = self.formula(statement, begin, word.start(), "'given'")
-                    return left, self.formula(statement, word.end(), end, "']'")
+                except InputError:
+                    continue
+                return left, self.formula(statement, word.end(), end, "']'")
         return self.formula(statement, begin, end, "']'"), None
 
     def _ending(self, statement: Statement, asked: Asked, begin: int, end: int) -> tuple[Asked, Node]:

@@ -12,8 +12,6 @@ Distance always comes first. A further *variable* says what it belongs to, becau
 Ranges are half-open, `[low, high)`. The bins are numbered with distance slowest and the last variable fastest.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

@@ -324,8 +324,9 @@ class Counter:
             return
         one, other = (int(rows[order[at]]) for at in (twice[0], twice[0] + 1))
         label = self.data.classes[boxes.label[one]]
+        track = str(boxes.attributes["track"][one]).removesuffix(".0")
         raise InputError(
-            f"track {boxes.attributes['track'][one]} has two objects of class '{label}' in frame "
+            f"track {track} has two objects of class '{label}' in frame "
             f"'{self.data.frame_name[boxes.frame[one]]}', here and on line {boxes.line[other]}",
             Place(self.data.files[boxes.file[one]], int(boxes.line[one])),
             "a track is one object: give them different tracks, or count without --memory",

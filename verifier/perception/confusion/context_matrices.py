@@ -27,8 +27,8 @@ def followed(found: ContextCounts) -> NDArray[np.bool_]:
 
 
 def persistent(found: ContextCounts, longest: int) -> ContextCounts:
-    """What bounds rest on if an error may persist for so many frames, at whatever rates: the items after a right
-    outcome or none. Those after wrong ones are in no rate, so that nothing is known of these contexts.
+    """What bounds rest on if an error may persist for so many frames, at whatever rates: first items of tracks, and
+    those after a right outcome. Those after wrong ones are in no rate, so that nothing is known of these contexts.
 
     Raises:
         UsageError: the counts are not by runs, or no such length.
@@ -36,7 +36,7 @@ def persistent(found: ContextCounts, longest: int) -> ContextCounts:
     if found.contexts.kind != "run":
         raise UsageError(f"--persist needs counts by run, and these are by {found.contexts}: count --memory run:L")
     contexts, cap = Contexts("persist", longest), found.contexts.cap
-    number = np.array([0] * (cap + 1) + [contexts.count] * (cap + 1))  # start and right; wrong and untracked
+    number = np.array([0] + [1] * cap + [contexts.count] * (cap + 1))  # start; right; wrong and untracked
     counts = np.zeros((*found.counts.shape[:2], contexts.count + 1, *found.counts.shape[3:]), dtype=np.int64)
     for context, to in enumerate(number.tolist()):
         counts[:, :, to] += found.counts[:, :, context]

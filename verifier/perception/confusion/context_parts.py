@@ -5,8 +5,6 @@ place of the sequence that a part ends in. Where a frame without an annotation b
 an outcome in the last frame go on; otherwise a track may come back, and all of its sequence are kept.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,13 +56,7 @@ class Part:
         return Begun() if self.last < 0 else Begun(self.names[self.last], self.kept)
 
     def along(
-        self,
-        contexts: Contexts,
-        series: Ints,
-        frame: Ints,
-        right: Ints,
-        gaps: Gaps,
-        who: Callable[[int], list[Any]],
+        self, contexts: Contexts, series: Ints, frame: Ints, right: Ints, gaps: Gaps, who: Callable[[int], list[Any]]
     ) -> Ints:
         """(n,) the context before each outcome; as `Contexts.along` over all frames of the sequences.
 

@@ -7,7 +7,7 @@ objects if nothing was. A context is a function of the outcomes of one object so
 * `run:L` the length of the current run of equal outcomes, up to L: `right*3`, `wrong*5`.
 * `last:k` the last k outcomes: `rwr`.
 
-* `persist:L` the number of wrong outcomes in a row, up to L: a coarser `run:L` that tells no right ones apart. Nobody
+* `persist:L` the number of wrong outcomes in a row, up to L: a coarser `run:L` that does not count right ones. Nobody
   counts it; it is what bounds on persistent misses are made of (`persistent`).
 
 `run:1` and `last:1` are the same. A file counted with a large context serves every coarser one: `run:L'` with L' < L,
@@ -21,11 +21,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
 from verifier.base.arrays import Ints
+from verifier.base.documents import Count, Limits, Magnitude, MisfitError, Share
 from verifier.base.errors import UsageError, shown
 from verifier.perception.settings import Gaps
 
@@ -53,7 +54,8 @@ class Contexts:
     def __post_init__(self) -> None:
         most = LARGEST_CAP[self.kind]
         if not min(1, most) <= self.cap <= most:
-            raise UsageError(f"contexts {self.kind}:{self.cap}: expected a length from {min(1, most)} to {most}")
+            asked = f"--persist {self.cap}" if self.kind == "persist" else f"contexts {self.kind}:{self.cap}"
+            raise UsageError(f"{asked}: expected a length from {min(1, most)} to {most}")
 
     @classmethod
     def parsed(cls, text: str) -> Contexts:
@@ -78,7 +80,7 @@ class Contexts:
             lengths = range(1, self.cap + 1)
             return ("start", *(f"{outcome}*{length}" for outcome in ("right", "wrong") for length in lengths))
         if self.kind == "persist":
-            return ("right", *(f"wrong*{length}" for length in range(1, self.cap + 1)))
+            return ("start", "right", *(f"wrong*{length}" for length in range(1, self.cap + 1)))
         ages = range(1, self.cap + 1)
         return ("start", *("".join(letters) for age in ages for letters in product("rw", repeat=age)))
 
@@ -213,8 +215,8 @@ class ResidualTest:
     label: str
     contexts: str
     z: float | None
-    p_value: float
-    permutations: int
+    p_value: Annotated[float, Limits(gt=0, le=1)]
+    permutations: Annotated[int, Limits(ge=1)]
 
 
 HISTORY = 20
@@ -236,11 +238,16 @@ class ReplayTest:
     contexts: str
     confirm: str
     range: str
-    frames: int
-    tracks: int
-    not_confirmed: int
-    expected: float
-    p_value: float
+    frames: Annotated[int, Limits(ge=1)]
+    tracks: Annotated[int, Limits(ge=1)]
+    not_confirmed: Count
+    expected: Magnitude
+    p_value: Share
+
+    def __post_init__(self) -> None:
+        for name in ("not_confirmed", "expected"):
+            if getattr(self, name) > self.tracks:
+                raise MisfitError([name], f"expected at most {self.tracks}, the number of tracks")
 
 
 @dataclass(frozen=True)
@@ -253,9 +260,15 @@ class OfTracks:
             the object may have been in view before, and the others.
     """
 
-    longest_wrong_run: int
-    with_drive: tuple[int, int]
-    later: tuple[int, int]
+    longest_wrong_run: Count
+    with_drive: tuple[Count, Count]
+    later: tuple[Count, Count]
+
+    def __post_init__(self) -> None:
+        for name in ("with_drive", "later"):
+            wrong, tracks = getattr(self, name)
+            if wrong > tracks:
+                raise MisfitError([name], f"expected at most {tracks} wrong first outcomes, of so many tracks")
 
     @classmethod
     def of(cls, series: Ints, number: Ints, right: Ints, gaps: Gaps) -> OfTracks:

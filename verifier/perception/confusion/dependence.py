@@ -20,8 +20,6 @@ A *miss* is an object that is not reported as what it is. Objects that differ (o
 the frames of a track alike too, and that contradicts the channel just as much.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -200,13 +198,18 @@ def dependence(outcomes: Outcomes, labels: Sequence[str], seed: int = 0) -> tupl
     rows = outcomes.pairs()
     alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1
     permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))
-    found = _joint(outcomes, rows, outcomes.level[None], len(labels), alone)[0]
+    shape = (outcomes.thresholds, len(labels), alone + 1)
+    found = _joint(_cells(outcomes, rows, alone), rows, outcomes.level[None], shape)[0]
     reached = np.ones_like(found)
     if len(rows[0]):
         numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))
         at_once = max(1, _NUMBERS_AT_ONCE // numbers)
+        order = np.argsort(outcomes.stratum, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        cells = _cells(outcomes, rows, alone), (place[rows[0]], place[rows[1]])
         for levels in _permuted(outcomes, permutations, at_once, np.random.default_rng(seed)):
-            reached += (_joint(outcomes, rows, levels, len(labels), alone) >= found).sum(axis=0)
+            reached += (_joint(*cells, levels, found.shape) >= found).sum(axis=0)
     return tuple(
         tuple(_described(outcomes, rows, labels, threshold, reached[threshold], permutations))
         for threshold in range(outcomes.thresholds)
@@ -236,26 +239,34 @@ def residual_test(
     permutations = permutations or max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, RESIDUAL_WORK // len(right)))
     at_once = max(1, _NUMBERS_AT_ONCE // len(right))
     reached = 1
+    sorted_history = history[np.argsort(stratum, kind="stable")]
     for levels in _permuted(rows, permutations, at_once, np.random.default_rng(seed)):
         # Sums of the same numbers in another order differ in their last digits.
-        reached += int(np.count_nonzero((1 - levels) @ history >= seen * (1 - 1e-12)))
+        reached += int(np.count_nonzero((1 - levels) @ sorted_history >= seen * (1 - 1e-12)))
     return z, reached / (1 + permutations), permutations
 
 
-def _joint(outcomes: Outcomes, rows: tuple[Ints, Ints], levels: NDArray[Any], labels: int, alone: int) -> Ints:
+def _joint(cell: Ints, rows: tuple[Ints, Ints], levels: NDArray[Any], shape: tuple[int, ...]) -> Ints:
     """(c, thresholds, labels, alone + 1) joint misses for (c, n) levels: of a pair from its higher level on.
 
-    First those with both frames in each of the `alone` bins, then all.
+    First those with both frames in each of the `alone` bins, then all. `cell` (p,) is that of each pair in the last
+    two axes of the shape. Pairs that are no joint miss at any threshold are left out.
     """
     first, second = rows
-    steps, parts = outcomes.thresholds + 1, alone + 1
+    steps, cells = shape[0], shape[1] * shape[2]
     lasting = np.maximum(levels[:, first], levels[:, second])
-    group = outcomes.label[second] * parts + _bin_of_pairs(outcomes, rows, alone)
-    cell = (np.arange(len(levels))[:, None] * (labels * parts) + group) * steps + lasting
-    counted = np.bincount(cell.ravel(), minlength=len(levels) * labels * parts * steps)
-    joint: Ints = np.cumsum(counted.reshape(len(levels), labels, parts, steps), axis=3)[..., :-1]
+    at, pair = np.nonzero(lasting < steps)
+    place = (at * cells + cell[pair]) * steps + lasting[at, pair]
+    counted = np.bincount(place, minlength=len(levels) * cells * steps)
+    joint: Ints = np.cumsum(counted.reshape(len(levels), *shape[1:], steps), axis=3)
     joint[:, :, -1] = joint.sum(axis=2)
     return joint.transpose(0, 3, 1, 2)
+
+
+def _cells(outcomes: Outcomes, rows: tuple[Ints, Ints], alone: int) -> Ints:
+    """(p,) the class of each pair and the bin that it lies in, as one number."""
+    found: Ints = outcomes.label[rows[1]] * (alone + 1) + _bin_of_pairs(outcomes, rows, alone)
+    return found
 
 
 def _bin_of_pairs(outcomes: Outcomes, rows: tuple[Ints, Ints], alone: int) -> Ints:
@@ -323,10 +334,11 @@ def _mean(values: Floats) -> float | None:
 
 def _permuted(
     outcomes: Outcomes, permutations: int, at_once: int, rng: np.random.Generator
-) -> Iterator[NDArray[np.int32]]:
-    """Parts (c, n) of levels, at most `at_once` rows each, permuted among the rows of each stratum."""
+) -> Iterator[NDArray[np.signedinteger[Any]]]:
+    """Parts (c, n) of levels, at most `at_once` rows each, permuted within each stratum, in the order of strata."""
     order = np.argsort(outcomes.stratum, kind="stable")
-    level = outcomes.level[order].astype(np.int32)
+    # The fewer bytes, the faster they are moved; the draws are the same.
+    level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)
     ends = np.flatnonzero(np.diff(outcomes.stratum[order], append=-1)) + 1
     mixed = [
         (low, high)
@@ -334,11 +346,9 @@ def _permuted(
         if (level[low:high] != level[low]).any()
     ]
     for done in range(0, permutations, at_once):
-        sorted_levels = np.repeat(level[None], min(at_once, permutations - done), axis=0)
+        levels = np.repeat(level[None], min(at_once, permutations - done), axis=0)
         for low, high in mixed:
-            sorted_levels[:, low:high] = rng.permuted(sorted_levels[:, low:high], axis=1)
-        levels = np.empty_like(sorted_levels)
-        levels[:, order] = sorted_levels
+            levels[:, low:high] = rng.permuted(levels[:, low:high], axis=1)
         yield levels
 
 

@@ -5,8 +5,6 @@ The published schema follows from `document_types`. The axes are named in the do
 plausible and silently wrong.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, get_args
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.documents import json_values, read_document
 from verifier.base.errors import UsageError, nearest_name, shown
 from verifier.perception.confusion.context_selection import coarser_candidates
-from verifier.perception.confusion.contexts import UNTRACKED, Contexts, OfTracks, ReplayTest, ResidualTest
+from verifier.perception.confusion.contexts import UNTRACKED, Contexts
 from verifier.perception.confusion.counts import ContextCounts
-from verifier.perception.confusion.document_variables import Fail, escaped, is_number
-from verifier.perception.confusion.matrices import LARGEST_COUNT
+from verifier.perception.confusion.document_types import ContextsRecord
+from verifier.perception.confusion.document_variables import Fail, escaped
 from verifier.perception.confusion.tally import Tally
-from verifier.perception.settings import Gaps, Units
-
-REQUIRED = ("kind", "cap", "of", "gaps")
-KEYS = (*REQUIRED, "period_s", "tests", "units", "tracks", "replays")
 
 
 def context_head(found: ContextCounts) -> dict[str, Any]:
     """What the document says of the context function."""
-    head: dict[str, Any] = {"kind": found.contexts.kind, "cap": found.contexts.cap, "of": "outcome"}
-    head["gaps"] = found.gaps
-    if found.period_s is not None:
-        head["period_s"] = found.period_s
-    if found.units is not None:
-        head["units"] = found.units
-    if found.tests:
-        head["tests"] = [asdict(each) for each in found.tests]
-    if found.tracks is not None:
-        head["tracks"] = {label: asdict(each) for label, each in found.tracks.items()}
-    return {**head, "replays": [asdict(each) for each in found.replays]} if found.replays else head
+    own, how = found.contexts, (found.units, found.tests, found.tracks, found.replays)
+    assert own.kind == "run" or own.kind == "last"  # no others are counted
+    head: dict[str, Any] = json_values(ContextsRecord(own.kind, own.cap, "outcome", found.gaps, found.period_s, *how))
+    return head
 
 
 def context_bin(found: ContextCounts, index: int, *, family: bool) -> dict[str, Any]:
@@ -60,56 +50,41 @@ class ContextsReader:
 
     Attributes:
         contexts: the context function.
-        gaps: see `ContextCounts`.
-        period_s: see `ContextCounts`.
+        head: the key `contexts` of the document.
         fail: makes the complaint from a JSON pointer and a text.
     """
 
     contexts: Contexts
-    gaps: Gaps
-    period_s: float | None
-    tests: tuple[ResidualTest, ...]
+    head: ContextsRecord
     fail: Fail
-    units: Units | None = None
-    tracks: Mapping[str, OfTracks] | None = None
-    replays: tuple[ReplayTest, ...] = ()
 
     @classmethod
-    def of(cls, found: Any, fail: Fail) -> ContextsReader:
-        """Read the key `contexts` of the document."""
-        if not isinstance(found, Mapping):
-            raise fail("/contexts", f"expected an object with {', '.join(REQUIRED)}, got {shown(found)}")
-        for key in found:
-            if key not in KEYS:
-                nearest = nearest_name(key, KEYS)
-                hint = f"did you mean '{nearest}'?" if nearest else f"known: {', '.join(KEYS)}"
-                raise fail("/contexts/" + escaped(key), f"unknown key {shown(key)}", hint)
-        for key in REQUIRED:
-            if key not in found:
-                raise fail("/contexts", f"missing key '{key}'")
-        if found["kind"] not in ("run", "last"):
-            raise fail("/contexts/kind", f"expected 'run' or 'last', got {shown(found['kind'])}")
-        if type(found["cap"]) is not int:
-            raise fail("/contexts/cap", f"expected an integer, got {shown(found['cap'])}")
+    def of(cls, found: Any, file: str, fail: Fail) -> ContextsReader:
+        """Read the key `contexts` of the document, which is in a file of this name."""
+        keys = [each.name for each in fields(ContextsRecord)]
+        for key in (key for key in found if key not in keys) if isinstance(found, Mapping) else ():
+            nearest = nearest_name(key, keys)
+            hint = f"did you mean '{nearest}'?" if nearest else f"known: {', '.join(keys)}"
+            raise fail("/contexts/" + escaped(key), f"unknown key {shown(key)}", hint)
+        head = read_document(ContextsRecord, found, file, "/contexts")
         try:
-            contexts = Contexts(found["kind"], found["cap"])
+            contexts = Contexts(head.kind, head.cap)
         except UsageError as error:
             raise fail("/contexts/cap", str(error)) from None
-        if found["of"] != "outcome":
-            raise fail("/contexts/of", f"expected 'outcome', got {shown(found['of'])}")
-        if found["gaps"] not in get_args(Gaps):
-            raise fail("/contexts/gaps", f"expected {', '.join(get_args(Gaps))}, got {shown(found['gaps'])}")
-        period = found.get("period_s")
-        if period is not None and not (is_number(period) and 0 < period <= 1e6):
-            raise fail("/contexts/period_s", f"expected seconds above 0, at most 1e6, got {shown(period)}")
-        units = found.get("units")
-        if units is not None and units not in get_args(Units):
-            raise fail("/contexts/units", f"expected {', '.join(get_args(Units))}, got {shown(units)}")
-        tests = _tests(found.get("tests", []), contexts, fail)
-        tracks = None if "tracks" not in found else _tracks(found["tracks"], fail)
-        replays = _replays(found.get("replays", []), contexts, fail)
-        period = None if period is None else float(period)
-        return cls(contexts, found["gaps"], period, tests, fail, units, tracks, replays)
+        known = set(map(str, coarser_candidates(contexts)))
+        tested = [(each.label, each.contexts) for each in head.tests]
+        for number, (label, coarser) in enumerate(tested):
+            path = f"/contexts/tests/{number}"
+            if coarser not in known:
+                raise fail(path, f"expected contexts no finer than {contexts}, got {shown(coarser)}")
+            if (label, coarser) in tested[:number]:
+                raise fail(path, f"{label} with {coarser} has a test already")
+        for number, each in enumerate(head.replays):
+            try:
+                contexts.coarsening(Contexts.parsed(each.contexts))
+            except UsageError as error:
+                raise fail(f"/contexts/replays/{number}/contexts", str(error)) from None
+        return cls(contexts, head, fail)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -153,77 +128,6 @@ class ContextsReader:
                     f"the counts of the sequences do not add up to /bins/{at_bin}/contexts/{self.names[context]} at "
                     f"predicted {predicted}, true {true}",
                 )
-        how = self.tests, self.units, self.tracks, self.replays
-        return ContextCounts(self.contexts, self.gaps, self.period_s, table, tally, *how)
-
-
-def _tests(found: Any, contexts: Contexts, fail: Fail) -> tuple[ResidualTest, ...]:
-    if not isinstance(found, list):
-        raise fail("/contexts/tests", f"expected a list, got {shown(found)}")
-    known = set(map(str, coarser_candidates(contexts)))
-    tests: dict[tuple[str, str], ResidualTest] = {}
-    for number, each in enumerate(found):
-        path = f"/contexts/tests/{number}"
-        if not isinstance(each, Mapping) or set(each) != set(ResidualTest.__dataclass_fields__):
-            raise fail(path, f"expected an object with {', '.join(ResidualTest.__dataclass_fields__)}")
-        if not isinstance(each["label"], str) or each["contexts"] not in known:
-            raise fail(path, f"expected a class and contexts no finer than {contexts}, got {shown(each)}")
-        if each["z"] is not None and not is_number(each["z"]):
-            raise fail(f"{path}/z", f"expected a number or null, got {shown(each['z'])}")
-        if not is_number(each["p_value"]) or not 0 < each["p_value"] <= 1:
-            raise fail(f"{path}/p_value", f"expected a number above 0, at most 1, got {shown(each['p_value'])}")
-        if type(each["permutations"]) is not int or not 1 <= each["permutations"] <= LARGEST_COUNT:
-            raise fail(f"{path}/permutations", f"expected a number from 1, got {shown(each['permutations'])}")
-        key = each["label"], each["contexts"]
-        if key in tests:
-            raise fail(path, f"{each['label']} with {each['contexts']} has a test already")
-        tests[key] = ResidualTest(**each)
-    return tuple(tests.values())
-
-
-def _tracks(found: Any, fail: Fail) -> dict[str, OfTracks]:
-    def is_count(value: Any) -> bool:
-        return type(value) is int and 0 <= value <= LARGEST_COUNT
-
-    if not isinstance(found, Mapping):
-        raise fail("/contexts/tracks", f"expected an object from classes to their tracks, got {shown(found)}")
-    tracks = {}
-    for label, each in found.items():
-        path = f"/contexts/tracks/{escaped(str(label))}"
-        if not isinstance(each, Mapping) or set(each) != set(OfTracks.__dataclass_fields__):
-            raise fail(path, f"expected an object with {', '.join(OfTracks.__dataclass_fields__)}")
-        if not is_count(each["longest_wrong_run"]):
-            raise fail(f"{path}/longest_wrong_run", "expected a number of frames from 0")
-        pairs = []
-        for name in ("with_drive", "later"):
-            pair = each[name]
-            if not isinstance(pair, list) or len(pair) != 2 or not all(map(is_count, pair)) or pair[0] > pair[1]:
-                raise fail(f"{path}/{name}", f"expected wrong first outcomes and tracks, got {shown(pair)}")
-            pairs.append((pair[0], pair[1]))
-        tracks[label] = OfTracks(each["longest_wrong_run"], *pairs)
-    return tracks
-
-
-def _replays(found: Any, contexts: Contexts, fail: Fail) -> tuple[ReplayTest, ...]:
-    if not isinstance(found, list):
-        raise fail("/contexts/replays", f"expected a list, got {shown(found)}")
-    replays = []
-    for number, each in enumerate(found):
-        path = f"/contexts/replays/{number}"
-        if not isinstance(each, Mapping) or set(each) != set(ReplayTest.__dataclass_fields__):
-            raise fail(path, f"expected an object with {', '.join(ReplayTest.__dataclass_fields__)}")
-        for name in ("label", "contexts", "confirm", "range"):
-            if not isinstance(each[name], str):
-                raise fail(f"{path}/{name}", f"expected a text, got {shown(each[name])}")
-        try:
-            contexts.coarsening(Contexts.parsed(each["contexts"]))
-        except UsageError as error:
-            raise fail(f"{path}/contexts", str(error)) from None
-        for name, least in (("frames", 1), ("tracks", 1), ("not_confirmed", 0)):
-            if type(each[name]) is not int or not least <= each[name] <= LARGEST_COUNT:
-                raise fail(f"{path}/{name}", f"expected a number from {least}, got {shown(each[name])}")
-        for name, most in (("expected", each["tracks"]), ("not_confirmed", each["tracks"]), ("p_value", 1)):
-            if not is_number(each[name]) or not 0 <= each[name] <= most:
-                raise fail(f"{path}/{name}", f"expected a number from 0 to {most}, got {shown(each[name])}")
-        replays.append(ReplayTest(**each))
-    return tuple(replays)
+        head = self.head
+        how = head.tests, head.units, head.tracks, head.replays
+        return ContextCounts(self.contexts, head.gaps, head.period_s, table, tally, *how)

@@ -1,7 +1,5 @@
 """The key `dependence` of a confusion document: whether misses follow misses (see `dependence`)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -15,6 +15,7 @@ from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
 from verifier.perception.confusion.document_contexts import ContextsReader
 from verifier.perception.confusion.document_dependence import check_dependence
+from verifier.perception.confusion.document_precision import check_average_precision
 from verifier.perception.confusion.document_tracks import TracksReader
 from verifier.perception.confusion.document_variables import (
     ORDER_HINT,
@@ -32,7 +33,7 @@ from verifier.perception.settings import Labelling
 
 SCHEMA_NAME = "verifier.confusion"
 SCHEMA_VERSIONS = (1, 2)
-ADDED_IN_2 = ("remarks", "contexts")
+ADDED_IN_2 = ("remarks", "contexts", "average_precision")
 AXES = ["predicted", "true"]
 FAMILY_AXES = ["score_threshold", *AXES]
 REQUIRED = ("schema", "version", "labelling", "axes", "labels", "bins")
@@ -46,6 +47,7 @@ METADATA = (
     "totals",
     "source",
     "localisation",
+    "average_precision",
     "dependence",
     "remarks",
     "notes",
@@ -79,7 +81,9 @@ class DocumentReader:
         thresholds = self._thresholds(document)
         variables = read_variables(document.get("variables", []), self.fail)
         members = None if thresholds is None else len(thresholds)
-        contexts = ContextsReader.of(document["contexts"], self.fail) if "contexts" in document else None
+        contexts = None
+        if "contexts" in document:
+            contexts = ContextsReader.of(document["contexts"], self.file or "the document", self.fail)
         if contexts is not None and labelling == "group":
             raise self.fail("/contexts", "an item of a group-labelled matrix has no context")
         bins, counts, divided = self._bins(document["bins"], variables, len(labels), members, contexts)
@@ -125,6 +129,8 @@ class DocumentReader:
             check_dependence(metadata["dependence"], members, self.fail, bins if later else None)
         if "localisation" in metadata:
             self._check_localisation(metadata["localisation"], bins)
+        if "average_precision" in metadata:
+            check_average_precision(metadata["average_precision"], document, self.file)
         if "remarks" in metadata:
             check_remarks(metadata["remarks"], self.fail)
         return metadata

@@ -1,7 +1,5 @@
 """The key `tracks` of a sequence in a confusion document, from and to JSON (see `perception.confusion.tracks`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -16,7 +16,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from verifier.base.documents import Count, Limits, Magnitude, Share
 from verifier.perception.confusion.bins import Scope
+from verifier.perception.confusion.contexts import OfTracks, ReplayTest, ResidualTest
 from verifier.perception.confusion.document_dependence import COMBINED
+from verifier.perception.confusion.document_precision import AveragePrecision
 from verifier.perception.confusion.matrices import LARGEST_COUNT
 from verifier.perception.settings import FalsePositiveCounting, Gaps, Labelling, Units
 
@@ -81,58 +83,6 @@ class SequenceRecord:
 
 
 @dataclass(frozen=True)
-class ContextTest:
-    """Of one class and context function: whether misses depend on more of the past than the context.
-
-    Attributes:
-        z: how far wrong reports go with bad histories beyond chance, in standard deviations; None where outcomes of
-            one bin and context are all equal.
-        p_value: by permutation within bins and contexts.
-    """
-
-    label: str
-    contexts: str
-    z: float | None
-    p_value: Share
-    permutations: Count
-
-
-@dataclass(frozen=True)
-class ClassTracks:
-    """How the tracks of a class are missed, in whatever bins.
-
-    Attributes:
-        longest_wrong_run: frames of the longest run of wrong outcomes of a track.
-        with_drive, later: wrong outcomes at the first frame, and tracks that begin with their drive, or later.
-    """
-
-    longest_wrong_run: Count
-    with_drive: tuple[Count, Count]
-    later: tuple[Count, Count]
-
-
-@dataclass(frozen=True)
-class ContextReplay:
-    """A tracker on real tracks beside what one context function, fitted on the other drives, predicts of it.
-
-    Attributes:
-        confirm, range, frames: the tracker M/N, the metres in which a window lies, and its frames.
-        tracks, not_confirmed, expected: first windows of tracks, those that are never confirmed, and their mean.
-        p_value: two-sided, of the number that is not confirmed.
-    """
-
-    label: str
-    contexts: str
-    confirm: str
-    range: str
-    frames: Annotated[int, Limits(ge=1)]
-    tracks: Annotated[int, Limits(ge=1)]
-    not_confirmed: Count
-    expected: Magnitude
-    p_value: Share
-
-
-@dataclass(frozen=True)
 class ContextsRecord:
     """What the counts by context may remember of an object: outcomes of the frames before. Version 2.
 
@@ -141,8 +91,8 @@ class ContextsRecord:
         of: an outcome is whether the report was right.
         gaps: what frames of a track without an annotation do: begin again, keep the context, or count as wrong.
         period_s: seconds from frame to frame.
-        tests: of class-labelled matrices with one score threshold.
         units: what the sequences of the document are, if not those of the data.
+        tests: of class-labelled matrices with one score threshold.
         tracks: of class-labelled matrices with one score threshold, by class.
         replays: on the tracks that were counted, as `verify confusion replay --into` adds them.
     """
@@ -152,10 +102,10 @@ class ContextsRecord:
     of: Literal["outcome"]
     gaps: Gaps
     period_s: Annotated[float, Limits(gt=0, le=1e6)] | None = None
-    tests: tuple[ContextTest, ...] = ()
     units: Units | None = None
-    tracks: Mapping[str, ClassTracks] | None = None
-    replays: tuple[ContextReplay, ...] = ()
+    tests: tuple[ResidualTest, ...] = ()
+    tracks: Mapping[str, OfTracks] | None = None
+    replays: tuple[ReplayTest, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -274,6 +224,7 @@ class ConfusionDocument:
         totals: numbers of frames, annotations and detections, and what became of them.
         dependence: in a family one entry per score threshold.
         localisation: errors of reported distances, the same for all classes.
+        average_precision: AP of each class under the same matching. Version 2.
         source: where the numbers come from: files with hashes, tool, command, or a publication.
     """
 
@@ -296,6 +247,7 @@ class ConfusionDocument:
     totals: Any = None
     source: Any = None
     localisation: LocalisationRecord | None = None
+    average_precision: AveragePrecision | None = None
     dependence: Dependence | Annotated[tuple[Dependence, ...], Limits(min_length=1)] | None = None
     remarks: tuple[RemarkRecord, ...] = ()
     notes: Any = None

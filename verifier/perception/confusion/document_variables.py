@@ -1,7 +1,5 @@
 """The further variables of a confusion document, and the ranges that each bin says, from and to JSON."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Sequence

@@ -11,8 +11,6 @@ A CSV file (separated by comma, semicolon or tab) has a column `drive` and a col
 frame then is named SEQUENCE/FRAME. TOML and JSON files have one table, `sequence` or `frame`.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 from collections.abc import Callable, Mapping, Sequence

@@ -10,11 +10,10 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 from verifier.base.errors import InputError, Place, UsageError
-from verifier.perception.confusion.choices import matching_policy
+from verifier.perception.confusion.choices import default_policy, matching_policy
 from verifier.perception.confusion.context_counts import Memory, counter_of
 from verifier.perception.confusion.counting import count_and_observe
 from verifier.perception.confusion.drives import DriveTable, read_drives
-from verifier.perception.confusion.job import default_policy
 from verifier.perception.confusion.preparing import dependence_document, prepared
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.streaming import PartCount, Progress

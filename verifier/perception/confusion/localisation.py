@@ -1,7 +1,5 @@
 """Errors of reported distances: of matched objects, the distance bin reported against the true one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

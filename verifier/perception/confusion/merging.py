@@ -58,7 +58,7 @@ def merge(
     metadata = dict(first.metadata)
     totals = [part.metadata.get("totals") for part in parts]
     known = [each for each in totals if isinstance(each, Mapping) and all(type(n) is int for n in each.values())]
-    for key in ("totals", "dependence", "remarks"):
+    for key in ("totals", "dependence", "remarks", "average_precision"):
         metadata.pop(key, None)
     found_at = [part.metadata.get("localisation") for part in parts]
     if any(found_at):
@@ -117,6 +117,8 @@ def _remarks_on_making(
         yield remark(
             "merged-partly", f"whether misses follow misses is tested in {tested} of {len(parts)} merged files only"
         )
+    if any("average_precision" in part.metadata for part in parts):
+        yield remark("merged-partly", "average precision is left out: that of a sum is not a sum")
     for what, kept, known in (
         ("counts by sequence", found.sequences is not None, [part.sequences is not None for part in parts]),
         ("tracks", _has_tracks(found), [_has_tracks(part) for part in parts]),

@@ -4,8 +4,6 @@ A *place* is a bin without regard to variables that only objects have: whether s
 places, and an item of column "empty" belongs to a place. It is named by the first bin that lies in it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 

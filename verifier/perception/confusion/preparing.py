@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from verifier.base.errors import UsageError
-from verifier.perception.confusion.choices import counting_rule, filters, reader_options, reading
+from verifier.perception.confusion.choices import counting_rule, default_measure, filters, reader_options, reading
 from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.dependence import Outcomes, dependence
-from verifier.perception.confusion.job import default_measure
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH
 from verifier.perception.confusion.tracks import frame_numbers, track_numbers

@@ -1,7 +1,5 @@
 """How often a class is reported where it is there, by bin, and how sure the counts make us of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -22,8 +22,6 @@ a policy counts, where it is counted |
 Unknown numbers are empty in CSV, null in Parquet.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping, Sequence

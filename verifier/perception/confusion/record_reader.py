@@ -1,7 +1,5 @@
 """Reading a per-object record back; what its columns hold is said in `verifier.perception.confusion.record`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -13,16 +13,19 @@ from dataclasses import dataclass, field, replace
 
 from verifier.base.blocks import Share
 from verifier.base.errors import UsageError
+from verifier.perception.confusion.average_precision import with_average_precision
 from verifier.perception.confusion.choices import (
+    count_job,
+    default_policy,
     matching_policy,
 )
 from verifier.perception.confusion.context_counts import Memory, with_contexts
 from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.counting import takes_surest_first
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import read_hashed_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
 from verifier.perception.confusion.folders import FOLDERS
-from verifier.perception.confusion.job import count_job, default_policy
 from verifier.perception.confusion.localisation import with_localisation
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.partitions import stream_counted
@@ -69,13 +72,14 @@ def check_stream(settings: CountSettings) -> bool:
         return False
     if parted and settings.checkpoint is not None:
         raise UsageError("--checkpoint is of one process: with --scheduler or --shard leave it out")
-    others = (settings.distance_file, settings.depth_folder, settings.calibration)
+    others: tuple[object, ...] = (settings.distance_file, settings.depth_folder, settings.calibration)
+    others += (settings.matching_audit, settings.localisation, settings.average_precision)
     known = settings.format == "table" or (parted and settings.format in FOLDERS)
-    if not known or settings.matching_audit or settings.localisation or any(others):
+    if not known or any(others):
         raise UsageError(
             "--stream, --scheduler and --shard count Parquet tables (--format table), the latter two also folders "
-            f"({', '.join(FOLDERS)}), without an audit, --localisation, --distance-file, --depth-folder or "
-            "--calibration"
+            f"({', '.join(FOLDERS)}), without an audit, --localisation, --average-precision, --distance-file, "
+            "--depth-folder or --calibration"
         )
     if settings.chunk_rows < 1:
         raise UsageError(f"--chunk-rows: expected at least 1, got {settings.chunk_rows}")
@@ -146,7 +150,8 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None, data: Detec
     table = None if settings.groups is None else read_drives(settings.groups)
     by_frame = table is not None and table.of == "frame"
     in_drives = frames_in_drives(data, table) if table is not None and by_frame else data
-    counts, observed = count_job(in_drives, matching_policy(settings, default_policy(data)), rule, settings.title)
+    policy = matching_policy(settings, default_policy(data))
+    counts, observed = count_job(in_drives, policy, rule, settings.title)
     refuse_absurd(counts.metadata, settings.accept)
     if observed is None and settings.record is not None:
         raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
@@ -155,6 +160,11 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None, data: Detec
         counts = with_sanity(counts, [remark("projected-annotations", text)])
     if settings.localisation:
         counts = with_localisation(counts, in_drives, observed, rule)
+    if settings.average_precision:
+        if observed is None or not takes_surest_first(policy):
+            raise UsageError("--average-precision needs a matching that takes detections by falling score")
+        of_sequences = None if by_frame else table
+        counts = with_average_precision(counts, in_drives, observed.matches, rule.classes, of_sequences)
     record = None if observed is None or settings.record is None else record_table(data, rule, observed, table)
     if observed is not None and (dependence := dependence_document(data, observed, rule)) is not None:
         counts = replace(counts, metadata={**counts.metadata, "dependence": dependence})

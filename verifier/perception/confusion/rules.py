@@ -1,7 +1,5 @@
 """How counting is done: every choice that changes a count, beside the matching policy, as one value."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ A remark is an object of two texts: `kind`, for programs, and `text`, for people
 so does every result made from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, get_args

@@ -5,8 +5,6 @@ item is its track (in its class); of one without a track, all such objects of it
 place, whose items follow each other as those of a track do. Of frames it is the frame, whoever stands there.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

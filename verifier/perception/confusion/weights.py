@@ -10,8 +10,6 @@ The matrices, and what is computed from them, are by item. The rates differ wher
 harder or easier than short ones, and then none stands for another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -8,6 +8,7 @@ from verifier.perception.detections.distances import distance, with_distances
 from verifier.perception.detections.filters import keep_scores
 from verifier.perception.detections.formats import read_detections
 from verifier.perception.detections.ground import with_ground
+from verifier.perception.detections.objects import from_objects
 from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.stream import Chunk, stream_tables
 
@@ -19,6 +20,7 @@ __all__ = [
     "class_map",
     "distance",
     "from_dicts",
+    "from_objects",
     "keep_scores",
     "read_class_map",
     "read_detections",

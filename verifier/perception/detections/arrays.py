@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, shown
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
-from verifier.perception.detections.sources import Reading
+from verifier.perception.detections.sources import Reading, codes
 
 FILES = ("<annotations>", "<detections>")
 KNOWN = ("frame", "class", "score", "box_2d", "box_3d", "distance_m", "region")
@@ -30,12 +30,14 @@ def from_arrays(
     reading: Reading | None = None,
     *,
     sequences: Sequence[str] | None = None,
+    detection_classes: Sequence[str] | None = None,
 ) -> DetectionSet:
     """A set from columns.
 
     `frame` (n,) indices into `frames`, `class` (n,) indices into `classes`; `score` (n,) of detections; optional
     `box_2d` (n, 4) pixels, `box_3d` (n, 7) in the ego frame and `distance_m` (n,), as in `Boxes`; `region` (n,) of
-    annotations. Other columns of the annotations are attributes. `sequences` names the sequence of each frame.
+    annotations. Other columns of the annotations are attributes. `sequences` names the sequence of each frame;
+    `detection_classes` are the classes that those of detections are indices into, if not `classes`.
 
     Raises:
         InputError: a column is missing or has the wrong shape, a name occurs twice; see also `sources.IGNORABLE`.
@@ -47,13 +49,12 @@ def from_arrays(
     given = list(sequences) if sequences is not None else [NO_SEQUENCE] * len(frames)
     if len(given) != len(frames):
         raise InputError(f"{len(given)} sequences for {len(frames)} frames", Place("<sequences>"))
-    codes = {name: code for code, name in enumerate(dict.fromkeys(given))}
-    sequence = np.array([codes[name] for name in given], dtype=np.int32)
+    sequence, drives = codes(given)
     material = Material(
         "arrays",
-        Frames(tuple(frames), sequence, tuple(codes)),
+        Frames(tuple(frames), sequence.astype(np.int32), drives),
         _rows(annotations, tuple(classes), len(frames), 0),
-        _rows(detections, tuple(classes), len(frames), 1),
+        _rows(detections, tuple(classes if detection_classes is None else detection_classes), len(frames), 1),
         FILES,
         [],
         tuple(classes),
@@ -94,7 +95,7 @@ _OF_DICTS = {"labels": "class", "scores": "score", "boxes": "box_2d", "boxes_3d"
 
 
 def from_supervision(
-    classes: Sequence[str],
+    classes: Sequence[str] | None,
     frames: Sequence[str],
     annotations: Sequence[Any],
     detections: Sequence[Any],
@@ -105,32 +106,56 @@ def from_supervision(
 ) -> DetectionSet:
     """A set from one `supervision.Detections` per frame, of annotations and of detections.
 
-    Used are `xyxy` (n, 4), `class_id` (n,), `confidence` (n,) of detections, `tracker_id` (n,) of annotations if
-    all frames have it, and `data[distance_key]` (n,) of annotations if there.
+    Used are `xyxy` (n, 4), `confidence` (n,) of detections, `tracker_id` (n,) of annotations if all frames have it,
+    `data[distance_key]` (n,) if there, and the classes: `data["class_name"]` (n,) where all have it, else `class_id`
+    (n,), an index into `classes`.
 
     Raises:
-        InputError: as `from_arrays`, and a frame without class ids or confidences.
+        InputError: as `from_arrays`, and a frame without class ids or confidences; classes without names.
     """
-    columns = []
+    columns, names = [], []
     for which, listed in enumerate((annotations, detections)):
         file = FILES[which]
         _check_length(file, listed, frames)
         column = _by_frame(file, listed, {"box_2d": "xyxy", "class": "class_id"})
+        named = [_given(each, "class_name", object) for each in listed]
+        if any(map(len, named)) and all(len(each) == len(part) for each, part in zip(listed, named, strict=True)):
+            column["class"], own = codes(map(str, _joined(named)))
+            names.append(own if which else tuple(sorted(own)))
+            column["class"] = np.array([names[-1].index(name) for name in own])[column["class"]]
+        elif classes is None:
+            raise InputError("the classes have no names", Place(file), 'give names=[...], or data["class_name"]')
+        else:
+            names.append(tuple(classes))
         if which:
             column["score"] = _by_frame(file, listed, {"score": "confidence"})["score"]
-        else:
-            if all(getattr(each, "tracker_id", None) is not None for each in listed):
-                column["track"] = _by_frame(file, listed, {"track": "tracker_id"})["track"]
-            parts = [_given(each, distance_key) for each in listed]
-            if any(len(each) == len(part) and len(part) for each, part in zip(listed, parts, strict=True)):
-                column["distance_m"] = np.concatenate(
-                    [
-                        part if len(part) else np.full(len(each), np.nan)
-                        for each, part in zip(listed, parts, strict=True)
-                    ]
-                )
+        elif all(getattr(each, "tracker_id", None) is not None for each in listed if len(each)):
+            tracks = [each.tracker_id for each in listed if len(each)]
+            column |= {"track": np.concatenate(tracks)} if tracks else {}
+        parts = [_given(each, distance_key) for each in listed]
+        if any(len(each) == len(part) and len(part) for each, part in zip(listed, parts, strict=True)):
+            known = zip(listed, parts, strict=True)
+            column["distance_m"] = np.concatenate(
+                [part if len(part) else np.full(len(each), np.nan) for each, part in known]
+            )
         columns.append(column)
-    return from_arrays(classes, frames, columns[0], columns[1], reading, sequences=sequences)
+    return from_arrays(
+        names[0] if classes is None else tuple(classes),
+        frames,
+        columns[0] if classes is None else _renumbered(columns[0], names[0], classes),
+        columns[1],
+        reading,
+        sequences=sequences,
+        detection_classes=names[1],
+    )
+
+
+def _renumbered(column: dict[str, Any], names: Sequence[str], classes: Sequence[str]) -> dict[str, Any]:
+    """The column with classes as indices into `classes` in place of `names`; -1 for one that is not among them."""
+    if tuple(names) == tuple(classes):
+        return column
+    place = np.array([list(classes).index(name) if name in classes else -1 for name in names] or [-1])
+    return {**column, "class": place[column["class"]]}
 
 
 def from_maite(
@@ -198,8 +223,8 @@ def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(filled) if filled else np.zeros(0)
 
 
-def _given(frame: Any, key: str) -> NDArray[np.float64]:
-    return np.asarray(getattr(frame, "data", {}).get(key, ()), dtype=np.float64)
+def _given(frame: Any, key: str, kind: Any = np.float64) -> NDArray[Any]:
+    return np.asarray(getattr(frame, "data", {}).get(key, ()), dtype=kind)
 
 
 def _rows(columns: Mapping[str, Any], classes: tuple[str, ...], frame_count: int, which: int) -> Rows:

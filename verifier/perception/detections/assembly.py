@@ -148,7 +148,8 @@ class Checks:
                 f"the frames do not match: none of {len(rows)} {kind}s stands in a frame of the ground truth; "
                 f"the first stands in {rows.frame_text(0)}, the first frame there is {shown(self.frames[0])}",
                 rows.place(0, self.files),
-                "name annotations and detections of the same frames, by the same names",
+                "name annotations and detections of the same frames, by the same names; "
+                "--match-frames stem where only folder, suffix or zeros differ",
             )
         rows = self.without(
             rows,
@@ -165,7 +166,7 @@ class Checks:
             if values is not None:
                 bad = np.isinf(values) | (np.isnan(values) if name == "score" else values < 0)
                 rows = self.without(rows, bad, "faulty_boxes", _value_text(f"{kind} with {name}", values))
-        for name in rows.attributes or {}:
+        for name in [name for name, values in (rows.attributes or {}).items() if values.dtype.kind != "U"]:
             values = (rows.attributes or {})[name]
             rows = self.without(rows, np.isinf(values), "faulty_boxes", _value_text(f"{kind} with {name}", values))
         for name in ("box_2d", "box_3d"):

@@ -11,8 +11,6 @@ A class map is a small text file, one rule per line, the first rule that fits de
 no rule fits is an error.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -17,20 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, shown
+from verifier.base.libraries import library
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.perception.detections.sources import Elements, Reading, digest_record, elements, load_json
 
 
 def coco(
-    annotations: str | Path,
-    results: str | Path,
+    annotations: Any,
+    results: Any,
     reading: Reading | None = None,
     *,
     distance_field: str | None = None,
     detection_distance_field: str | None = None,
 ) -> DetectionSet:
-    """COCO annotations and results.
+    """COCO annotations and results: files, or `pycocotools.coco.COCO` (results: of `loadRes`, or its list).
 
     Frames are the images, in the order of the file, named by `file_name` (by their id where names are missing or
     not unique); the sequence of an image is the folder in its name, or "coco". `distance_field` names the field of
@@ -40,28 +41,42 @@ def coco(
     Raises:
         InputError: a file cannot be read, with its JSON pointer; see also `sources.IGNORABLE`.
     """
-    document, raw = load_json(annotations)
-    file = str(annotations)
+    document, file, truth_record = _document(annotations, "annotations")
     images = elements(document, file, "images", "images")
     frames, index = _frames(images)
     categories = elements(document, file, "categories", "categories")
     names = _unique(categories, "id", dict(zip(_ids(categories, "id"), categories.texts("name"), strict=True)))
     truth = result_rows(elements(document, file, "annotations", "annotations"), index, names, 0, scored=False)
     truth = _annotation_columns(truth, document["annotations"], file, distance_field)
-    found_document, found_raw = load_json(results)
-    items = elements(found_document, str(results), "detections")
-    found = distances_of(result_rows(items, index, names, 1), items, detection_distance_field)
+    found_document, found_file, found_record = _document(results, "detections")
+    inside = "annotations" if isinstance(found_document, dict) else ""
+    items = elements(found_document, found_file, "detections", inside)
+    wanted = (reading or Reading()).frame_index(index, frames.names)
+    found = distances_of(result_rows(items, wanted, names, 1), items, detection_distance_field)
     material = Material(
         "coco",
         frames,
         truth,
         found,
-        (file, str(results)),
-        [digest_record("annotations", annotations, raw), digest_record("detections", results, found_raw)],
+        (file, found_file),
+        [*truth_record, *found_record],
         tuple(dict.fromkeys(names.values())),
         notes={"distance_field": distance_field, "detection_distance_field": detection_distance_field},
     )
     return assemble(material, reading or Reading())
+
+
+def _document(given: Any, role: str) -> tuple[Any, str, list[dict[str, Any]]]:
+    """The document of a file or of an object in memory, its name for messages, and what is recorded of it."""
+    if isinstance(given, str | Path):
+        document, raw = load_json(given)
+        return document, str(given), [digest_record(role, given, raw)]
+    orjson, place = library("orjson"), Place(f"<{role}>")
+    try:
+        raw = orjson.dumps(getattr(given, "dataset", given), option=orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError as error:
+        raise InputError(f"expected what COCO files hold: {error}", place) from None
+    return orjson.loads(raw), str(place), []
 
 
 def _frames(images: Elements) -> tuple[Frames, dict[Any, int]]:

@@ -12,8 +12,6 @@ The rule was made for dense maps. In a map of projected LiDAR points a row with 
 one, so that background seen beside and above an object counts for more: in KITTI, 39 m for a car labelled at 33 m.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import math

@@ -7,6 +7,7 @@ image, whose size stands in the sample's `metadata`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -43,14 +44,15 @@ def fiftyone(
     samples = elements(document, str(annotations), "samples", "samples")
     names = samples.texts("filepath")
     frames = _frames(names)
-    truth, items = _rows(samples, names, TRUTH, 0)
+    index = {name: number for number, name in enumerate(names)}
+    truth, items = _rows(samples, index, TRUTH, 0)
     if distance_field is None and any(DISTANCE in item for item in items.items):
         distance_field = DISTANCE
     region = items.whole("iscrowd", 0) != 0
     truth = distances_of(replace(truth, region=region if region.any() else None), items, distance_field)
     other, found_raw = load_json(detections)
     reported = elements(other, str(detections), "samples", "samples")
-    found, items = _rows(reported, names, FOUND, 1)
+    found, items = _rows(reported, (reading or Reading()).frame_index(index), FOUND, 1)
     found = distances_of(found, items, detection_distance_field)
     records = [digest_record("annotations", annotations, raw), digest_record("detections", detections, found_raw)]
     notes = {"distance_field": distance_field, "detection_distance_field": detection_distance_field}
@@ -65,9 +67,9 @@ def _frames(names: list[str]) -> Frames:
     return Frames(tuple(names), sequence.astype(np.int32), sequences)
 
 
-def _rows(samples: Elements, names: list[str], field: str, file: int) -> tuple[Rows, Elements]:
+def _rows(samples: Elements, index: Mapping[str, int], field: str, file: int) -> tuple[Rows, Elements]:
     """The detections under a field, in pixels."""
-    index = {name: number for number, name in enumerate(names)}
+    names = samples.texts("filepath")
     if file == 0 and len(index) != len(names):
         twice = next(row for row, name in enumerate(names) if index[name] != row)
         raise samples.fail(twice, "filepath", "this sample occurs twice")
@@ -85,7 +87,6 @@ def _rows(samples: Elements, names: list[str], field: str, file: int) -> tuple[R
     items = Elements(
         flat, samples.file, "detections", lambda k: f"/samples/{places[k][0]}/{field}/detections/{places[k][1]}"
     )
-    own = samples.texts("filepath")
     at = np.array([row for row, _ in places], dtype=np.int64)
     size = np.array([_size(samples, row) for row in dict.fromkeys(at.tolist())]).reshape(-1, 2)
     size = size[np.unique(at, return_inverse=True)[1]]
@@ -93,12 +94,12 @@ def _rows(samples: Elements, names: list[str], field: str, file: int) -> tuple[R
     label, classes = codes(items.texts("label"))
     return (
         Rows(
-            np.array([index.get(own[row], -1) for row in at.tolist()], dtype=np.int64),
+            np.array([index.get(names[row], -1) for row in at.tolist()], dtype=np.int64),
             label,
             classes,
             np.arange(1, len(items) + 1),
             np.full(len(items), file, np.int32),
-            lambda k: f"sample {own[places[k][0]]}",
+            lambda k: f"sample {names[places[k][0]]}",
             items.numbers("confidence") if file else None,
             box_2d=np.column_stack([left, top, left + width, top + height]),
             pointer=items.pointer,

@@ -7,8 +7,6 @@ With `removed="drop"` it is gone, and a detection on it is unmatched, as in the 
 An object for which the value is unknown (NaN) stays.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, get_args
 
@@ -62,11 +60,7 @@ def keep_field_of_view(data: DetectionSet, half_angle_deg: float, removed: Remov
 
 
 def keep_attribute(
-    data: DetectionSet,
-    name: str,
-    lowest: float = -math.inf,
-    highest: float = math.inf,
-    removed: Removed = "ignore",
+    data: DetectionSet, name: str, lowest: float = -math.inf, highest: float = math.inf, removed: Removed = "ignore"
 ) -> DetectionSet:
     """Annotations whose attribute `name` lies in [lowest, highest].
 

@@ -10,17 +10,22 @@ from typing import Any
 import numpy as np
 
 from verifier.base.errors import InputError, UsageError, unknown_name
+from verifier.perception.detections.argoverse import argoverse
+from verifier.perception.detections.bdd100k import bdd100k
 from verifier.perception.detections.coco import coco
 from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.cvat import cvat
 from verifier.perception.detections.fiftyone import fiftyone
 from verifier.perception.detections.kitti import kitti_object, kitti_tracking
 from verifier.perception.detections.mot import mot
 from verifier.perception.detections.nuscenes import nuscenes
 from verifier.perception.detections.nuscenes_compact import nuscenes_compact
+from verifier.perception.detections.openlabel import openlabel
 from verifier.perception.detections.recognition import recognised
 from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.tablefiles import tables
 from verifier.perception.detections.voc import voc
+from verifier.perception.detections.waymo import waymo
 from verifier.perception.detections.yolo import yolo
 
 
@@ -73,6 +78,13 @@ _NAMED = {
         ("image_size", "first_category", "detection_distance_field"),
     ),
     "voc": Format("Pascal VOC: XML files, and XML files with scores or result files", voc),
+    "argoverse": Format(
+        "Argoverse 2: logs with annotations.feather, and detections", argoverse, ("detection_frame",)
+    ),
+    "waymo": Format("Waymo Open Dataset v2: Parquet files of lidar_box or camera_box", waymo, ("columns",)),
+    "bdd100k": Format("BDD100K and Scalabel: JSON frames with labels", bdd100k, ("columns",)),
+    "openlabel": Format("ASAM OpenLABEL: JSON", openlabel, ("columns",)),
+    "cvat": Format("CVAT: XML of images or videos", cvat, ("columns",)),
     "table": Format("CSV or Parquet with named columns", tables, ("frames", *COLUMNS)),
 }
 OPTIONS = tuple(dict.fromkeys(option for chosen in _NAMED.values() for option in chosen.options))

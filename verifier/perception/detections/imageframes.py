@@ -1,7 +1,5 @@
 """Frames of formats that have one file per image: named by the file, with its folder as sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -65,7 +65,7 @@ def kitti_object(annotations: str | Path, detections: str | Path, reading: Readi
     truth = read_source(annotations, "annotations")
     found = read_source(detections, "detections")
     frames = Frames(_stems(truth), np.zeros(len(truth.members), np.int32), (NO_SEQUENCE,))
-    index = {name: number for number, name in enumerate(frames.names)}
+    index = (reading or Reading()).frame_index({name: number for number, name in enumerate(frames.names)})
     labels = read_tables(truth.members, [Layout(OBJECT)])
     results = read_tables(found.members, [Layout(OBJECT | SCORE), Layout(IMAGES)])
     answered = None

@@ -8,8 +8,6 @@ Frames count from 1. The flag 0 marks annotations that are not to be judged: the
 from a file (`given.with_distances`, by `track`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -5,8 +5,6 @@ w, x, y, z. They are brought into the ego frame at the time of the sample's LIDA
 benchmark's own distances are (nuscenes-devkit, `eval/common/loaders.py`, `add_center_dist`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from itertools import chain

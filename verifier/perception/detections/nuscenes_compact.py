@@ -9,8 +9,6 @@ Detections are an official results file (`nuscenes`), or a folder of comma-separ
 after it (`Car.txt`), in the format of AB3DMOT (`kitti`) and in the CAM_FRONT camera frame.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain

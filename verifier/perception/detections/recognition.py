@@ -8,7 +8,8 @@ from pathlib import Path
 
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_bytes
-from verifier.base.tables import NUMBER, PARQUET
+from verifier.base.libraries import library
+from verifier.base.tables import FEATHER, NUMBER, PARQUET
 from verifier.perception.detections.sources import Member, NoFilesError, read_source
 from verifier.perception.detections.texttables import WHOLE
 
@@ -28,20 +29,30 @@ def recognised(annotations: str | Path) -> tuple[str, str]:
         raise InputError("no such file or folder", place)
     if (path / "sample_annotation.json").is_file():
         return "nuscenes", "a folder with the table sample_annotation.json"
+    if suffix in PARQUET and (seen := _of_parquet(path)):
+        return "waymo", seen
     if suffix in TABLES:
         return "table", f"a file {suffix}"
+    if suffix == FEATHER:
+        return "argoverse", f"a file {suffix}"
     if suffix in (".yaml", ".yml"):
         return "yolo", f"a file {suffix}"
     if suffix == ".json":
         return _of_json(read_bytes(path), place)
-    for wanted, find in ((".xml", _of_xml), (".txt", _of_text)):
+    if any(path.rglob("annotations.feather")):
+        return "argoverse", "files annotations.feather"
+    if (first := next(iter(sorted(path.rglob("*.parquet"))), None)) is not None and (seen := _of_parquet(first)):
+        return "waymo", seen
+    for wanted, find in ((".xml", _of_xml), (".txt", _of_text), (".json", _of_jsons)):
         try:
             members = read_source(annotations, "annotations", wanted).members
         except NoFilesError:
             continue
         if wanted in Path(members[0].name).suffix.lower():
             return find(members)
-    raise InputError("the format is not recognised: neither .txt nor .xml files, and no known file", place, NAMED)
+    raise InputError(
+        "the format is not recognised: neither .txt, .xml nor .json files, and no known file", place, NAMED
+    )
 
 
 def _of_json(raw: bytes, place: Place) -> tuple[str, str]:
@@ -49,18 +60,43 @@ def _of_json(raw: bytes, place: Place) -> tuple[str, str]:
         return "coco", "a JSON object with images, annotations and categories"
     if raw.lstrip()[:1] == b"{" and all(key in raw for key in (b'"samples"', b'"filepath"', b'"bounding_box"')):
         return "fiftyone", "a JSON object with samples that have a filepath"
+    if raw.lstrip()[:1] == b"{" and b'"openlabel"' in raw[:200]:
+        return "openlabel", "a JSON object with openlabel"
+    if b'"labels"' in raw and b'"box2d"' in raw:
+        return "bdd100k", "JSON frames with labels that have a box2d"
     if raw.lstrip()[:1] == b"[" and all(key in raw for key in (b'"sample_token"', b'"cam_front"', b'"boxes"')):
         return "nuscenes_compact", "a JSON list of frames with sample_token, cam_front and boxes"
     raise InputError(
-        "the format is not recognised: JSON, but neither COCO, FiftyOne nor a scene of nuScenes", place, NAMED
+        "the format is not recognised: JSON, but neither COCO, FiftyOne, OpenLABEL, BDD100K nor a scene of nuScenes",
+        place,
+        NAMED,
     )
+
+
+def _of_jsons(members: Sequence[Member]) -> tuple[str, str]:
+    return _of_json(members[0].raw, Place(members[0].name))
 
 
 def _of_xml(members: Sequence[Member]) -> tuple[str, str]:
     if any(re.search(rb"<annotation[\s>]", member.raw) for member in members):
         return "voc", f"XML files with the element 'annotation', as {members[0].name}"
-    message = "the format is not recognised: XML without the element 'annotation' of Pascal VOC"
+    if any(re.search(rb"<annotations[\s>]", member.raw) for member in members):
+        return "cvat", f"XML files with the element 'annotations', as {members[0].name}"
+    message = (
+        "the format is not recognised: XML without the element 'annotation' of Pascal VOC or 'annotations' of CVAT"
+    )
     raise InputError(message, Place(members[0].name), NAMED)
+
+
+def _of_parquet(path: Path) -> str | None:
+    """What shows a component of Waymo v2: the names of its columns, without its rows."""
+    arrow = library("pyarrow")
+    try:
+        names = library("pyarrow.parquet").read_schema(path).names
+    except (arrow.ArrowException, OSError):
+        return None
+    wanted = "key.segment_context_name"
+    return f"Parquet files with the column {wanted}, as {path.name}" if wanted in names else None
 
 
 def _of_text(members: Sequence[Member]) -> tuple[str, str]:

@@ -36,7 +36,7 @@ from verifier.base.errors import InputError, Place, UsageError, shown, unknown_n
 from verifier.base.files import LARGEST_SOURCE, decoded, json_value, read_bytes
 from verifier.base.libraries import library
 from verifier.perception.detections.classmap import ClassMap
-from verifier.perception.settings import DontCare
+from verifier.perception.settings import DontCare, FrameNames
 
 
 class NoFilesError(InputError):
@@ -194,10 +194,11 @@ class Reading:
 
     `class_map` None keeps the names of the data set. `ignore` names kinds of `IGNORABLE` that are left out and
     counted instead of refused. `dont_care` "keep" makes regions out of the annotations that a data set marks as
-    not to be judged, "drop" leaves them out. `sequences` restricts to the drives or scenes named.
+    not to be judged, "drop" leaves them out. `sequences` restricts to the drives or scenes named. `match_frames`
+    "stem" takes frames of detections for those of the ground truth whose names have the same stem.
 
     Raises:
-        UsageError: `ignore` or `dont_care` names something that does not exist.
+        UsageError: `ignore`, `dont_care` or `match_frames` names something that does not exist.
     """
 
     class_map: ClassMap | None = None
@@ -205,6 +206,7 @@ class Reading:
     dont_care: DontCare = "keep"
     sequences: tuple[str, ...] | None = None
     plausible: Plausible = Plausible()
+    match_frames: FrameNames = "name"
 
     def __post_init__(self) -> None:
         for name in self.ignore:
@@ -213,12 +215,63 @@ class Reading:
                 raise UsageError(f"{message}\n  hint: {hint}")
         if self.dont_care not in get_args(DontCare):
             raise UsageError(f"dont_care must be 'keep' or 'drop', got {self.dont_care!r}")
+        if self.match_frames not in get_args(FrameNames):
+            raise UsageError(f"match_frames must be 'name' or 'stem', got {self.match_frames!r}")
+
+    def frame_index(self, index: Mapping[Any, int], names: Iterable[Any] | None = None) -> Mapping[Any, int]:
+        """Where the frames of detections are looked up.
+
+        Args:
+            index: the frame of each name, id, or (sequence, name) that the annotations have.
+            names: of the frames, in their order, if the keys of the index are no names.
+
+        Raises:
+            InputError: two frames have one stem.
+        """
+        if self.match_frames == "name":
+            return index
+        return _Stems(index if names is None else {name: at for at, name in enumerate(names)})
 
     def record(self) -> Mapping[str, Any]:
         """The settings as JSON values, for `origin`."""
         rules = None if self.class_map is None else [list(rule) for rule in self.class_map.rules]
         chosen = None if self.sequences is None else list(self.sequences)
-        return {"class_map": rules, "dont_care": self.dont_care, "sequences": chosen}
+        found = {"class_map": rules, "dont_care": self.dont_care, "sequences": chosen}
+        return found if self.match_frames == "name" else found | {"match_frames": self.match_frames}
+
+
+def _stem(key: Any) -> Any:
+    """The last part of a name without suffix; of a number without leading zeros."""
+    stem = PurePosixPath(str(key).replace("\\", "/")).stem
+    return stem.lstrip("0") or "0" if stem.isdecimal() else stem
+
+
+class _Stems(dict[Any, int]):
+    """Frames by the stem of their names, and in their sequence where stems alone are not different."""
+
+    def __init__(self, index: Mapping[Any, int]) -> None:
+        pairs = [key if isinstance(key, tuple) else ("", key) for key in index]
+        stems = [_stem(name) for _, name in pairs]
+        self.alone = len(set(stems)) == len(stems)
+        first: dict[Any, Any] = {}
+        for key, reduced, frame in zip(index, map(self._reduced, index), index.values(), strict=True):
+            if reduced in first:
+                text, other = (
+                    "/".join(filter(None, each)) if isinstance(each, tuple) else each
+                    for each in (first[reduced], key)
+                )
+                message = f"the frames {shown(text)} and {shown(other)} have one stem"
+                raise InputError(message, hint="leave out --match-frames stem, or rename the frames")
+            first[reduced] = key
+            self[reduced] = frame
+
+    def _reduced(self, key: Any) -> Any:
+        sequence, name = key if isinstance(key, tuple) else ("", key)
+        return _stem(name) if self.alone else (sequence, _stem(name))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The frame whose name has the stem of `key`."""
+        return super().get(self._reduced(key), default)
 
 
 @dataclass(frozen=True)
@@ -315,14 +368,19 @@ def load_json(path: Any) -> tuple[Any, bytes]:
         InputError: with file, line and column.
     """
     raw = read_bytes(path)
+    return decoded_json(raw, str(path)), raw
+
+
+def decoded_json(raw: bytes, file: str) -> Any:
+    """The document in the bytes of a JSON file; errors as `load_json`."""
     orjson = library("orjson")
     try:
-        return orjson.loads(raw), raw
+        return orjson.loads(raw)
     except orjson.JSONDecodeError:
-        text = decoded(raw, Place(str(path)))
+        text = decoded(raw, Place(file))
     if not text.strip():
-        raise InputError("the file is empty", Place(str(path)))
-    return json_value(text, Place(str(path))), raw
+        raise InputError("the file is empty", Place(file))
+    return json_value(text, Place(file))
 
 
 def elements(document: Any, file: str, what: str, key: str = "") -> Elements:

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, first_line, shown, unknown_name
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.base.tables import Kind, arrow_table, codes_of, doubles_of, is_number, known_names
@@ -46,11 +46,18 @@ LookedUp: TypeAlias = tuple[NDArray[np.int64], Callable[[int], str]]
 
 @dataclass(frozen=True, eq=False)
 class NamedTable:
-    """An Arrow table with the names above, the line of each row (n,), and the file for messages."""
+    """An Arrow table with the names above, the line of each row (n,), and the file for messages.
+
+    Of several files, `file` is what they stand in, `files` their names, and `part` (n,) the file of each row;
+    `pointer` is that of a row in JSON.
+    """
 
     table: Any
     line: NDArray[np.int64]
     file: str
+    files: tuple[str, ...] = ()
+    part: NDArray[np.int32] | None = None
+    pointer: Callable[[int], str] | None = None
 
     def __len__(self) -> int:
         return len(self.line)
@@ -62,6 +69,13 @@ class NamedTable:
     def numbers(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """(n,) values, NaN where there is none, and which cells are empty (n,)."""
         return doubles_of(self.table[name].combine_chunks(), name, self.file)
+
+    def attribute(self, name: str) -> NDArray[Any]:
+        """(n,) numbers, NaN where there is none; or the names of tracks, empty where there is none."""
+        column = self.table[name]
+        if is_number(column.type):
+            return self.numbers(name)[0]
+        return np.array(column.fill_null("").to_pylist(), dtype=str)
 
     def codes(self, name: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """(n,) code of each cell, and the texts by code. An empty cell is an error."""
@@ -100,7 +114,7 @@ def named_frame(frame: Any, columns: Mapping[str, str], required: Sequence[str],
 
 
 def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], file: str) -> Any:
-    """The table with the names above; columns that are neither known nor numbers are left out."""
+    """The table with the names above; of other columns, numbers and names of tracks only."""
     arrow = library("pyarrow")
     if len(set(table.column_names)) != len(table.column_names):
         twice = next(name for name in table.column_names if table.column_names.count(name) > 1)
@@ -113,14 +127,14 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
     for name in table.column_names:
         ours = own.get(name, name if name not in columns else f"{name} of the file")
         column = table[name]
+        if ours in (*TEXTS, "track") and arrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
         if ours in TEXTS:
-            if arrow.types.is_dictionary(column.type):
-                column = column.cast(column.type.value_type)
-            number = arrow.types.is_integer(column.type)
-            if not (number or arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)):
+            if not (text or arrow.types.is_integer(column.type)):
                 raise InputError(f"column '{ours}': expected names or whole numbers, got {column.type}", Place(file))
             taken[ours] = column
-        elif is_number(column.type):
+        elif is_number(column.type) or (text and ours == "track"):
             taken[ours] = column
         elif ours in NAMES:
             raise InputError(f"column '{ours}': expected numbers, got {column.type}", Place(file))
@@ -132,7 +146,7 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
 
 
 def rows_of(named: NamedTable, frames: LookedUp, file: int, scored: bool) -> Rows:
-    """The rows of a table whose frames are already looked up."""
+    """The rows of a table whose frames are already looked up; `file` is the index of its first file."""
     frame, text = frames
     label, names = named.codes("class")
     box_2d, no_2d = _box(named, BOX_2D)
@@ -147,17 +161,45 @@ def rows_of(named: NamedTable, frames: LookedUp, file: int, scored: bool) -> Row
         label,
         names,
         named.line,
-        np.full(len(named), file, np.int32),
+        np.full(len(named), file, np.int32) if named.part is None else named.part + np.int32(file),
         text,
         named.numbers("score")[0] if scored else None,
         box_2d,
         box_3d,
         distance,
-        {name: named.numbers(name)[0] for name in others},
+        {name: named.attribute(name) for name in others},
         no_2d,
         no_3d,
         region,
+        pointer=named.pointer,
     )
+
+
+def joined_tables(parts: Sequence[NamedTable], file: str) -> NamedTable:
+    """The tables of several files as one; the names in a column `track` become numbers.
+
+    Raises:
+        InputError: an empty cell of a name, or columns that do not fit together.
+    """
+    arrow = library("pyarrow")
+    tables = []
+    for named in parts:
+        texts = [name for name in (*TEXTS, "track") if named.has(name)]
+        for name in texts:
+            named.codes(name)  # names the file of an empty cell
+        columns = {name: named.table[name] for name in named.table.column_names}
+        tables.append(arrow.table(columns | {name: columns[name].cast(arrow.string()) for name in texts}))
+    try:
+        whole = arrow.concat_tables(tables, promote_options="permissive")
+    except arrow.ArrowException as error:
+        raise InputError(f"the columns of its files do not fit together: {first_line(error)}", Place(file)) from None
+    if "track" in whole.column_names:
+        tracks = whole["track"].combine_chunks().dictionary_encode().indices
+        whole = whole.set_column(whole.column_names.index("track"), "track", tracks)
+    sizes = [len(named) for named in parts]
+    line = np.concatenate([named.line for named in parts])
+    files = tuple(named.file for named in parts)
+    return NamedTable(whole, line, file, files, np.repeat(np.arange(len(parts), dtype=np.int32), sizes))
 
 
 def frame_keys(named: NamedTable) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
@@ -248,29 +290,46 @@ def tables(
 
     truth = read(annotations, "annotations", columns, REQUIRED)
     found = read(detections, "detections", detection_columns, REQUIRED_SCORED)
-    truth_codes, keys = frame_keys(truth)
-    all_keys = keys
+    all_keys = None
     if frames is not None:
         wanted = {name: own for name, own in columns.items() if name in ("frame", "sequence")}
         needed = ("frame", "sequence") if truth.has("sequence") else ("frame",)
-        all_keys = _each_once(read(frames, "frames", wanted, needed))
+        all_keys = each_once(read(frames, "frames", wanted, needed))
+    assumed = {"annotations": assumed_zero(truth), "detections": assumed_zero(found)}
+    notes = {"columns": dict(columns), "frames_given": frames is not None, "assumed_zero": assumed}
+    return table_set("table", truth, found, all_keys, reading, records, classes, notes)
+
+
+def table_set(
+    name: str,
+    truth: NamedTable,
+    found: NamedTable,
+    keys: Sequence[tuple[str, str]] | None,
+    reading: Reading | None,
+    records: Sequence[Mapping[str, Any]],
+    classes: tuple[str, ...] = (),
+    notes: Mapping[str, Any] | None = None,
+) -> DetectionSet:
+    """The checked set of a format whose objects are rows of tables.
+
+    `keys` are the frames as (sequence, frame); None for those with an annotation.
+    """
+    truth_codes, truth_keys = frame_keys(truth)
+    all_keys = truth_keys if keys is None else keys
     index = {key: number for number, key in enumerate(all_keys)}
     found_codes, found_keys = frame_keys(found)
+    files, how = truth.files or (truth.file,), reading or Reading()
     material = Material(
-        "table",
+        name,
         frames_of(all_keys),
-        rows_of(truth, looked_up(truth_codes, keys, index), 0, scored=False),
-        rows_of(found, looked_up(found_codes, found_keys, index), 1, scored=True),
-        (truth.file, found.file),
+        rows_of(truth, looked_up(truth_codes, truth_keys, index), 0, scored=False),
+        rows_of(found, looked_up(found_codes, found_keys, how.frame_index(index)), len(files), scored=True),
+        (*files, *(found.files or (found.file,))),
         records,
         classes,
-        notes={
-            "columns": dict(columns),
-            "frames_given": frames is not None,
-            "assumed_zero": {"annotations": assumed_zero(truth), "detections": assumed_zero(found)},
-        },
+        notes=notes,
     )
-    return assemble(material, reading or Reading())
+    return assemble(material, how)
 
 
 def assumed_zero(named: NamedTable) -> list[str]:
@@ -291,7 +350,8 @@ def check_columns(columns: Mapping[str, str]) -> Mapping[str, str]:
     return columns
 
 
-def _each_once(listed: NamedTable) -> list[tuple[str, str]]:
+def each_once(listed: NamedTable) -> list[tuple[str, str]]:
+    """(sequence, frame) of each row of a list of frames; InputError where one occurs twice."""
     codes, keys = frame_keys(listed)
     if len(keys) != len(listed):
         counts = np.bincount(codes)

@@ -4,8 +4,6 @@ The fast way reads all files as one table. Only when something is wrong are the 
 the first faulty one.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import warnings

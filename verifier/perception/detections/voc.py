@@ -15,7 +15,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.parsers import expat
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.tables import NUMBER
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Material, Rows, assemble
 from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.gathered import SCORES, Element, walk_xml
 from verifier.perception.detections.imageframes import image_frames
 from verifier.perception.detections.sources import Member, NoFilesError, Reading, Source, codes, read_source
 from verifier.perception.detections.texttables import Kind, Layout, read_tables
@@ -30,7 +30,6 @@ from verifier.perception.detections.texttables import Kind, Layout, read_tables
 OBJECT = "annotation/object"
 CORNERS = tuple(f"bndbox/{name}" for name in ("xmin", "ymin", "xmax", "ymax"))
 FLAGS = ("difficult", "truncated", "occluded")
-SCORES = ("score", "confidence")
 KNOWN = ("name", *CORNERS, *FLAGS, *SCORES)
 RESULTS: dict[str, Kind] = {"image": "text", "score": "number"}
 RESULTS |= dict.fromkeys(("xmin", "ymin", "xmax", "ymax"), "number")
@@ -47,13 +46,14 @@ def voc(annotations: str | Path, detections: str | Path, reading: Reading | None
     truth = read_source(annotations, "annotations", ".xml")
     frames = image_frames(truth.members)
     index = {name: at for at, name in enumerate(frames.names)}
+    wanted = (reading or Reading()).frame_index(index)
     found = _detected(detections)
     offset = len(truth.members)
     if found.members[0].name.lower().endswith(".xml"):
         image_frames(found.members)  # refuses two files of one image
-        rows = _of_xml(found, index, offset, scored=True)
+        rows = _of_xml(found, wanted, offset, scored=True)
     else:
-        rows = _of_results(found, index, offset)
+        rows = _of_results(found, wanted, offset)
     files = tuple(each.name for each in truth.members + found.members)
     labels = _of_xml(truth, index, 0)
     material = Material("voc", frames, labels, rows, files, [truth.record, found.record])
@@ -72,51 +72,22 @@ class _Objects:
     """The objects of one file: the line of each, and the texts of its elements with their lines."""
 
     file: str
-    path: list[str] = field(default_factory=list)
-    text: str = ""
     lines: list[int] = field(default_factory=list)
     found: list[dict[str, tuple[str, int]]] = field(default_factory=list)
 
-    def read(self, raw: bytes) -> None:
-        """Read the objects.
+    def begin(self, element: Element) -> None:
+        """A new object, if it is one."""
+        if element.path == OBJECT:
+            self.lines.append(element.line)
+            self.found.append({})
 
-        Raises:
-            InputError: no XML, another root than `annotation`, entities.
-        """
-        parser = expat.ParserCreate()
-
-        def begin(name: str, _: Mapping[str, str]) -> None:
-            if not self.path and name != "annotation":
-                message = f"expected the element 'annotation' of Pascal VOC, got {shown(name)}"
-                raise InputError(message, Place(self.file, parser.CurrentLineNumber))
-            self.path.append(name)
-            self.text = ""
-            if "/".join(self.path) == OBJECT:
-                self.lines.append(parser.CurrentLineNumber)
-                self.found.append({})
-
-        def end(_: str) -> None:
-            name = "/".join(self.path).removeprefix(f"{OBJECT}/")
-            if name in KNOWN:
-                if name in self.found[-1]:
-                    raise InputError(f"a second '{name}' in one object", Place(self.file, parser.CurrentLineNumber))
-                self.found[-1][name] = (self.text.strip(), parser.CurrentLineNumber)
-            self.path.pop()
-            self.text = ""
-
-        def entity(*_: object) -> None:
-            raise InputError("an XML file that declares entities is not read", Place(self.file))
-
-        def characters(text: str) -> None:
-            self.text += text
-
-        parser.StartElementHandler, parser.EndElementHandler = begin, end
-        parser.CharacterDataHandler, parser.EntityDeclHandler = characters, entity
-        try:
-            parser.Parse(raw, True)
-        except expat.ExpatError as error:
-            message = f"not readable as XML: {expat.ErrorString(error.code)}"
-            raise InputError(message, Place(self.file, error.lineno)) from None
+    def end(self, element: Element) -> None:
+        """Keep what is said of the object."""
+        name = element.path.removeprefix(f"{OBJECT}/")
+        if name in KNOWN:
+            if name in self.found[-1]:
+                raise InputError(f"a second '{name}' in one object", Place(self.file, element.line))
+            self.found[-1][name] = (element.text, element.line)
 
     def number(self, at: int, name: str, missing: float | None = None) -> float:
         """The number under a name of object `at`; `missing` where it has none, and an error without that."""
@@ -141,7 +112,7 @@ def _of_xml(source: Source, index: Mapping[str, int], offset: int, scored: bool 
     read = []
     for member in source.members:
         read.append(_Objects(member.name))
-        read[-1].read(member.raw)
+        walk_xml(member, "annotation", "Pascal VOC", read[-1].begin, read[-1].end)
     pairs = [(file, at) for file, each in enumerate(read) for at in range(len(each.found))]
     label, names = codes(read[file].name(at) for file, at in pairs)
     box = np.array([[read[file].number(at, name) for name in CORNERS] for file, at in pairs]).reshape(-1, 4)

@@ -94,7 +94,8 @@ def yolo(
         source = read_source(detections, "detections")
         image_frames(source.members)  # refuses two files of one image
         found_files = tuple(each.name for each in source.members)
-        found = _rows(source.members, index, names, size, SCORED, len(members))
+        wanted = (reading or Reading()).frame_index(index)
+        found = _rows(source.members, wanted, names, size, SCORED, len(members))
         records.append(source.record)
     files = (*(each.name for each in members), *found_files)
     notes = {"image_size": image_size, "first_category": first_category}

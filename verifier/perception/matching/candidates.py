@@ -6,8 +6,6 @@ Those with a key outside of a second interval, on the second axis, are left out 
 more than rounding can do, so pairs are only spared, never lost; what a pair is worth is computed from the boxes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

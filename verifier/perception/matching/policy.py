@@ -40,8 +40,6 @@ direction of yaw), width, height in metres, yaw in radians from x towards y; box
 right, bottom in pixels.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace

@@ -18,6 +18,7 @@ from verifier.base.numbers import decimal_text
 from verifier.base.result import Result
 from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over
+from verifier.questions.compare.metric_tables import ClassMetrics, Reversal
 from verifier.study.gates import DropGate
 from verifier.study.points import Judged, Point
 from verifier.study.profile import Profile
@@ -171,6 +172,7 @@ class RequirementComparison:
         curves: one per axis on which the scenarios differ.
         reach: of the best possible planner, for each detector; none where that was not asked for.
         asked: as in the document of a run.
+        reversals: where average precision ranks two detectors the other way; none unless metrics were asked for.
     """
 
     name: str
@@ -181,6 +183,7 @@ class RequirementComparison:
     curves: tuple[Curve, ...]
     reach: tuple[Reach, ...] = ()
     asked: AskedText = "P"
+    reversals: tuple[Reversal, ...] = ()
 
     @property
     def larger_is_better(self) -> bool:
@@ -217,13 +220,14 @@ class ParetoView:
 
 @dataclass(frozen=True)
 class SpecComparison:
-    """All requirements of one spec, with how each detector was drawn for it."""
+    """All requirements of one spec, how each detector was drawn for it, and detection metrics where asked for."""
 
     spec: str
     configurations: tuple[Configuration, ...]
     drawn: tuple[Drawn, ...]
     requirements: tuple[RequirementComparison, ...]
     pareto: ParetoView | None
+    metrics: tuple[ClassMetrics, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,8 @@ from verifier.questions.compare.compare_result import (
 )
 from verifier.questions.compare.gating import Baseline, gate_of
 from verifier.questions.compare.memories import one_memory, with_default_memory
+from verifier.questions.compare.metric_tables import ClassMetrics
+from verifier.questions.compare.metrics import Swaps, class_metrics, reversals
 from verifier.questions.compare.reach import reaches
 from verifier.questions.compare.scores import (
     Scores,
@@ -81,9 +83,11 @@ class CompareOptions:
         max_drop: largest drop of a probability against the baseline that is allowed.
         least_chance: the chance from which on a larger drop fails; None to go by the probabilities alone.
         best_planner: steps within which the episodes of the best possible planner end; None to leave it out.
+        metrics: whether detection metrics stand beside P.
     """
 
     pareto: tuple[str, str] | None = None
+    metrics: bool = False
     baseline: Baseline | None = None
     max_drop: Fraction = Fraction(0)
     least_chance: Fraction | None = None
@@ -260,6 +264,7 @@ class _Task:
         }
         matrices, assumed = next(iter(self.studies.values())).matrices, dict[str, list[str]]()
         said = list(grid_remarks(self.grid, self.options.false_positives, matrices))
+        swaps = Swaps(self.studies)
         configurations, noticed = self.configurations, list[tuple[Case, tuple[str, ...]]]()
         jobs = [(name, case) for name, study in self.studies.items() for case in study.cases]
         found_of_jobs = Checking(self.studies, data, settings).found(jobs, storm, pool)
@@ -269,6 +274,9 @@ class _Task:
             assumed.setdefault(detector, []).extend(case.assumed)
             configuration = configurations.index(Configuration(detector, case.planner.name))
             self._collect(checked, configuration, data[detector], draws, scores, points, means)
+            for index, objective in enumerate(case.objectives if self.asked.metrics else ()):
+                sign = -1 if self.grid.requirements[index].comparison in ("<=", "<") else 1
+                swaps.add(index, configuration, detector, objective, sign)
         for (number, k), (profile, drawn) in means.items():
             for mean in profile.means(mine := points[number, k]):
                 scores.add_mean(number, k, mean, mine[0], drawn[tuple(mean.constants.items())])
@@ -291,6 +299,15 @@ class _Task:
             )
             for index, each in enumerate(self.grid.requirements)
         )
+        metrics: tuple[ClassMetrics, ...] = ()
+        if self.asked.metrics:
+            metrics = class_metrics(self.studies, swaps, settings.seed)
+            requirements = tuple(
+                each
+                if each.over_profile
+                else replace(each, reversals=reversals(each, k, configurations, metrics, swaps))
+                for k, each in enumerate(requirements)
+            )
         asked = self.asked.pareto
         return _Compared(
             SpecComparison(
@@ -302,6 +319,7 @@ class _Task:
                 ),
                 requirements,
                 None if asked is None else pareto_view(asked, requirements, scores, len(configurations)),
+                metrics,
             ),
             scores,
             {name: run_settings(self.studies[name], self.options, each) for name, each in data.items()},

@@ -21,6 +21,7 @@ def compare_options(arguments: ComparisonSettings, baseline: Baseline | None = N
         pareto=None if arguments.pareto is None else _two(arguments.pareto),
         baseline=baseline,
         best_planner=arguments.best_planner,
+        metrics=arguments.metrics,
         max_drop=Fraction(0) if drop is None else drop,
         least_chance=drop_rule(arguments.drop_from, gated=drop is not None),
     )

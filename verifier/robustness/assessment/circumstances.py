@@ -16,8 +16,6 @@ Mutations and parameters are those of `verifier.robustness.mutators.MUTATORS`. A
 open, as the paper's are; then it can be reported and planned, but no image can be made with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

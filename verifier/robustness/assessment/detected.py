@@ -1,7 +1,5 @@
 """Performance measured here: from annotations and detections of a data set to the metrics of Table 6 (Task 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The document of an assessment: byte-stable, without times, absolute paths and user names."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -282,10 +280,7 @@ def _tolerance(rule: DistanceRule) -> tuple[TolerancePiece, ...] | None:
 def _performance(data: DataSet) -> Performance | None:
     if data.performance is None:
         return None
-    return {
-        **data.performance.counts,
-        **{name: float(value) for name, value in data.performance.values.items()},
-    }
+    return {**data.performance.counts, **{name: float(value) for name, value in data.performance.values.items()}}
 
 
 def _sweep(sweep: Sweep) -> SweepRecord:

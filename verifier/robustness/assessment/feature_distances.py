@@ -28,8 +28,6 @@ r = 1 where the shorter of period and axis meet, H(x) = cos(pi/2 x) with x cut t
 sampled 2^(level - 1) times coarser than the image. The constant component belongs to no band.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Iterator

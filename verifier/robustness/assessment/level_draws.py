@@ -9,15 +9,13 @@ reaches at least 1 - (alpha / 2)^(1 / n) to both sides of the value, the share o
 from n images with probability alpha / 2 (Clopper and Pearson 1934, for none of n).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.statistics import percentile_ends
-from verifier.closedloop.bootstrap import judged_sums
+from verifier.closedloop.closed_loop_curve import judged_sums
 from verifier.closedloop.curves import areas, worst_case
 from verifier.closedloop.detection_outcomes import Judged
 from verifier.perception.detections.columns import DetectionSet

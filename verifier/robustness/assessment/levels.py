@@ -33,9 +33,9 @@ from verifier.closedloop.curves import judged_curve
 from verifier.closedloop.detection_outcomes import Judged
 from verifier.closedloop.roboticizer import Standardizer, localize
 from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.choices import Filters, count_job, default_measure
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
-from verifier.perception.confusion.job import Filters, count_job, default_measure
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import ClassMap
 from verifier.perception.detections.columns import DetectionSet

@@ -5,8 +5,6 @@ in `distance_m`, where it is known. A region for every class stands there once p
 results. `verify confusion --format coco --distance-field distance_m` reads both.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -23,7 +23,7 @@ from typing import Any
 
 from verifier.base.errors import UsageError
 from verifier.base.numbers import exact_text
-from verifier.perception.confusion.job import default_measure
+from verifier.perception.confusion.choices import default_measure
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings, pick_thresholds
 from verifier.robustness.assessment.definition import Assessment, DataFiles, DataSet, DetectorChoice

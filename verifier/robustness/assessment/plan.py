@@ -14,8 +14,6 @@ The drawing of images, circumstances and parameters is fixed by the seed; each i
 mutations that draw noise.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ violates it as well, and the outcome says so.
 "Globally robust" there means for all pairs of sets of circumstances; what is checked are the pairs that were given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -99,13 +97,7 @@ def outcomes(
             if away is None:
                 continue
             yield Outcome(
-                name,
-                rule.name,
-                source.values[name],
-                target.values[name],
-                away,
-                scale,
-                rule.tolerance(away) * scale,
+                name, rule.name, source.values[name], target.values[name], away, scale, rule.tolerance(away) * scale
             )
 
 

@@ -3,8 +3,6 @@
 What could be understood in two ways is refused and not decided here.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import struct

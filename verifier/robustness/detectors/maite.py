@@ -5,8 +5,6 @@ top, right, bottom, `labels` (n,) and `scores`, (n,) or (n, classes). Its `metad
 `index2label`. Nothing of MAITE is imported: the object needs only these attributes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """The arithmetic on both sides of a network: pixels to input, outputs to detections. Nothing here runs a network."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

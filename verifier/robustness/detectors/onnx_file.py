@@ -1,7 +1,5 @@
 """A detector in an ONNX file, run by onnxruntime: the only module that knows onnxruntime."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,10 +104,7 @@ class OnnxDetector:
 
 
 def open_onnx(
-    path: str | Path,
-    layout: OnnxLayout,
-    classes: Sequence[str],
-    providers: Sequence[str] = ("CPUExecutionProvider",),
+    path: str | Path, layout: OnnxLayout, classes: Sequence[str], providers: Sequence[str] = ("CPUExecutionProvider",)
 ) -> OnnxDetector:
     """Load a network. Weights must be in the file itself, not beside it: its SHA-256 stands for them.
 

@@ -12,8 +12,6 @@ by 1/255 or not, RGB or BGR, letterbox or stretch, centres or corners. So nothin
 | TensorFlow | (1, n, 4) `yxyx`, `input_share` | (1, n) | (1, n) numbers from 1; `count` (1,) |
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args

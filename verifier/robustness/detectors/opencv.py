@@ -8,8 +8,6 @@
 Both slide a window over the image at many scales. OpenCV 5 has neither.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field

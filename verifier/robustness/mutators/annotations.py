@@ -17,8 +17,6 @@ An image called NAME has its labels in NAME.txt (15 columns, 16 with a score). I
 the image SEQUENCE/NUMBER has the lines of SEQUENCE.txt that begin with its number. `DontCare` regions move, too.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -34,8 +32,7 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import decoded, read_text
 from verifier.perception.detections.sources import Member, digest_record, read_source
 from verifier.perception.detections.tablefiles import BOX_2D
-from verifier.robustness.mutators.coco_annotations import read_coco
-from verifier.robustness.mutators.moving import (
+from verifier.robustness.mutators.coco_annotations import (
     MOVED_ALONG,
     AnnotationKind,
     Annotations,
@@ -43,6 +40,7 @@ from verifier.robustness.mutators.moving import (
     box_of,
     frame_name,
     image_name,
+    read_coco,
     with_box,
 )
 

@@ -5,8 +5,6 @@ Neither library is imported: `MaiteAugmentation` follows the augmentation protoc
 so that it can be put into NRTK's own MAITE wrappers. Boxes move along with rotation and truncation.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

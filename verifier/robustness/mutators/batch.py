@@ -9,8 +9,6 @@ finds again what it already made, and does not take a file for its own that was 
 depth map or by another version.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import io
@@ -31,16 +29,10 @@ from verifier.base.files import write_bytes
 from verifier.base.libraries import library
 from verifier.robustness.detectors.images import read_image
 from verifier.robustness.detectors.run import image_digest
-from verifier.robustness.mutators.batch_result import (
-    BatchSettings,
-    Failure,
-    ImageResult,
-    Output,
-    folder_name,
-)
+from verifier.robustness.mutators.batch_result import BatchSettings, Failure, ImageResult, Output, folder_name
+from verifier.robustness.mutators.coco_annotations import Moved
 from verifier.robustness.mutators.frames import Frame, Pixels, check_pixels
 from verifier.robustness.mutators.imagefiles import DepthMap, DepthSource, ImageFile
-from verifier.robustness.mutators.moving import Moved
 from verifier.robustness.mutators.mutation import (
     AnyMutation,
     apply,

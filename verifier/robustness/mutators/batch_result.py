@@ -4,8 +4,6 @@ The JSON document is byte-stable: equal inputs give equal bytes. It holds no tim
 names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -16,8 +14,8 @@ from verifier.base.checksums import with_checksums
 from verifier.base.documents import Count, Limits, Sha256, Share, json_values
 from verifier.base.errors import UsageError
 from verifier.base.result import Result, recorded
+from verifier.robustness.mutators.coco_annotations import AnnotationKind, Annotations, Moved
 from verifier.robustness.mutators.imagefiles import DepthRecord, DepthSource
-from verifier.robustness.mutators.moving import AnnotationKind, Annotations, Moved
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, moves_boxes, needs_depth
 
 MOST_JOBS = 256

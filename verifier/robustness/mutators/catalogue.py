@@ -3,8 +3,6 @@
 "2018" is Pezzementi et al. 2018 (SSRR), "2021" Pezzementi et al. 2021 (Field Robotics), "2024" Wozniak et al. 2024.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Mapping
@@ -15,17 +13,19 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 
 from verifier.perception.detections.distances import LARGEST_M
-from verifier.robustness.mutators.blurs import (
+from verifier.robustness.mutators.defocus import defocus
+from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame, Metres, Pixels
+from verifier.robustness.mutators.geometric import (
     LONGEST_PATH_PX,
     WIDEST_SIGMA_PX,
+    Canvas,
     chromatic_aberration,
     gaussian_blur,
     motion_blur,
     pixelation,
+    rotate_frame,
+    truncate_frame,
 )
-from verifier.robustness.mutators.defocus import defocus
-from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame, Metres, Pixels
-from verifier.robustness.mutators.geometric import Canvas, rotate_frame, truncate_frame
 from verifier.robustness.mutators.photometric import (
     CHANNELS,
     HAZE_COLOUR,
@@ -160,10 +160,7 @@ _ALL = (
         _pixels(lambda pixels, alpha, red, green, blue: alpha_blend(pixels, alpha, (red, green, blue))),
     ),
     Mutator(
-        "jpeg",
-        "JPEG compression (2018)",
-        (Parameter("quality", "1..95", low=1, high=95, whole=True),),
-        _pixels(jpeg),
+        "jpeg", "JPEG compression (2018)", (Parameter("quality", "1..95", low=1, high=95, whole=True),), _pixels(jpeg)
     ),
     Mutator("salt_and_pepper", "pixels black or white (2018, 2024)", (_SHARE,), _drawn(salt_and_pepper), random=True),
     Mutator(

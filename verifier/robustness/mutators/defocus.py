@@ -18,8 +18,6 @@ How far each pixel of a scene is out of focus, and the sums of the defocus equat
 `exact_sums` is the definition itself, for a few pixels; for whole images it would take minutes.
 """
 
-from __future__ import annotations
-
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ guess, and haze and defocus look like it; the method is part of the result. Inte
 the depth: on a plane, and so on a road or a wall, 1 / D is a linear function of the pixel, which D is not.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

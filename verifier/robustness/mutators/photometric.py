@@ -17,8 +17,6 @@ beta u_V = 3.912.
 Not to be confused with `alpha_blend`, which hazes everything alike.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Sequence
@@ -28,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.libraries import library
-from verifier.robustness.mutators.blurs import gaussian_kernel
 from verifier.robustness.mutators.frames import Metres, Pixels, by_strips, check_pixels, checked_depth
+from verifier.robustness.mutators.geometric import gaussian_kernel
 
 Channel: TypeAlias = Literal["R", "G", "B", "Cb", "Cr"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)

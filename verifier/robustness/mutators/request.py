@@ -4,8 +4,6 @@ mutations = chosen_mutations(settings)
 result = mutated(settings)       every image under every mutation, as files in a folder
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ bound on the error: the sum over all offsets d of the largest error that any rho
 and no map of depths can do worse than that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -18,8 +18,6 @@ The mutations of the two papers, as their lists print them, and the mild and sev
   instead of 0.1 and 0.25, JPEG also at 60, 10 % of salt and pepper, defocus without 10 m. Noise has no numbers there.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -119,9 +119,7 @@ def with_planner(
         place,
     )
     planner = Planner(name, "function", (), memory=kept, decider=decider, places=places)
-    model = replace(system, planners={**system.planners, name: planner})
-    check_declarations(model)
-    return model
+    return check_declarations(replace(system, planners={**system.planners, name: planner}))
 
 
 def _memory(name: str, found: Mapping[str, Any]) -> Memory:

@@ -14,13 +14,14 @@ from verifier.base.errors import UsageError
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
 from verifier.perception.confusion.recall import class_names, recalls, wilson
-from verifier.questions.require.require_result import RequireResult
-from verifier.study.results import RunResult
 from verifier.telling.figures.drawing import MOST_ROWS, plain, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from verifier.questions.require.require_result import RequireResult
+    from verifier.study.results import RunResult
 
 
 def figure_of_counts(counts: ConfusionCounts) -> Figure:

@@ -97,7 +97,7 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
                   va="bottom", fontsize="x-small", color="0.3")  # fmt: skip
     axis.set_title(title, fontsize="small")
     axis.grid(True, linewidth=0.3)
-    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def _bands(points: Sequence[Point]) -> Iterator[tuple[tuple[list[float], list[float]], float]]:

@@ -1,0 +1,225 @@
+"""Average precision: by definition on small random scenes, as pycocotools under COCO's matching, in documents."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from verifier.base.errors import ExitCode, InputError
+from verifier.cli import main
+from verifier.perception.confusion.document import read_counts
+from verifier.perception.detections import class_map, read_detections
+from verifier.perception.detections.arrays import from_arrays
+from verifier.perception.detections.sources import Reading
+from verifier.perception.matching import CONVENTIONS, match
+
+coco = pytest.importorskip("pycocotools.coco")
+
+
+def by_definition(outcomes, objects):
+    """The mean of the greatest precision at each recall j/100 or more; `outcomes`, the surest first, in fractions."""
+    hits, best = 0, []
+    for number, right in enumerate(outcomes, 1):
+        hits += right
+        best.append((Fraction(hits, objects), Fraction(hits, number)))
+    total = sum(max((p for r, p in best if 100 * r >= j), default=Fraction(0)) for j in range(101))
+    return total / 101
+
+
+def scene(seed, frames=12, drives=3):
+    """Rectangles of two classes, most of them found, some by the other class, with false positives; scores differ."""
+    random = np.random.default_rng(seed)
+    truth, found = [], []
+    for frame in range(frames):
+        for place in range(random.integers(0, 4)):
+            kind, box = int(random.integers(0, 2)), [100 * place, 0, 100 * place + 50, 40]
+            truth.append((frame, kind, box))
+            if random.random() < 0.8:
+                found.append((frame, kind if random.random() < 0.8 else 1 - kind, box))
+        for place in range(random.integers(0, 2)):
+            found.append((frame, int(random.integers(0, 2)), [100 * place, 100, 100 * place + 50, 140]))
+    score = random.permutation(len(found)) / 100 + 0.1
+    columns = [
+        {"frame": [row[0] for row in rows], "class": [row[1] for row in rows], "box_2d": [row[2] for row in rows]}
+        for rows in (truth, found)
+    ]
+    sequences = [f"d{frame * drives // frames}" for frame in range(frames)]
+    return columns[0], columns[1] | {"score": score}, sequences, [f"{k}" for k in range(frames)]
+
+
+def counted(tmp_path, seed, *options):
+    """The document of a scene, written as tables."""
+    truth, found, sequences, names = scene(seed)
+    for name, columns in (("truth", truth), ("found", found)):
+        rows = [
+            f"{sequences[frame]},{names[frame]},{'ab'[kind]},{','.join(map(str, box))},5"
+            + (f",{columns['score'][k]}" if name == "found" else "")
+            for k, (frame, kind, box) in enumerate(
+                zip(columns["frame"], columns["class"], columns["box_2d"], strict=True)
+            )
+        ]
+        head = "sequence,frame,class,x1,y1,x2,y2,distance_m" + (",score" if name == "found" else "")
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *rows]) + "\n")
+    every = [f"{sequences[k]},{name}" for k, name in enumerate(names)]
+    (tmp_path / "frames.csv").write_text("\n".join(["sequence,frame", *every]) + "\n")
+    data = ["--format", "table", "--annotations", "truth.csv", "--detections", "found.csv", "--frames", "frames.csv"]
+    assert main(["confusion", *data, "--bins", "0,10", "--average-precision", *options, "-o", "c.json"]) == 0
+    return json.loads((tmp_path / "c.json").read_text())["average_precision"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_is_what_its_definition_says(seed, tmp_path, monkeypatch, capfd):
+    """Matching ignores the class: a detection of an object of the other class is a false positive; by drive, too."""
+    monkeypatch.chdir(tmp_path)
+    told = counted(tmp_path, seed, "--match-threshold", "0.5")
+    truth, found, sequences, _ = scene(seed)
+    objects = list(zip(truth["frame"], truth["class"], truth["box_2d"], strict=True))
+    reports = sorted(
+        zip(found["score"], found["frame"], found["class"], found["box_2d"], strict=True), key=lambda row: -row[0]
+    )
+    for number, each in enumerate(told["classes"]):
+        assert each["label"] == "ab"[number]
+        for own, value in ((None, each["value"]), *enumerate(each["sequences"])):
+            inside = [k for k in range(len(sequences)) if own in (None, int(sequences[k][1]))]
+            mine = [row for row in objects if row[1] == number and row[0] in inside]
+            outcomes = [
+                (frame, kind, box) in mine for _, frame, kind, box in reports if kind == number and frame in inside
+            ]
+            if not mine:
+                assert value is None
+                continue
+            assert value == pytest.approx(float(by_definition(outcomes, len(mine))), abs=1e-12)
+        assert each["objects"] == sum(row[1] == number for row in objects)
+        assert each["lower"] <= each["upper"]
+    assert (told["unit"], told["draws"]) == ("drive", 1000)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_under_the_matching_of_coco_it_is_that_of_coco(seed, tmp_path, monkeypatch, capfd):
+    """pycocotools from boxes to AP at IoU 0.5, none of this program in between."""
+    monkeypatch.chdir(tmp_path)
+    told = counted(tmp_path, seed, "--convention", "coco")
+    truth, found, _, names = scene(seed)
+    evaluator = pytest.importorskip("pycocotools.cocoeval")
+    made = coco.COCO()
+    made.dataset = {
+        "images": [{"id": k} for k in range(len(names))],
+        "categories": [{"id": 0}, {"id": 1}],
+        "annotations": [
+            {"id": k + 1, "image_id": frame, "category_id": kind, "bbox": [box[0], box[1], 50, 40], "area": 2000,
+             "iscrowd": 0}
+            for k, (frame, kind, box) in enumerate(zip(truth["frame"], truth["class"], truth["box_2d"], strict=True))
+        ],
+    }  # fmt: skip
+    made.createIndex()
+    results = [
+        {"image_id": frame, "category_id": kind, "bbox": [box[0], box[1], 50, 40], "score": score}
+        for frame, kind, box, score in zip(
+            found["frame"], found["class"], found["box_2d"], found["score"].tolist(), strict=True
+        )
+    ]
+    evaluation = evaluator.COCOeval(made, made.loadRes(results), "bbox")
+    evaluation.evaluate()
+    evaluation.accumulate()
+    for number, each in enumerate(told["classes"]):
+        assert each["value"] == pytest.approx(evaluation.eval["precision"][0, :, number, 0, -1].mean(), abs=1e-12)
+
+
+def test_frames_are_drawn_where_no_drives_are_known(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.csv").write_text("sequence,drive\nd0,all\nd1,all\nd2,all\n")
+    told = counted(tmp_path, 1, "--groups", "d.csv")
+    assert (told["unit"], told["classes"][0].get("sequences", [])) == ("frame", [])
+    (tmp_path / "d.csv").write_text("sequence,drive\nd0,x\nd1,y\nd2,x\n")
+    told = counted(tmp_path, 1, "--groups", "d.csv")
+    assert (told["unit"], len(told["classes"][0]["sequences"])) == ("drive", 2)
+    assert read_counts("c.json").sequences.names == ("x", "y")
+
+
+def test_documents_that_do_not_fit_are_refused(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    counted(tmp_path, 1)
+    document = json.loads((tmp_path / "c.json").read_text())
+    for change, words in (
+        ({"value": None}, "c.json: /average_precision/classes/0/value: expected a number"),
+        (
+            {"value": 1.5},
+            "c.json: /average_precision/classes/0/value: input should be less than or equal to 1, got 1.5",
+        ),
+        ({"lower": None}, "c.json: /average_precision/classes/0/lower: expected both ends of an interval, or none"),
+        ({"label": "c"}, "c.json: /average_precision/classes/0: the matrices have no class 'c'"),
+        ({"sequences": [0.5]}, "c.json: /average_precision/classes/0: expected one value for each sequence, or none"),
+    ):
+        (tmp_path / "c.json").write_text(json.dumps(document | {"average_precision": {
+            **document["average_precision"],
+            "classes": [document["average_precision"]["classes"][0] | change],
+        }}))  # fmt: skip
+        with pytest.raises(InputError) as caught:
+            read_counts("c.json")
+        assert str(caught.value).startswith(words)
+
+
+def test_a_sum_has_none_and_a_matching_without_order_is_refused(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for name, seed in (("one", 1), ("two", 2)):
+        counted(tmp_path, seed)
+        (tmp_path / "c.json").rename(f"{name}.json")
+    assert main(["confusion", "merge", "one.json", "two.json", "--same-sequences", "rename", "-o", "sum.json"]) == 0
+    found = json.loads((tmp_path / "sum.json").read_text())
+    assert "average_precision" not in found
+    assert any("average precision is left out" in each["text"] for each in found["remarks"])
+    data = ["confusion", "--format", "table", "--annotations", "truth.csv", "--detections", "found.csv"]
+    command = [*data, "--frames", "frames.csv", "--bins", "0,10", "--average-precision", "--assignment", "optimal"]
+    assert main(command) == ExitCode.USAGE
+    assert "--average-precision needs a matching that takes detections by falling score" in capfd.readouterr().err
+
+
+def test_on_kitti_it_is_that_of_pycocotools(shared):
+    """Real rectangles, with regions not judged: the value that the COCO metrics of `robustness` give at IoU 0.5."""
+    from verifier.perception.confusion.average_precision import with_average_precision
+    from verifier.perception.confusion.bins import Bins
+    from verifier.perception.confusion.choices import count_job
+    from verifier.perception.confusion.rules import CountingRule
+    from verifier.robustness.detection_metrics import coco_evaluation
+
+    folder = shared / "data/kitti_tracking"
+    rules = {
+        "Pedestrian": "ped",
+        "Person*": "ped",
+        "Car": "car",
+        "Van": "car",
+        "DontCare": "dont_care",
+        "*": "ignore",
+    }
+    reading = Reading(class_map=class_map(rules), sequences=("0001", "0004"))
+    data = read_detections("kitti_tracking", folder / "label_02", folder / "det_rrc2d", reading)
+    policy = CONVENTIONS["coco"]
+    rule = CountingRule("class", ("ped", "car"), Bins((0.0, 50.0, np.inf)), "ground_plane")
+    counts = count_job(data, policy, rule, "")[0]
+    found = with_average_precision(counts, data, match(data, policy), rule.classes).metadata["average_precision"]
+    evaluation = coco_evaluation(data)
+    evaluation.accumulate()
+    for each in found["classes"]:
+        label = data.classes.index(each["label"])
+        expected = evaluation.eval["precision"][0, :, label, 0, -1].mean()
+        assert each["value"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_classes_without_an_object_or_a_detection(tmp_path):
+    from verifier.perception.confusion.average_precision import with_average_precision
+    from verifier.perception.confusion.bins import Bins
+    from verifier.perception.confusion.choices import count_job
+    from verifier.perception.confusion.rules import CountingRule
+
+    truth = {"frame": [0, 1], "class": [0, 0], "box_2d": [[0, 0, 9, 9]] * 2, "distance_m": [5, 5]}
+    seen = {"frame": [0], "class": [1], "score": [0.5], "box_2d": [[0, 0, 9, 9]]}
+    data = from_arrays(["a", "b"], ["0", "1"], truth, seen, sequences=["x", "y"])
+    rule = CountingRule("class", ("a", "b"), Bins((0.0, 10.0)), "given")
+    policy = CONVENTIONS["coco"]
+    counts = count_job(data, policy, rule, "")[0]
+    found = with_average_precision(counts, data, match(data, policy), rule.classes).metadata["average_precision"]
+    assert [(each["objects"], each["value"], each["lower"]) for each in found["classes"]] == [
+        (2, 0, 0),
+        (0, None, None),
+    ]

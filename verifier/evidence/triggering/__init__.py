@@ -1,1 +1,0 @@
-"""Triggering conditions: what is known to make perception fail, and what the data say of each."""

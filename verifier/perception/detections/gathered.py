@@ -1,0 +1,187 @@
+"""Objects that are met one by one in JSON or XML, gathered as the table of `tablefiles`; and XML, walked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from xml.parsers import expat
+
+import numpy as np
+
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.libraries import library
+from verifier.base.tables import NUMBER
+from verifier.perception.detections.sources import Member
+from verifier.perception.detections.tablefiles import NAMES, TEXTS, NamedTable, renamed
+
+SCORES = ("score", "confidence")
+"""What scores are called where a format has no name for them."""
+SAID = ("score", "distance_m", "region")
+"""Names of the table that attributes of an object may have."""
+
+
+@dataclass
+class Gathered:
+    """Rows of a source, with the file, line and JSON pointer of each."""
+
+    members: Sequence[Member]
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    pointers: list[str] = field(default_factory=list)
+
+    def add(self, part: int, line: int, pointer: str, values: dict[str, Any], attributes: Mapping[str, Any]) -> None:
+        """One object of file `part`: its values by the names of the table; attributes that are numbers, or "1"."""
+        if SCORES[0] not in attributes and SCORES[1] in attributes:
+            attributes = {**attributes, SCORES[0]: attributes[SCORES[1]]}
+        told = {name: _number(value) for name, value in attributes.items() if name in SAID or name not in NAMES}
+        self.rows.append({name: value for name, value in told.items() if value is not None} | values)
+        self.parts.append(part)
+        self.lines.append(line)
+        self.pointers.append(pointer)
+
+    def place(self, row: int) -> Place:
+        """Where an object stands."""
+        file = self.members[self.parts[row]].name
+        return Place(file, path=self.pointers[row]) if self.pointers[row] else Place(file, self.lines[row])
+
+    def table(self, file: str, columns: Mapping[str, str], *, scored: bool) -> NamedTable:
+        """The objects as a table; `columns` as of tables, and `score` is of detections only.
+
+        Raises:
+            InputError: a value of the wrong type, a column that is not there.
+        """
+        arrow = library("pyarrow")
+        names = dict.fromkeys(["frame", "class", *(["score"] if scored and not self.rows else [])])
+        names |= dict.fromkeys(name for row in self.rows for name in row)
+        found = {name: self._column(name) for name in names}
+        if "id" not in found and not scored:
+            found["id"] = arrow.array(self._numbers())
+        if "track" in found:
+            found["track"] = _codes(found["track"])
+        own = {name: theirs for name, theirs in columns.items() if scored or name != "score"}
+        table = renamed(arrow.table(found), own, ["score"] if scored else [], file)
+        files = tuple(member.name for member in self.members)
+        line, part = np.array(self.lines, dtype=np.int64), np.array(self.parts, dtype=np.int32)
+        pointer = self.pointers.__getitem__ if any(self.pointers) else None
+        return NamedTable(table, line, file, files, part, pointer)
+
+    def _numbers(self) -> list[int]:
+        """The number of each object in its frame, from 1: what a table of distances names it by."""
+        seen: Counter[tuple[Any, Any]] = Counter()
+        numbers = []
+        for row in self.rows:
+            key = (row.get("sequence"), row["frame"])
+            seen[key] += 1
+            numbers.append(seen[key])
+        return numbers
+
+    def _column(self, name: str) -> Any:
+        arrow = library("pyarrow")
+        found = [row.get(name) for row in self.rows]
+        text = name in (*TEXTS, "track")
+        types = (str,) if text else (int, float, bool, *([] if name in NAMES else [type(None)]))
+        missing = () if name in TEXTS else (type(None),)
+        if not set(map(type, found)) <= {*types, *missing}:
+            row = next(row for row, value in enumerate(found) if type(value) not in (*types, *missing))
+            wanted = "a name" if text else "a number"
+            raise InputError(f"{name}: expected {wanted}, got {shown(found[row])}", self.place(row))
+        try:
+            plain = found if text else [None if value is None else float(value) for value in found]
+        except OverflowError:
+            raise InputError(f"{name}: a number too large to be one", Place(self.members[0].name)) from None
+        return arrow.array(plain, arrow.string() if text else arrow.float64())
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, str):
+        return float(value) if NUMBER.fullmatch(value.strip()) else None
+    return value if isinstance(value, int | float) else None
+
+
+def _codes(column: Any) -> Any:
+    """Names as numbers, for a column of tracks; an empty cell is no track."""
+    encoded = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    return encoded.dictionary_encode().indices
+
+
+def drives_of(members: Sequence[Member]) -> list[str]:
+    """The sequence that each of several files is: its name, or that of its folder where names are equal."""
+    stems = [member.stem for member in members]
+    if len(members) < 2:
+        return [""] * len(members)
+    return stems if len(set(stems)) == len(stems) else [f"{each.folder}/{each.stem}" for each in members]
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of an XML file at its end: path of names from the root, attributes, text, and line of its start."""
+
+    path: str
+    attributes: Mapping[str, str]
+    text: str
+    line: int
+
+
+def walk_xml(
+    member: Member, root: str, of: str, begin: Callable[[Element], None], end: Callable[[Element], None]
+) -> None:
+    """Call `begin` and `end` for each element of a file, in its order.
+
+    Args:
+        member: the file.
+        root: name that its root element must have.
+        of: the format, for messages.
+        begin, end: are given the element; at its begin it has no text.
+
+    Raises:
+        InputError: no XML, another root, entities that are declared; with file and line.
+    """
+    parser = expat.ParserCreate()
+    path: list[str] = []
+    open_elements: list[tuple[Mapping[str, str], int]] = []
+    text = ""
+
+    def start(name: str, attributes: Mapping[str, str]) -> None:
+        nonlocal text
+        if not path and name != root:
+            message = f"expected the element '{root}' of {of}, got {shown(name)}"
+            raise InputError(message, Place(member.name, parser.CurrentLineNumber))
+        path.append(name)
+        open_elements.append((attributes, parser.CurrentLineNumber))
+        text = ""
+        begin(Element("/".join(path), attributes, "", parser.CurrentLineNumber))
+
+    def stop(_: str) -> None:
+        nonlocal text
+        attributes, line = open_elements.pop()
+        end(Element("/".join(path), attributes, text.strip(), line))
+        path.pop()
+        text = ""
+
+    def entity(*_: object) -> None:
+        raise InputError("an XML file that declares entities is not read", Place(member.name))
+
+    def characters(found: str) -> None:
+        nonlocal text
+        text += found
+
+    parser.StartElementHandler, parser.EndElementHandler = start, stop
+    parser.CharacterDataHandler, parser.EntityDeclHandler = characters, entity
+    try:
+        parser.Parse(member.raw, True)
+    except expat.ExpatError as error:
+        message = f"not readable as XML: {expat.ErrorString(error.code)}"
+        raise InputError(message, Place(member.name, error.lineno)) from None
+
+
+def each_frame(keys: Sequence[tuple[str, str]], place: Callable[[int], Place]) -> Iterator[tuple[str, str]]:
+    """The keys (sequence, frame) of frames, each once; InputError where one occurs twice."""
+    seen: set[tuple[str, str]] = set()
+    for row, key in enumerate(keys):
+        if key in seen:
+            raise InputError(f"frame {shown('/'.join(filter(None, key)))} occurs twice", place(row))
+        seen.add(key)
+        yield key
