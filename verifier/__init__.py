@@ -211,11 +211,9 @@ def count(
     """Confusion matrices by distance, for `run`: what a detector reports of what is there (`verify confusion`).
 
     Args:
-        annotations, detections: files or folders; or objects of pandas, torchmetrics, supervision, MAITE or
-            pycocotools, see `verifier.perception.detections.from_objects`.
+        annotations, detections: files or folders, or objects as of `verifier.perception.detections.from_objects`.
         format: of files, such as "kitti_tracking", "nuscenes", "coco", "yolo", "table".
-        names: of the labels of objects by their number, where these do not say them.
-        sequences: the drive of each image of such objects.
+        names, sequences: of such objects what labels mean, by number, and the drive of each image.
         choices: as the options of `verify confusion`, such as `bins="0,10,20,inf"`, `labelling="proposition"`.
 
     >>> from pandas import DataFrame
@@ -224,20 +222,9 @@ def count(
     >>> {name: value for name, value in found.metrics().items() if name.startswith("ped") and "recall" in name}
     {'ped/0_20_m/recall': 1.0, 'ped/20_40_m/recall': 0.0}
     """
-    from verifier.perception.confusion.choices import reader_options, reading
-    from verifier.perception.confusion.request import counted
-    from verifier.perception.detections import from_objects
-    from verifier.perception.settings import CountSettings
+    from verifier.perception.confusion.request import counts_of
 
-    files = {"annotations": annotations, "detections": detections}
-    named = all(isinstance(given, str | Path) for given in files.values())
-    given = ({"format": format} | files if named else {}) | choices
-    asked = settings_from(CountSettings, given, ("scheduler", "shard"))
-    if named:
-        return counted(asked).counts
-    told = {"names": names, "sequences": sequences, **reader_options(asked)}
-    data = from_objects(annotations, detections, reading(asked), **told)
-    return counted(asked, data=data).counts
+    return counts_of(annotations, detections, format, names, sequences, choices)
 
 
 def metric(names: Sequence[str] | None = None, **choices: Any) -> ConfusionMetric:

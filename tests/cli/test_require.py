@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from run_documents import channel
 from typed_documents import read_back
-from typed_runs import channel_of, point_of
+from typed_runs import channel_of, point_of, settings_of
 
 from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import ExitCode
@@ -17,7 +17,13 @@ from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli import main
 from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec
-from verifier.questions.require.require_result import Answer, AskedRequirement, Outcome, RequireResult
+from verifier.questions.require.require_result import (
+    Answer,
+    AskedRequirement,
+    Outcome,
+    RequireResult,
+    RequireSettings,
+)
 from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
 from verifier.study.results import engines_over
@@ -445,7 +451,16 @@ def test_an_answer_on_a_contradicted_channel_decides_nothing_unless_it_is_assume
         title="t",
         inputs=(),
         channel=tests,
-        settings={"strict": False, "assume_memoryless": False} | chosen,
+        settings=RequireSettings(
+            **vars(settings_of(**chosen)),
+            labels=(),
+            distances_m=(),
+            prices=None,
+            floor=None,
+            decimals=2,
+            grid=2,
+            seed=None,
+        ),
         versions={},
         engines=engines_over(answer.points),
         remarks=(),

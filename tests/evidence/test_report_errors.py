@@ -187,6 +187,7 @@ FIRST = ("specs", 0, "requirements", 1)
         ("explain", ("explanations", 1, "map", "values", 0), [1], "/explanations/1/map/probability"),
         ("require", ("requirement", "probability"), "1/0", "/requirement/probability"),
         ("require", ("settings", "constants"), [1], "/settings/constants"),
+        ("require", ("settings", "strict"), "yes", "/settings/strict"),
         ("require", ("answers", 0, "cells", 0, "measured", "hits"), 999, "/answers/0/cells/0/measured/hits"),
         ("require", ("answers", 0, "cells", 0, "required"), "1/0", "/answers/0/cells/0/required"),
         ("require", ("answers", 0, "floor", "floors"), [], "/answers/0/floor/floors"),

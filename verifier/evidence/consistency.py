@@ -266,7 +266,6 @@ def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> No
 
 def _check_require(document: Document) -> None:
     found: RequireResult = document.result
-    documents.read_document(dict[str, str], found.settings.get("constants", {}), document.name, "/settings/constants")
     check_channel(document, "/channel", found.channel, document.content.get("matrices") or {})
     for at, each in enumerate(found.answers):
         where = f"/answers/{at}"

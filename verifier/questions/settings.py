@@ -36,6 +36,8 @@ Inconclusive: TypeAlias = Literal["failure", "skipped"]
 """What an inconclusive requirement is in JUnit."""
 Scale: TypeAlias = Literal["linear", "log"]
 """Of the probabilities in a plot."""
+MOST_DECIMALS = 9
+"""Of a recall that is asked for."""
 DRAWN_AS_COUNTED = Part({"mix": None})
 """Everything but weights of the bins of a further variable."""
 

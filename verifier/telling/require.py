@@ -151,7 +151,7 @@ def _floor_text(result: RequireResult, answer: Answer) -> str:
 
 def _notes(result: RequireResult) -> Iterator[str]:
     yield "When a recall changes, the other rates of its column are scaled proportionally."
-    decimals = result.settings["decimals"]
+    decimals = result.settings.decimals
     yield f"Recalls are rounded up to {decimals} decimals. P was evaluated only at the listed recalls."
     if result.mode == "cost":
         yield "The price is the least that was found from several starts, not a proven minimum."

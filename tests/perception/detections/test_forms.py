@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import verifier
-from verifier.base.errors import ExitCode, InputError, UsageError
+from verifier.base.errors import ExitCode, InputError, UsageError, VerifierError
 from verifier.cli import main
 from verifier.perception.confusion.document import read_counts, write_confusion
 from verifier.perception.detections import Reading, class_map, from_objects, read_detections
@@ -366,6 +366,14 @@ def test_objects_of_other_libraries_give_the_same_matrices(kind, by_table, tmp_p
     same(made, counts)
 
 
+def test_names_are_of_objects_alone(by_table, tmp_path):
+    _, (truth, found, _), folder = by_table
+    with pytest.raises(UsageError, match="names and sequences are of one object for each image"):
+        verifier.count(truth, found, names=NAMES)
+    with pytest.raises(UsageError, match="names and sequences are of objects in memory; files have their own"):
+        verifier.count(folder / "truth.csv", folder / "found.csv", sequences=["a"])
+
+
 def test_classes_of_objects_are_matched_by_name(by_table):
     """A detector that numbers the classes in its own way; a name that the ground truth does not have."""
     truth, found = of_supervision(TRUTH), of_supervision(FOUND, named=True)
@@ -391,6 +399,8 @@ NAMED = {"names": NAMES}
         ({"a": {}}, {"b": {}}, NAMED, "<annotations>: no annotations of the image 'b'"),
         ({"a": {}, "b": {}}, {"b": {}}, NAMED, "<detections>: no detections of the image 'a'"),
         ([{}], {"b": {}}, NAMED, "<detections>: the images have names and those of the annotations have none"),
+        ([{"labels": 0}], [{"labels": [], "scores": []}], NAMED, "<annotations>: labels of entry 1 is no array: 0"),
+        ([{"labels": []}], 3, NAMED, "<detections>: expected one object for each image, got int"),
         ([{"labels": []}] * 2, [{"labels": [], "scores": []}], NAMED, "<detections>: 1 entries for 2 frames"),
         (SimpleNamespace(dataset={"a": 1j}), [], {}, "<annotations>: expected what COCO files hold: Type is not"),
         (SimpleNamespace(dataset={"images": []}), [], {}, "<annotations>: expected an object with the key"),
@@ -399,6 +409,53 @@ NAMED = {"names": NAMES}
 def test_objects_that_are_none(truth, found, options, words):
     with pytest.raises(InputError) as caught:
         from_objects(truth, found, **options)
+    assert str(caught.value).startswith(words)
+
+
+def test_attributes_are_the_columns_that_are_named(tmp_path):
+    """Those of annotations need not be those of detections; a score is of detections alone."""
+    box = {"category": "car", "box2d": {"x1": 1, "y1": 2, "x2": 30, "y2": 40}}
+    there = box | {"attributes": {"range": 9, "occluded": True, "x": 5, "weather": "wet"}}
+    (tmp_path / "t.json").write_text(json.dumps([{"name": "a", "labels": [there]}]))
+    (tmp_path / "f.json").write_text(json.dumps([{"name": "a", "labels": [box | {"attributes": {"conf": 0.4}}]}]))
+    columns = {"distance_m": "range", "score": "conf"}
+    data = read_detections("bdd100k", tmp_path / "t.json", tmp_path / "f.json", columns=columns)
+    assert (data.annotations.distance_m.tolist(), data.detections.score.tolist()) == ([9], [0.4])
+    assert {name: value.tolist() for name, value in data.annotations.attributes.items()} == {
+        "occluded": [1],
+        "id": [1],
+    }
+    assert data.annotations.box_3d is None
+
+
+VIDEO = '<annotations>{}<track id="1" label="car">{}</track></annotations>'
+SHOWN = '<box frame="{}" outside="0" occluded="0" keyframe="1" xtl="1" ytl="2" xbr="30" ybr="40"{}/>'
+
+
+def test_frames_of_a_video_of_cvat_are_those_of_its_task(tmp_path):
+    task = "<meta><task><size>4</size><start_frame>10</start_frame><stop_frame>25</stop_frame>{}</task></meta>"
+    filtered = task.format("<frame_filter>step=5</frame_filter>")
+    (tmp_path / "t.xml").write_text(VIDEO.format(filtered, SHOWN.format(10, "") + SHOWN.format(15, "")))
+    (tmp_path / "f.xml").write_text(VIDEO.format("", SHOWN.format(20, ' score="0.5"')))
+    data = read_detections("cvat", tmp_path / "t.xml", tmp_path / "f.xml")
+    assert data.frame_name == ("000010", "000015", "000020", "000025")
+    assert data.annotations.attributes["track"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (VIDEO.format("<meta><task><size>99999999999</size></task></meta>", SHOWN.format(0, "")),
+         "t.xml: 99999999999 frames, at most 20000000 are read"),
+        ("<annotations>" + "<a>" * 100_000, "t.xml:1: nested too deeply"),
+    ],
+)  # fmt: skip
+def test_odd_files_of_cvat_are_refused_at_once(text, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.xml").write_text(text)
+    (tmp_path / "f.xml").write_text("<annotations></annotations>")
+    with pytest.raises(VerifierError) as caught:
+        read_detections("cvat", "t.xml", "f.xml")
     assert str(caught.value).startswith(words)
 
 

@@ -254,6 +254,18 @@ def test_a_log_alone_and_sweeps_without_annotation(tmp_path, monkeypatch):
     assert len(data.frame_name) == 1 + len(DRIVES) * len(STAMPS)
 
 
+def test_no_detections_and_no_track(tmp_path, monkeypatch):
+    """A detector that reports nothing writes tables whose columns have no type; a track may be unknown."""
+    monkeypatch.chdir(tmp_path)
+    write_argoverse(tmp_path)
+    pd.DataFrame({name: [] for name in pd.read_feather("found.feather")}).to_feather("none.feather")
+    truth = pd.read_feather("val/a/annotations.feather").assign(track_uuid=None)
+    truth.to_feather("val/a/annotations.feather")
+    data = read_detections("argoverse", "val/a", "none.feather")
+    assert (len(data.annotations), len(data.detections)) == (18, 0)
+    assert set(data.annotations.attributes["track"]) == {-1}
+
+
 def test_rectangles_of_waymo_are_those_of_each_camera(tmp_path):
     name = "[CameraBoxComponent]."
     keys = {"key.segment_context_name": "s", "key.frame_timestamp_micros": [5, 5], "key.camera_name": [1, 2]}

@@ -11,7 +11,6 @@ again; each with what is known of it. A claim stands no better than what it rest
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from verifier.analysis.channel_test import channel_test
 from verifier.base.errors import one_line
@@ -24,6 +23,7 @@ from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.status import Grade, Ground, Status, worst_status
+from verifier.questions.require.require_result import Answer
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.failing import cause_lines
@@ -225,11 +225,10 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
                     for line in itertools.islice(cause_lines(document.result, part), 1):
                         yield _file_context(draft, document, f"How it fails: {one_line(line)}", "")
         if document.kind == "require" and same_sources(document, argued.run):
-            asked = document.content["requirement"]["name"] == each.name
-            for answer in document.content["answers"] if asked else ():
-                if answer["planner"] == each.planner:
+            for answer in document.result.answers if document.result.requirement.name == each.name else ():
+                if answer.planner == each.planner:
                     words = f"What it asks of the detector: {_recall(answer)}"
-                    words += "" if answer["condition"] is None else f", {answer['condition']}"
+                    words += "" if answer.condition is None else f", {answer.condition}"
                     yield _file_context(draft, document, words, "Stage 2, ML safety requirements [H]")
 
         if document.kind == "rate" and document.result.acceptance is None and is_rate_of(document, argued.run):
@@ -244,11 +243,11 @@ def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> s
     return draft.context(words, note, amlas, draft.url(document))
 
 
-def _recall(answer: Mapping[str, Any]) -> str:
+def _recall(answer: Answer) -> str:
     cells = [
-        f"{name_text(cell['label'])} in {name_text(cell['bin'])}: {cell['required']}"
-        for cell in answer.get("cells", ())
-        if cell.get("required") is not None
+        f"{name_text(cell.label)} in {name_text(cell.bin)}: {cell.required}"
+        for cell in answer.cells
+        if cell.required is not None
     ]
     if cells:
         return f"recall at least {some_of(cells)}"
@@ -257,7 +256,7 @@ def _recall(answer: Mapping[str, Any]) -> str:
         "infeasible": "more than any recall gives",
         "only in gaps": "no least recall: it is met for some, but not up to perfect recall",
     }
-    return words.get(answer["outcome"], name_text(answer["outcome"]))
+    return words.get(answer.outcome.value, name_text(answer.outcome.value))
 
 
 def rate_text(rate: RateResult) -> str:

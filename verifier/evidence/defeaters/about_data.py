@@ -176,9 +176,9 @@ def _columns_that_matter(claim: Claim, run: Document, documents: Sequence[Docume
     for document in documents:
         if document.kind != "explain" or not same_sources(document, run):
             continue
-        for each in document.content["explanations"]:
-            if (each["name"], each["planner"]) == (claim.requirement, claim.planner):
-                return {(part["bin"], part["true"]) for part in each["gradient"] if any(part["slopes"])}
+        for each in document.result.explanations:
+            if (each.name, each.planner) == (claim.requirement, claim.planner):
+                return {(part.bin, part.true) for part in each.gradient if any(part.slopes)}
     return None
 
 

@@ -11,11 +11,9 @@ import numpy as np
 
 from verifier.analysis.comparison import non_dominated
 from verifier.base.documents import fraction_of
-from verifier.base.errors import shown
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.following.numbers import Misfits, misfits, near, once, ordered
 from verifier.evidence.resting import ROUNDING, SOLVING
-from verifier.questions.require.question import MOST_DECIMALS
 from verifier.study.points import block_text
 
 if TYPE_CHECKING:
@@ -26,19 +24,15 @@ if TYPE_CHECKING:
 
 def require_misfits(result: RequireResult) -> Misfits:
     """What an answer says of its own points, and the recalls that its value stands for."""
-    decimals = result.settings.get("decimals")
-    if type(decimals) is not int or not 1 <= decimals <= MOST_DECIMALS:
-        yield "/settings/decimals", f"expected a whole number from 1 to {MOST_DECIMALS}, got {shown(decimals)}"
-        return
-    asked = result.settings.get("floor")
+    asked = result.settings.floor
     yield from once("/answers", ((answer.planner, *sorted(answer.constants.items())) for answer in result.answers))
     for at, answer in enumerate(result.answers):
         where = f"/answers/{at}"
         if answer.cells and (answer.floor is None) != (asked is None):
             yield f"{where}/floor", "expected floors where the settings ask for them, and nowhere else"
-        elif answer.floor is not None and isinstance(asked, dict):
+        elif answer.floor is not None and asked is not None:
             for name in ("rest", "semantics"):
-                yield from misfits(f"{where}/floor/{name}", getattr(answer.floor, name), asked.get(name))
+                yield from misfits(f"{where}/floor/{name}", getattr(answer.floor, name), getattr(asked, name))
         stated = {
             "met_as_measured": answer.measured.verdict is Verdict.SATISFIED,
             "planner_is_limit": answer.perfect.verdict is Verdict.VIOLATED,
@@ -52,7 +46,7 @@ def require_misfits(result: RequireResult) -> Misfits:
                 yield f"{where}/{name}", "expected each place once, from 0 on"
         for k, (low, high) in enumerate(answer.gaps):
             yield from ordered(f"{where}/gaps/{k}", (float(fraction_of(low)), float(fraction_of(high))), 0)
-        yield from _recalls(where, answer, result.mode, 10**decimals)
+        yield from _recalls(where, answer, result.mode, 10**result.settings.decimals)
         yield from _target(where, answer, result)
         yield from _cells(where, answer, result)
         yield from _floor(where, answer, result)
@@ -61,7 +55,7 @@ def require_misfits(result: RequireResult) -> Misfits:
 def _cells(where: str, answer: Answer, result: RequireResult) -> Misfits:
     """Cells of the matrices, each once; the search goes along its path, and all points are fractions, or none."""
     exact = {point.exact is not None for point in answer.points}
-    if len(exact) > 1 or (result.settings.get("exact") and not all(exact)):
+    if len(exact) > 1 or (result.settings.exact and not all(exact)):
         yield where, "expected fractions of all points, or of none"
     yield from once(f"{where}/cells", ((cell.bin, cell.label) for cell in answer.cells))
     for k, cell in enumerate(answer.cells):

@@ -152,8 +152,7 @@ def _by_requirement(parts: Iterable[tuple[Document, T, str, str]]) -> dict[Any, 
 
 def _key(document: Document, name: str, planner: str) -> Any:
     roles = get_args(InputRole)
-    inputs = document.content["inputs"]
-    hashes = tuple(sorted((each["role"], each["sha256"]) for each in inputs if each["role"] in roles))
+    hashes = tuple(sorted((each.role, each.sha256) for each in document.result.inputs if each.role in roles))
     settings = document.content["settings"]
     return hashes, name, planner, tuple(repr(settings.get(choice)) for choice in CHOICES)
 

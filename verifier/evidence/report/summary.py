@@ -68,7 +68,7 @@ def _overall(subjects: Sequence[Subject]) -> Iterator[Block]:
     conditional = sum(each.result.condition is not None for each in subjects)
     on_condition = f" ({conditional} on a condition)" if conditional else ""
     planners = {each.result.planner for each in subjects}
-    titles = sorted({name_text(each.document.content["title"]) for each in subjects})
+    titles = sorted({name_text(each.document.result.title) for each in subjects})
     more = f" and {len(titles) - MOST_TITLES} more" if len(titles) > MOST_TITLES else ""
     probabilities = sum(len(each.result.points) for each in subjects)
     yield Paragraph("Overall verdict:", "overall", verdict_text(verdict.value, condition))
@@ -84,8 +84,8 @@ def _specs(subjects: Sequence[Subject]) -> str:
     """Which specs and models the requirements are from."""
     parts = []
     for role, word in (("spec", "spec"), ("model", "model of the system")):
-        inputs = (file for each in subjects for file in each.document.content["inputs"] if file["role"] == role)
-        names = list(dict.fromkeys(name_text(file["name"]) for file in inputs))
+        inputs = (file for each in subjects for file in each.document.result.inputs if file.role == role)
+        names = list(dict.fromkeys(name_text(file.name) for file in inputs))
         more = f" and {len(names) - MOST_TITLES} more" if len(names) > MOST_TITLES else ""
         if names:
             parts.append(f"The {word}: {', '.join(names[:MOST_TITLES])}{more}.")

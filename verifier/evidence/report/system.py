@@ -78,9 +78,9 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
 def _of_documents(subjects: Sequence[Subject]) -> Iterator[Block]:
     if not subjects:
         return
-    inputs = [file for each in subjects for file in each.document.content["inputs"] if file["role"] == "model"]
+    inputs = [file for each in subjects for file in each.document.result.inputs if file.role == "model"]
     settings = [each.settings for each in subjects]
-    models = (f"{name_text(file['name'])} (SHA-256 {file['sha256'][:12]}...)" for file in inputs)
+    models = (f"{name_text(file.name)} (SHA-256 {file.sha256[:12]}...)" for file in inputs)
     environments = (name_text(name) for each in settings for name in each.environments)
     planners = (f"{name_text(name)} ({own.kind})" for each in settings for name, own in each.planners.items())
     constants = (f"{name_text(name)} = {value}" for each in settings for name, value in each.constants.items())

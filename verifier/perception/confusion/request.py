@@ -8,16 +8,21 @@ Nothing is written but what a stream keeps in files while it counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 from verifier.base.blocks import Share
 from verifier.base.errors import UsageError
+from verifier.base.keywords import settings_from
 from verifier.perception.confusion.average_precision import with_average_precision
 from verifier.perception.confusion.choices import (
     count_job,
     default_policy,
     matching_policy,
+    reader_options,
+    reading,
 )
 from verifier.perception.confusion.context_counts import Memory, with_contexts
 from verifier.perception.confusion.contexts import Contexts
@@ -37,8 +42,12 @@ from verifier.perception.confusion.streaming import StreamFiles
 from verifier.perception.confusion.unit_counts import with_units
 from verifier.perception.detections import (
     DetectionSet,
+    from_objects,
 )
 from verifier.perception.settings import CountSettings, MergeSettings
+
+OF_WORKERS = ("scheduler", "shard")
+"""Who counts is no choice of what is counted, and programs may say it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +136,25 @@ def _memory(settings: CountSettings) -> Memory | None:
     if settings.period is not None or settings.gaps != "break" or settings.units is not None:
         raise UsageError("--gaps, --period and --units belong to --memory")
     return None
+
+
+def counts_of(
+    annotations: Any,
+    detections: Any,
+    format_name: str,
+    names: Sequence[str] | None,
+    sequences: Sequence[str] | None,
+    choices: Mapping[str, Any],
+) -> ConfusionCounts:
+    """The counts of files of a format, or of objects; arguments as of `verifier.count`, errors as `counted`."""
+    files = {"annotations": annotations, "detections": detections}
+    if not all(isinstance(given, str | Path) for given in files.values()):
+        asked = settings_from(CountSettings, choices)
+        told = {"names": names, "sequences": sequences, **reader_options(asked)}
+        return counted(asked, data=from_objects(annotations, detections, reading(asked), **told)).counts
+    if names is not None or sequences is not None:
+        raise UsageError("names and sequences are of objects in memory; files have their own")
+    return counted(settings_from(CountSettings, {"format": format_name, **files, **choices}, OF_WORKERS)).counts
 
 
 def merged(settings: MergeSettings) -> ConfusionCounts:

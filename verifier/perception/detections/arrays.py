@@ -209,6 +209,8 @@ def _by_frame(file: str, listed: Sequence[Any], wanted: Mapping[str, str]) -> di
             if value is None:
                 raise InputError(f"entry {number + 1} has no {attribute}", Place(file))
             parts.append(np.asarray(value.detach().cpu() if hasattr(value, "detach") else value))
+            if not parts[-1].ndim:
+                raise InputError(f"{attribute} of entry {number + 1} is no array: {shown(value)}", Place(file))
         columns[name] = _joined(parts)
         lengths = [len(part) for part in parts]
         frame = np.repeat(np.arange(len(listed)), lengths)

@@ -138,10 +138,7 @@ class Checks:
     frames: tuple[str, ...] = ()
 
     def rows(self, rows: Rows, kind: str) -> Rows:
-        """The rows that pass; the first that does not is an error unless its kind of fault is ignored.
-
-        With `frames`, the names of all frames, it is said where no row at all stands in one of them.
-        """
+        """The rows that pass; the first that does not, or all in other frames, is an error unless that is ignored."""
         unknown = rows.frame == UNKNOWN_FRAME
         if self.frames and len(rows) > 1 and unknown.all() and "unknown_frames" not in self.reading.ignore:
             raise InputError(

@@ -49,8 +49,7 @@ def coco(
     truth = result_rows(elements(document, file, "annotations", "annotations"), index, names, 0, scored=False)
     truth = _annotation_columns(truth, document["annotations"], file, distance_field)
     found_document, found_file, found_record = _document(results, "detections")
-    inside = "annotations" if isinstance(found_document, dict) else ""
-    items = elements(found_document, found_file, "detections", inside)
+    items = elements(found_document, found_file, "detections", "annotations" if hasattr(results, "dataset") else "")
     wanted = (reading or Reading()).frame_index(index, frames.names)
     found = distances_of(result_rows(items, wanted, names, 1), items, detection_distance_field)
     material = Material(

@@ -18,8 +18,9 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from verifier.base.errors import InputError, Place, shown
+from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.base.tables import NUMBER
+from verifier.perception.detections.assembly import MOST_FRAMES
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.gathered import Element, Gathered, drives_of, each_frame, walk_xml
 from verifier.perception.detections.sources import Member, Reading, read_source
@@ -116,15 +117,15 @@ class _Walk:
             self.said = {}
 
     def end(self, element: Element) -> None:
-        *_, owner, name = ("", *element.path.split("/"))
+        *above, owner, name = ("", *element.path.split("/"))
         if element.path.startswith(f"{ROOT}/meta/") and name in META and element.path.count("/") == 3:
             self.meta[name] = (element.text, element.line)
         elif name == "attribute" and owner == "box":
             self.said[self.text(element, "name")] = element.text
-        elif name in SHAPES and owner in ("image", "track"):
-            self.found.left_out += 1
-        elif name == "box" and owner in ("image", "track"):
-            self.box(element, owner == "track")
+        elif above == ["", ROOT] and owner in ("image", "track"):
+            self.found.left_out += name in SHAPES
+            if name == "box":
+                self.box(element, owner == "track")
 
     def box(self, element: Element, moving: bool) -> None:
         holder = self.track if moving and self.track is not None else element
@@ -159,11 +160,14 @@ class _Walk:
 
     def listed(self) -> list[int]:
         """The numbers of the frames of a video."""
-        known = {name: int(text) for name, (text, _) in self.meta.items() if text.isdecimal()}
+        known = {name: int(text) for name, (text, _) in self.meta.items() if text.isdecimal() and len(text) < 12}
         last = known.get("stop_frame", known.get("size", 0) - 1)
         if last < 0:
             return sorted(self.numbers)
-        return list(range(known.get("start_frame", 0), last + 1, self.step()))
+        numbers = range(known.get("start_frame", 0), last + 1, self.step())
+        if len(numbers) > MOST_FRAMES:
+            raise LimitError(f"{len(numbers)} frames, at most {MOST_FRAMES} are read", Place(self.member.name))
+        return list(numbers)
 
     def frame(self, key: tuple[str, str], line: int) -> None:
         self.found.frames.append(key)

@@ -18,6 +18,8 @@ from verifier.perception.detections.tablefiles import NAMES, TEXTS, NamedTable, 
 
 SCORES = ("score", "confidence")
 """What scores are called where a format has no name for them."""
+DEEPEST = 100
+"""Elements within elements of an XML file."""
 SAID = ("score", "distance_m", "region")
 """Names of the table that attributes of an object may have."""
 
@@ -48,7 +50,7 @@ class Gathered:
         return Place(file, path=self.pointers[row]) if self.pointers[row] else Place(file, self.lines[row])
 
     def table(self, file: str, columns: Mapping[str, str], *, scored: bool) -> NamedTable:
-        """The objects as a table; `columns` as of tables, and `score` is of detections only.
+        """The objects as a table; `columns` as of tables, of detections those that they have, and `score`.
 
         Raises:
             InputError: a value of the wrong type, a column that is not there.
@@ -61,7 +63,10 @@ class Gathered:
             found["id"] = arrow.array(self._numbers())
         if "track" in found:
             found["track"] = _codes(found["track"])
-        own = {name: theirs for name, theirs in columns.items() if scored or name != "score"}
+        wanted = {
+            name: scored if name == "score" else not scored or theirs in found for name, theirs in columns.items()
+        }
+        own = {name: theirs for name, theirs in columns.items() if wanted[name]}
         table = renamed(arrow.table(found), own, ["score"] if scored else [], file)
         files = tuple(member.name for member in self.members)
         line, part = np.array(self.lines, dtype=np.int64), np.array(self.parts, dtype=np.int32)
@@ -82,7 +87,7 @@ class Gathered:
         arrow = library("pyarrow")
         found = [row.get(name) for row in self.rows]
         text = name in (*TEXTS, "track")
-        types = (str,) if text else (int, float, bool, *([] if name in NAMES else [type(None)]))
+        types = (str,) if text else (int, float) if name in NAMES else (int, float, bool)
         missing = () if name in TEXTS else (type(None),)
         if not set(map(type, found)) <= {*types, *missing}:
             row = next(row for row, value in enumerate(found) if type(value) not in (*types, *missing))
@@ -149,6 +154,8 @@ def walk_xml(
         if not path and name != root:
             message = f"expected the element '{root}' of {of}, got {shown(name)}"
             raise InputError(message, Place(member.name, parser.CurrentLineNumber))
+        if len(path) > DEEPEST:
+            raise InputError("nested too deeply", Place(member.name, parser.CurrentLineNumber))
         path.append(name)
         open_elements.append((attributes, parser.CurrentLineNumber))
         text = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from verifier.base.errors import InputError, Place, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.perception.detections.arrays import FILES, from_dicts, from_maite, from_supervision
 from verifier.perception.detections.coco import coco
 from verifier.perception.detections.columns import DetectionSet
@@ -40,7 +40,11 @@ def from_objects(
 
     Raises:
         InputError: an object of none of these kinds, images that differ; otherwise as the reader.
+        UsageError: `names` or `sequences` of tables or of COCO.
     """
+    whole = isinstance(getattr(annotations, "dataset", None), dict) or hasattr(annotations, "columns")
+    if whole and (names is not None or sequences is not None):
+        raise UsageError("names and sequences are of one object for each image; tables and COCO have their own")
     if isinstance(getattr(annotations, "dataset", None), dict):
         return coco(annotations, detections, reading, **options)
     if names is None:
@@ -72,8 +76,11 @@ def _listed(given: Any) -> Any:
 
 def _in_order(annotations: Any, detections: Any) -> list[Any]:
     """The detections of each image of the annotations."""
-    if not isinstance(detections, Mapping):
+    if isinstance(detections, Sequence) and not isinstance(detections, str):
         return list(detections)
+    if not isinstance(detections, Mapping):
+        message = f"expected one object for each image, got {type(detections).__name__}"
+        raise InputError(message, Place(FILES[1]))
     if not isinstance(annotations, Mapping):
         raise InputError("the images have names and those of the annotations have none", Place(FILES[1]))
     for one, other, text in ((detections, annotations, "annotations"), (annotations, detections, "detections")):

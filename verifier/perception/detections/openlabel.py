@@ -156,6 +156,8 @@ class _File:
         local = [name for name, each in self.systems.items() if isinstance(each, dict) and each.get("type") in LOCAL]
         if system is None or [system] == local:
             return np.eye(4)
+        if not isinstance(system, str):
+            raise self.fail(f"{at}/coordinate_system", f"expected a name, got {shown(system)}")
         key = (system, str(moves))
         if key not in self.poses:
             reached = {system: np.eye(4)}
@@ -250,7 +252,8 @@ def _matrix(data: Any) -> Floats | None:
             found = np.eye(4)
             found[:3, 3] = data["translation"]
             if "quaternion" in data:
-                found[:3, :3] = _turn([float(each) for each in data["quaternion"]])
+                x, y, z, w = map(float, data["quaternion"])
+                found[:3, :3] = _turn([x, y, z, w])
             else:
                 found[:3, :3] = _euler(data.get("sequence", "ZYX").upper(), data["euler_angles"])
     except (KeyError, TypeError, ValueError, AttributeError):

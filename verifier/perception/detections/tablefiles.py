@@ -131,6 +131,8 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
             column = column.cast(column.type.value_type)
         text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
         if ours in TEXTS:
+            if not len(column):  # of no rows no type is known
+                column, text = column.cast(arrow.string()), True
             if not (text or arrow.types.is_integer(column.type)):
                 raise InputError(f"column '{ours}': expected names or whole numbers, got {column.type}", Place(file))
             taken[ours] = column
@@ -185,7 +187,7 @@ def joined_tables(parts: Sequence[NamedTable], file: str) -> NamedTable:
     tables = []
     for named in parts:
         texts = [name for name in (*TEXTS, "track") if named.has(name)]
-        for name in texts:
+        for name in texts[: -1 if named.has("track") else None]:
             named.codes(name)  # names the file of an empty cell
         columns = {name: named.table[name] for name in named.table.column_names}
         tables.append(arrow.table(columns | {name: columns[name].cast(arrow.string()) for name in texts}))
@@ -194,7 +196,7 @@ def joined_tables(parts: Sequence[NamedTable], file: str) -> NamedTable:
     except arrow.ArrowException as error:
         raise InputError(f"the columns of its files do not fit together: {first_line(error)}", Place(file)) from None
     if "track" in whole.column_names:
-        tracks = whole["track"].combine_chunks().dictionary_encode().indices
+        tracks = whole["track"].combine_chunks().dictionary_encode().indices.fill_null(-1)
         whole = whole.set_column(whole.column_names.index("track"), "track", tracks)
     sizes = [len(named) for named in parts]
     line = np.concatenate([named.line for named in parts])

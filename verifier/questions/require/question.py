@@ -27,9 +27,8 @@ from verifier.base.errors import InputError, Place, UsageError, shown, unknown_n
 from verifier.base.tables import read_table
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label, label_text
-from verifier.questions.settings import Mode, QuestionSettings, RequirementSettings, Rest
+from verifier.questions.settings import MOST_DECIMALS, Mode, QuestionSettings, RequirementSettings, Rest
 
-MOST_DECIMALS = 9
 MOST_POINTS = 100_001
 LARGEST_NUMBER = 10**9
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.settings import Semantics
@@ -13,9 +13,9 @@ from verifier.base.errors import ExitCode
 from verifier.base.numbers import decimal_text
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.questions.settings import Mode, Rest
+from verifier.questions.settings import MOST_DECIMALS, Mode, Rest
 from verifier.study.points import Point
-from verifier.study.records import MatricesRecord
+from verifier.study.records import MatricesRecord, SettingsRecord
 from verifier.study.results import AskedText, Comparison, Engines, RunInput, Target
 
 
@@ -159,6 +159,43 @@ class AskedRequirement:
         return Target(self.comparison, self.probability)
 
 
+@dataclass(frozen=True)
+class PriceRecord:
+    """Price of a recall of 1 more in the bin that holds `distance_m`, for one label or for all."""
+
+    distance_m: float
+    label: str | None
+    price: NumberText
+
+
+@dataclass(frozen=True)
+class FloorAsked:
+    """What the columns of a certified floor may be that have none, and what its matrices are."""
+
+    rest: Rest
+    semantics: Semantics
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequireSettings(SettingsRecord):
+    """Every choice of an answer that can change a number: those of a run, and of the question.
+
+    Attributes:
+        prices: for mode `cost`; None where every recall costs the same.
+        floor: None where no certified floor was asked for.
+        seed: for mode `cost`.
+    """
+
+    labels: tuple[str, ...]
+    distances_m: tuple[float, ...]
+    prices: tuple[PriceRecord, ...] | None
+    floor: FloorAsked | None
+    contexts: tuple[str, ...] = ()
+    decimals: Annotated[int, Limits(ge=1, le=MOST_DECIMALS)]
+    grid: int
+    seed: int | None
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RequireResult(Result):
     """Everything one `verify require` found.
@@ -168,7 +205,6 @@ class RequireResult(Result):
         title: what the matrices are, for people.
         matrices: what the matrices are and how they were made; None where that is not said.
         channel: the test of the detector's model.
-        settings: every choice that can change a number, by name.
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
         answers: one per planner and value of the swept constants.
@@ -181,7 +217,7 @@ class RequireResult(Result):
     inputs: tuple[RunInput, ...]
     matrices: MatricesRecord | None = None
     channel: Channel
-    settings: Mapping[str, Any]
+    settings: RequireSettings
     versions: Mapping[str, str]
     engines: Engines
     remarks: tuple[str, ...]
@@ -209,10 +245,9 @@ class RequireResult(Result):
 
     def _exit_code(self, answer: Answer) -> ExitCode:
         contradicted = answer.condition is not None and self.channel.test == "contradicted"
-        assumed = self.settings.get(
-            "assume_memoryless" if self.channel.contexts is None else "assume_contexts", False
-        )
-        refused = self.settings["strict"] or (contradicted and not assumed)
+        memoryless = self.channel.contexts is None
+        assumed = self.settings.assume_memoryless if memoryless else self.settings.assume_contexts
+        refused = self.settings.strict or (contradicted and not assumed)
         independent = answer.outcome is Outcome.INDEPENDENT and answer.measured.whatever_predicted is not None
         if answer.condition is not None and refused and not answer.planner_is_limit and not independent:
             return ExitCode.INCONCLUSIVE

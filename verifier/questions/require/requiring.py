@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from verifier.analysis.channel_test import Channel, channel_condition, channel_test, drawn_together
 from verifier.base.budget import memory_limit
-from verifier.base.documents import json_values
 from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
@@ -22,7 +21,14 @@ from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
 from verifier.questions.require.answers import Situation, answer
 from verifier.questions.require.question import Question
-from verifier.questions.require.require_result import Answer, AskedRequirement, RequireResult
+from verifier.questions.require.require_result import (
+    Answer,
+    AskedRequirement,
+    FloorAsked,
+    PriceRecord,
+    RequireResult,
+    RequireSettings,
+)
 from verifier.study.case import Case, Study
 from verifier.study.collection import target_of
 from verifier.study.inputs import ends_of, read_inputs, refuse_others
@@ -35,6 +41,7 @@ from verifier.study.provenance import (
     run_remarks,
     run_settings,
 )
+from verifier.study.records import SettingsRecord
 from verifier.study.results import engines_over
 from verifier.systems.model import SystemModel
 
@@ -99,7 +106,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
         matrices=matrices_record(inputs.confusion, study.divided),
         channel=Channel(classes=study.tests),
-        settings={**json_values(run_settings(study, options, None)), **_settings(question)},
+        settings=_settings(run_settings(study, options, None), question),
         versions={**program_versions(), "storm": storm.storm_version()},
         engines=engines_over(point for found in answers for point in found.points),
         remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests, study.divided),
@@ -162,21 +169,14 @@ def _by_planner(study: Study) -> list[tuple[Case, ...]]:
     return [tuple(cases) for cases in found.values()]
 
 
-def _settings(question: Question) -> dict[str, object]:
-    """Every choice of the question that can change a number, by name."""
+def _settings(run: SettingsRecord, question: Question) -> RequireSettings:
     prices = None
     if question.prices is not None:
-        prices = [
-            {"distance_m": each.distance_m, "label": each.label, "price": decimal_text(each.price)}
-            for each in question.prices
-        ]
-    return {
-        "labels": list(question.labels),
-        "distances_m": list(question.distances_m),
-        "prices": prices,
-        "floor": None if not question.floor else {"rest": question.rest, "semantics": question.semantics},
-        **({"contexts": list(question.contexts)} if question.contexts else {}),
-        "decimals": question.decimals,
-        "grid": question.grid,
-        "seed": question.seed if question.mode == "cost" else None,
-    }
+        prices = tuple(PriceRecord(each.distance_m, each.label, decimal_text(each.price)) for each in question.prices)
+    return RequireSettings(
+        **vars(run),
+        prices=prices,
+        floor=FloorAsked(question.rest, question.semantics) if question.floor else None,
+        seed=question.seed if question.mode == "cost" else None,
+        **{name: getattr(question, name) for name in ("labels", "distances_m", "contexts", "decimals", "grid")},
+    )
