@@ -49,7 +49,7 @@ class FilesInOrder:
         for file in paths:
             with opened(file) as source:
                 starts.append(starts[-1] + int(source.metadata.num_rows))
-                schema = renamed(source.schema_arrow.empty_table(), columns, required, file).schema
+                schema = without_rows(source, columns, required, file).schema
             first = schema if first is None else first
             mine, others = (dict(zip(each.names, map(str, each.types), strict=True)) for each in (schema, first))
             for name in {**others, **mine}:
@@ -121,6 +121,14 @@ class FilesInOrder:
             lines = "".join(f"{each}  {name}\n" for name, each in sorted(own))
             digest = hashlib.sha256(lines.encode()).hexdigest()
         return {"role": role, "name": short.name, "files": len(self.paths), "sha256": digest}
+
+
+def without_rows(source: Any, columns: Mapping[str, str], required: Sequence[str], file: str) -> Any:
+    """The table of an open file as `renamed` gives it, with the types of its columns and no row."""
+    arrow = library("pyarrow")
+    fields = source.schema_arrow
+    row = arrow.Table.from_arrays([arrow.nulls(1, field.type) for field in fields], names=fields.names)
+    return renamed(row, columns, required, file).slice(0, 0)
 
 
 def digest_of(path: str) -> str:

@@ -20,7 +20,7 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.libraries import library
 from verifier.perception.detections.assembly import Material, assemble
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.parquetfiles import FilesInOrder, Key, Rows, opened
+from verifier.perception.detections.parquetfiles import FilesInOrder, Key, Rows, opened, without_rows
 from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.tablefiles import (
     NamedTable,
@@ -218,7 +218,7 @@ class _Side:
         self.rows, self.most = rows, most
         self.batches = files.batches(rows, min(most, 65_536))
         with opened(files.paths[files.file_of(rows[0])]) as source:
-            self.buffer = renamed(source.schema_arrow.empty_table(), columns, required, self.file)
+            self.buffer = without_rows(source, columns, required, self.file)
         self.keys: list[Key] = []
         self.starts = np.zeros(0, dtype=np.int64)
         self.rows_done = rows[0]
