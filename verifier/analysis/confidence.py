@@ -177,7 +177,7 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
     Raises:
         VerifierError: as drawing, solving and `robust_bounds`.
     """
-    intervals = tuple(_intervals(objectives, data, settings))
+    intervals = tuple(intervals_of(objectives, data, settings))
     same = data.basis.tier == "approximate" and data.choice.kind == "bootstrap" and settings.looks == 1
     bounded = [each.plain and not each.is_undecided(_above_zero(data.measured)) for each in objectives]
     both_of = zip(intervals, objectives, bounded, strict=True)
@@ -220,7 +220,8 @@ def _of_interval(interval: Interval, objective: Objective) -> RobustBounds:
     return RobustBounds(*ends, unknown, unknown, "shared_matrix", False, 0, ())
 
 
-def _intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Iterable[Interval]:
+def intervals_of(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Iterable[Interval]:
+    """The statistical interval of each of the objectives of one chain; errors as drawing and solving."""
     if data.choice.kind == "bootstrap":
         return _drive_intervals(objectives, data, settings.level, settings.seed)
     width = len(objectives[0].product.start)

@@ -71,6 +71,10 @@ class Study:
     cache: Cache
     families: int = 1
 
+    def __getstate__(self) -> dict[str, object]:
+        """In another process it begins without what was built here."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
     @classmethod
     def of(cls, inputs: Inputs, options: RunOptions) -> Study:
         """What files and options ask for; VerifierError where they do not fit together."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from verifier.analysis.channel_test import ClassTest, channel_test
 from verifier.analysis.confidence import Confidence, Data
+from verifier.analysis.intervals.intervals import Interval
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.planning import EvidencePlan, PlannedColumn, Question, additional_data
@@ -275,18 +276,10 @@ def unanswered_requirement(
 
 def _uncertainty(sure: Confidence, k: int) -> Uncertainty:
     """That of initial state k."""
-    interval, bounds = sure.interval, sure.bounds
-    (low, least), (high, most) = interval.lower_range[k].tolist(), interval.upper_range[k].tolist()
+    bounds = sure.bounds
     return Uncertainty(
-        interval.level,
-        PointInterval(
-            interval.kind,
-            float(interval.lower[k]),
-            float(interval.upper[k]),
-            (low, least),
-            (high, most),
-            interval.draws or 0,
-        ),
+        sure.interval.level,
+        point_interval(sure.interval, k),
         None
         if bounds is None
         else PointBounds(
@@ -298,6 +291,13 @@ def _uncertainty(sure: Confidence, k: int) -> Uncertainty:
             sure.tier,
         ),
     )
+
+
+def point_interval(interval: Interval, k: int) -> PointInterval:
+    """That of initial state k."""
+    (low, least), (high, most) = interval.lower_range[k].tolist(), interval.upper_range[k].tolist()
+    ends = float(interval.lower[k]), float(interval.upper[k])
+    return PointInterval(interval.kind, *ends, (low, least), (high, most), interval.draws or 0)
 
 
 def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:

@@ -21,7 +21,6 @@ from typing import Any
 
 from verifier.analysis.objective import Objective
 from verifier.base.documents import json_values
-from verifier.base.version import __version__
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
 from verifier.evidence.bundle.layout import (
@@ -78,9 +77,6 @@ def check_frame(path: str, content: Mapping[str, Any], raw: bytes, rebuilt: Stud
     expected = {"title": confusion.matrices.title or PurePath(confusion.name).stem, "versions": sorted(named)}
     found = {"title": content["title"], "versions": sorted(content["versions"])}
     wrong = differing(path, found, expected)
-    stated = content["versions"].get("verifier")
-    if stated not in (None, __version__):
-        wrong.append(_finding(path, "/versions/verifier", str(stated), f"{__version__}, which built the bundle"))
     for name in _NOT_OF_A_BUNDLE:
         if name in content:
             wrong.append(_finding(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
@@ -177,9 +173,6 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
                 f"confidence bounds and what rests on them in {len(others)} runs under other policies, such as "
                 "whether another policy gives another verdict: the certificates are about the run"
             )
-        for path, options in alike.items():
-            if options.verdict_from == "interval":
-                log.until_recomputed.append(f"the verdicts of {path}: they rest on statistical intervals")
     log.checked.append((tally.proven, "probabilities, with their numerical bounds, that certificates prove"))
     computed = tally.points - tally.proven
     if computed:
