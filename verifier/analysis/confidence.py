@@ -76,8 +76,10 @@ class Data:
             return Region.of_bounds(skeleton, self.box.lower, self.box.upper)
         return None if self.intervals is None else region_of(skeleton, self.intervals)
 
-    def within(self, box: RateBox) -> Data:
-        """The same with bounds over a box of rates; columns held by convention stay as they are."""
+    def within(self, box: RateBox | None) -> Data:
+        """The same with bounds over a box of rates, if any; columns held by convention stay as they are."""
+        if box is None:
+            return self
         basis = BoundsBasis(
             tier="rate_box", weights=self.basis.weights, level=self.basis.level, chances=0, box=box.record
         )

@@ -109,8 +109,7 @@ class Study:
         """The same without memory, which bounds whatever the dependence are about; their rates are others."""
         if self.inputs.contexts is None:
             return self
-        options = replace(self.options, memory="none", initial_context="start")
-        return replace(self, options=options, families=2).with_inputs(replace(self.inputs, contexts=None))
+        return replace(self, options=self.options.forgetful(), families=2).with_inputs(self.inputs.forgetful())
 
     def with_counts(self, counts: NDArray[np.int64], *, exact: bool) -> Study:
         """The same structure with other counts; on chains with fractions where `exact`."""
@@ -166,13 +165,11 @@ class Study:
         settings, chains = self.options.confidence, (case.objectives for case in self.cases)
         if settings is None or not self.bounded:
             return None
-        strata = self.inputs.mixed(self.options)
-        if strata is not None:
+        if (strata := self.inputs.mixed(self.options)) is not None:
             return mixed_data(chains, self.measured, strata, settings)
         families = 2 if self.options.dependence_free and self.inputs.contexts is not None else self.families
         data = data_of_run(chains, self.measured, self.inputs.sequences(self.options), settings, families)
-        box = self.inputs.rate_box(self.options)
-        return data if box is None else data.within(box)
+        return data.within(self.inputs.rate_box(self.options))
 
     @cached_property
     def tests(self) -> tuple[ClassTest, ...]:

@@ -13,7 +13,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -62,6 +62,10 @@ class Inputs:
     def frames(self) -> int:
         """Steps of the chain in one of the model: the frames of that, where the detector remembers them."""
         return 1 if self.contexts is None else self.model.frames
+
+    def forgetful(self) -> Inputs:
+        """The same without what the detector remembers."""
+        return replace(self, contexts=None)
 
     def formulas(
         self, asked: Sequence[Requirement]

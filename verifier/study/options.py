@@ -305,6 +305,10 @@ class RunOptions:
         plain = replace(self.without_free_bounds(), confidence=None, verdict_from="point", strategies=False)
         return replace(plain, point_weights=self.weights)
 
+    def forgetful(self) -> RunOptions:
+        """The same for a detector without memory."""
+        return replace(self, memory="none", initial_context="start")
+
     def without_free_bounds(self) -> RunOptions:
         """The same without bounds whatever the dependence."""
         return replace(self, dependence_free=False, horizon=None)
