@@ -77,5 +77,6 @@ else:
 #     2 violating runs replayed on the rebuilt system, 2 with the formula
 #     3 documents of required recalls compared with spec and run
 #    18 derived files made again and compared byte for byte
+#     9 results of which intervals, explanations or curves were made again
 # with one digit altered; exit code 4
 #   inputs/matrices/nuscenes_yolov3_class.json: /bins/0/counts/0/0: found 81; expected 31

@@ -146,3 +146,4 @@ with tempfile.TemporaryDirectory() as name:
 #     2 violating runs replayed on the rebuilt system, 2 with the formula
 #     2 documents of required recalls compared with spec and run
 #    15 derived files made again and compared byte for byte
+#     8 results of which intervals, explanations or curves were made again

@@ -16,11 +16,13 @@ from random_ltl import formulas
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
 from verifier.analysis.sensitivity.adjoint import (
+    Equations,
     expected_visits,
     flow_derivatives,
     gradient,
     state_values,
 )
+from verifier.base.errors import EngineError
 from verifier.language.expressions.syntax import Name, Temporal
 from verifier.language.ltl.progression import ACCEPT, REJECT
 
@@ -386,3 +388,51 @@ def test_storms_parametric_derivatives(formula, asked, draws):
     # a column do not.
     assert mine - mine[:, :1] == pytest.approx(theirs - theirs[:, :1], abs=1e-7)
     assert np.abs(mine - mine[:, :1]).max() > 1e-3
+
+
+@given(st.integers(0, 2**32), st.sampled_from([False, True]))
+def test_where_parts_are_rarely_left_no_digits_are_lost(seed, transposed):
+    """Parts of 1 to 4 states that lead around, and on with 10^-3 to 10^-18, against elimination in fractions."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, rng.integers(1, 5)).tolist()
+    part = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    n = len(part)
+    weights = np.zeros((n, n + 1))
+    for state in range(n):
+        own = np.flatnonzero(part == part[state])
+        weights[state, rng.choice(own, rng.integers(1, 4))] = rng.random()  # so that some parts fall apart
+        weights[state, own[(np.searchsorted(own, state) + 1) % len(own)]] += 0.5
+        weights[state, rng.choice(own)] *= 10.0 ** -rng.integers(0, 15)
+        later = np.append(np.flatnonzero(part > part[state]), n)
+        weights[state, rng.choice(later, 2)] = 10.0 ** -rng.integers(3, 19)
+    sources, targets = np.nonzero(weights)
+    equations = Equations(n + 1, np.arange(n), sources, targets, weights[sources, targets])
+    right = rng.integers(0, 3, n).astype(float)
+    found = equations.solve(right[equations.states, None], transposed=transposed)[:, 0]
+    rows = [[-Fraction(w) for w in row[:n]] for row in weights]
+    for state, row in enumerate(weights):
+        rows[state][state] = sum(Fraction(w) for target, w in enumerate(row) if target != state)
+    if transposed:
+        rows = [list(row) for row in zip(*rows, strict=True)]
+    exact = by_elimination(rows, [Fraction(each) for each in right])
+    for state, value in zip(equations.states.tolist(), found.tolist(), strict=True):
+        assert abs(Fraction(value) - exact[state]) <= exact[state] / 10**13
+
+
+def by_elimination(rows, right):
+    """The solution of some equations."""
+    rows = [[*row, last] for row, last in zip(rows, right, strict=True)]
+    for k in range(len(rows)):
+        pivot = next(j for j in range(k, len(rows)) if rows[j][k])
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [each / rows[k][k] for each in rows[k]]
+        for j in range(len(rows)):
+            if j != k and rows[j][k]:
+                rows[j] = [a - rows[j][k] * b for a, b in zip(rows[j], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def test_what_is_not_left_in_doubles_is_an_error():
+    weight = np.array([1e-9, 1.0, 0.0])
+    with pytest.raises(EngineError, match="not left in doubles"):
+        Equations(3, np.arange(2), np.array([0, 1, 1]), np.array([1, 0, 2]), weight)

@@ -18,6 +18,7 @@ from verifier.analysis.counterexamples.patterns import DetectionError
 from verifier.analysis.counterexamples.runs import RunGraph, prospects, violation_probability
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.analysis.sensitivity.priorities import corrected_probabilities
+from verifier.base.errors import NoAnswerError
 from verifier.checking.enclosure import AGREEMENT
 
 NOTHING, A, B = 0, 1, 2
@@ -114,6 +115,25 @@ def test_a_planner_that_counts_is_lost_by_all_reports_that_could_have_been_one_t
         },
         rel=1e-12,
     )
+
+
+@pytest.mark.parametrize("rare", [Fraction(1, 10**3), Fraction(1, 10**9), Fraction(1, 2**52)])
+def test_where_little_is_reported_for_long_no_digits_are_lost(rare):
+    # A clock of three steps goes round while a is missed; a report stops it, one as b is the end.
+    channel = channel_of([(), ("a",), ("b",)], [[0]], [[A]])
+    following = [[1, 4, 3], [2, 4, 3], [0, 4, 3], [3] * 3, [4] * 3]
+    objective = objective_of(channel, following, [0] * 5, {"bad": {3}}, "G !bad", ended=(3, 4))
+    causes, _ = shares(objective, columns((1, 0, 0), (1 - 2 * rare, rare, rare), (0, 0, 1)))
+    at_once, later = only((0, B, A)), only((0, B, A), (0, NOTHING, A))
+    assert causes == pytest.approx({at_once: float(rare), later: 0.5 - float(rare)}, rel=1e-12)
+
+
+def test_causes_that_do_not_add_up_are_no_answer():
+    losses, _, values, _ = losses_of(one_look([{"a"}, {"b"}, {"a", "b"}]), MISSES)
+    total, _ = violation_probability(losses._objective, values.rates, 0, False)
+    for off in (2e-9, -2e-9):
+        with pytest.raises(NoAnswerError, match="too many digits are lost"):
+            losses.attribution(0, total * (1 + off))
 
 
 def test_without_a_detection_error_planner_and_dynamics_lose():

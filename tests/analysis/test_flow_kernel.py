@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import random
 import subprocess
 import sys
@@ -108,6 +109,9 @@ CHANGES = [
     ("a cost above 1", lambda c: c["program"]["cost"].__setitem__(0, c["program"]["total"] + 1)),
     ("ends out of order", lambda c: c["program"]["lower"].__setitem__(0, "2")),
     ("no number", lambda c: c["program"]["lower"].__setitem__(0, "nan")),
+    ("a power of ten", lambda c: c["program"]["upper"].__setitem__(0, "1e9")),  # of 1e1000000000 it takes forever
+    ("an infinite claim", lambda c: c.update(claimed=math.inf)),
+    ("a claim beyond all doubles", lambda c: c.update(claimed=("-" if c["side"] == "upper" else "") + "9" * 400)),
     ("an end less", lambda c: c["program"]["upper"].pop()),
     ("a limit that is not there", lambda c: c["program"]["limits"][0].__setitem__(0, 10**6)),
     ("another side", lambda c: c.update(side="both")),

@@ -461,6 +461,16 @@ def test_what_lies_between_0_and_1(rule, fits):
         kernel.read_region({"groups": 2, "evidence": evidence, "columns": []})
 
 
+@pytest.mark.parametrize("rule", [{"alpha": "1e-9"}, {"icc": "1e-9"}])
+def test_a_share_is_a_fraction_and_no_power_of_ten_that_takes_forever(rule):
+    # That of 1e-1000000000 has a billion digits.
+    evidence = {"events": 1, "alpha": "1/20", "icc": None, "shift": 0, **rule}
+    content = {"schema": "verifier.certificate", "version": 5, "side": "lower", "boxes": []}
+    region = {"groups": 2, "evidence": evidence, "columns": []}
+    with pytest.raises(kernel.Rejected, match="ValueError: invalid literal for int"):
+        kernel.check({**content, "region": region, "subject": {}})
+
+
 class TestFormulas:
     """What a certificate states is the formula that was asked."""
 

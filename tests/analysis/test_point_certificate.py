@@ -51,6 +51,13 @@ def test_the_ruin_of_a_gambler(states, counts, truth):
     assert upper - lower < Fraction(1, 10**25)
 
 
+def test_certificates_are_made_up_to_a_size(monkeypatch):
+    objective, counts = walk(3, (1, 2))
+    for largest, sides in ((objective.state_count, ["lower", "upper"]), (objective.state_count - 1, [])):
+        monkeypatch.setattr("verifier.analysis.robust.point_certificate.LARGEST_CERTIFIED", largest)
+        assert [side for side, _ in point_certificates(objective, counts)] == sides
+
+
 def test_rates_are_counts_over_their_sum_and_no_billionths():
     (lower,), (upper,), found = proven(*walk(2, (2, 1)))
     assert lower <= Fraction(1, 3) <= upper

@@ -25,6 +25,7 @@ from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust import graph as robust_graph
+from verifier.analysis.robust import inner_bounds as one_side
 from verifier.analysis.robust import solve
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.inner_bounds import bound_sides
@@ -275,6 +276,21 @@ class TestByHand:
         monkeypatch.setattr(solve, "_merged", None)
         plain = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
         assert ends(bounds_of(plain, "F g")) == (near(f("0.6")), 1)
+
+    def test_the_second_side_is_searched_for_from_where_the_first_one_ended(self, monkeypatch):
+        begun, ended, search = [], [], one_side.greatest_reach
+
+        def followed(step, nodes, target, starts, guide):
+            begun.append(guide)
+            ended.append(search(step, nodes, target, starts, guide))
+            return ended[-1]
+
+        monkeypatch.setattr(one_side, "greatest_reach", followed)
+        model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(f("0.2"), f("0.4")), (f("0.6"), f("0.8"))]})
+        assert ends(bounds_of(model, "F g", effort=BOUNDS_ONLY)) == (near(f("3/5")), near(f("4/5")))
+        assert begun[0] is None
+        assert np.array_equal(begun[1], 1 - ended[0].value)
+        assert [each.iterations for each in ended] == [3, 2]
 
     def test_what_no_matrix_can_change_has_bounds_without_width(self):
         model = Model(TWO, [[1, 1], [1, 1]], {"g": {1}}, {0: [(0, 1), (0, 1)]})
@@ -619,6 +635,22 @@ class TestStep:
         values = rng.integers(-2, 3, (len(column), labels)).astype(float)
         expected = greatest_masses(values, step.lower[column], step.upper[column])
         assert np.array_equal(step.best_masses(values, column), expected)
+
+    def test_a_proof_has_a_value_of_1_in_every_target_and_a_number_everywhere(self):
+        model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
+        objective = model.objective("F g")
+        step = uncertain_step(objective, model.region(objective))
+        target = np.arange(4) == 1  # states 0 and 1 have ended, state 2 begins
+        for value, proven in (
+            ([0, 1, 1, 0], True), ([0, 0.5, 0.5, 0], False), ([0, 0.5, 1, 0], False), ([0, 1, np.inf, 0], False)
+        ):  # fmt: skip
+            assert solve.is_proven(step, np.array(value, dtype=float), target) is proven
+
+    def test_a_state_that_stays_draws_from_no_column(self):
+        model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
+        objective = model.objective("F g")
+        drawing = np.flatnonzero(uncertain_step(objective, model.region(objective)).columns >= 0)
+        assert drawing.tolist() == np.flatnonzero(objective.product.state == 0).tolist()
 
     def test_the_bound_rounded_up_is_above_the_exact_optimum(self):
         rng = np.random.default_rng(5)

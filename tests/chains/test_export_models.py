@@ -127,6 +127,9 @@ def test_umb_keeps_what_the_states_mean(tmp_path):
     for state, text in enumerate(texts):
         assert {int(number) for number in re.findall(r"=(-?\d+)", text)} == {int(c[state]) for c in meaning.values()}
     assert "true speed [m/s]=1" in texts[1]
+    with tarfile.open(tmp_path / "m.umb") as archive:
+        (rows,) = (each.size for each in archive if each.name.endswith("valuations.bin"))
+    assert rows == 5 * 3 * 8  # four states and the padding
     write_umb(passing(valuations=meaning), tmp_path / "m.umb", valuations=False)
     with tarfile.open(tmp_path / "m.umb") as archive:
         assert "valuations" not in " ".join(archive.getnames())
@@ -346,10 +349,13 @@ def test_prism_names_that_are_keywords_or_no_identifiers(tmp_path):
 
 
 def test_fractions_too_long_for_text(tmp_path):
-    odds = Fr(1, 2**63)
-    chain = MarkovChain(
-        ints(0, 2, 3), ints(0, 1, 1), np.array([2.0**-63, 1.0, 1.0]), {}, ints(0), (odds, 1 - odds, Fr(1))
-    )
+    def rare(odds):
+        numbers = np.array([float(odds), 1.0, 1.0])
+        return MarkovChain(ints(0, 2, 3), ints(0, 1, 1), numbers, {}, ints(0), (odds, 1 - odds, Fr(1)))
+
+    write_prism(rare(Fr(1, 2**63 - 1)), tmp_path / "m")
+    assert "1/9223372036854775807" in (tmp_path / "m").read_text()
+    chain = rare(Fr(1, 2**63))
     with pytest.raises(LimitError, match="more than 63 bits"):
         write_prism(chain, tmp_path / "m")
     write_drn(chain, tmp_path / "m")

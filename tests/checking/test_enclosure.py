@@ -450,6 +450,38 @@ def test_what_is_disputed():
     assert held._disputed(two, one_wrong)
 
 
+def test_what_the_product_gives_instead_may_be_off_by_what_rounding_loses(monkeypatch):
+    wrong = storm_answer(0.75), None
+    for name, value in (("_answer", wrong), ("_contradicts_itself", True), ("_lost", array(0.25))):
+        monkeypatch.setattr(two_engines.TwoEngines, name, lambda self, *of, value=value: value)
+    found = asked_about(batch(0.25, 0.25))
+    with pytest.raises(two_engines._ImpreciseError, match="loses too many digits"):
+        both(on_product=lambda found: storm_answer(0.375))._compared(found)
+    with pytest.raises(EngineError, match="disagree"):
+        both(on_product=lambda found: storm_answer(0.75))._compared(found)
+
+
+def test_digits_are_lacking_where_more_is_off_than_the_larger_bound_allows():
+    found, held = asked_about(batch(0.25, 0.5, representation=2.0**-40)), both()
+    assert not held._lacks_digits(found, storm_answer(0.5 + 0.4 * AGREEMENT))
+    assert held._lacks_digits(found, storm_answer(0.5 + 0.6 * AGREEMENT))
+    assert not both(exact=True)._lacks_digits(found, storm_answer(0.75))
+
+
+def test_what_is_no_probability_is_excused_by_rounding_in_one_state(monkeypatch):
+    def nonsense(self, found):
+        raise NoProbabilityError("Storm 0 answered 1.25 for a probability")
+
+    monkeypatch.setattr(two_engines.TwoEngines, "_compared", nonsense)
+    monkeypatch.setattr(two_engines.TwoEngines, "_exactly", lambda self, found: "exactly")
+    for lost in ((0.0, 2e-9), (2e-9, 0.0)):
+        monkeypatch.setattr(two_engines.TwoEngines, "_lost", lambda self, found, lost=lost: array(*lost))
+        assert both()._settled(asked_about(batch(0.0, 1.0)), None) == "exactly"
+    monkeypatch.setattr(two_engines.TwoEngines, "_lost", lambda self, found: array(0.0, 1e-9))
+    with pytest.raises(NoProbabilityError):
+        both()._settled(asked_about(batch(0.0, 1.0)), None)
+
+
 def test_storm_contradicts_itself_where_two_numbers_do_not_add_up_to_1():
     def held(other, defect=0.0):
         return both(ask=lambda found, text: CheckedValues(other, None, None, None, "Storm 0"), defect=defect)

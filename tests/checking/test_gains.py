@@ -114,6 +114,14 @@ def test_a_geometric_wait(storm):
     assert asked(chain, [Fraction(10, 3), 7, 1], storm, EXACT).fractions == (Fraction(40, 3), 0, None)
 
 
+def test_a_target_on_the_very_number_is_settled_exactly(storm):
+    # 1/(1/3) steps, which no double of 1/3 gives: 3 exactly, but for the width of doubles around it.
+    chain = exactly([{0: Fraction(2, 3), 1: Fraction(1, 3)}, {1: 1}], {"a": {1}})
+    free, held = (asked(chain, [1, 0], storm, target=target) for target in (None, Fraction(3)))
+    assert free.lower[0] < 3 < free.upper[0]
+    assert (held.lower[0], held.probability[0], held.upper[0]) == (3, 3, 3)
+
+
 def test_gamblers_ruin_takes_i_times_what_is_left():
     # A fair game between 0 and n ends after i (n - i) steps on average.
     n = 300

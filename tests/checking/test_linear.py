@@ -65,6 +65,15 @@ def test_moving_the_probabilities_moves_the_largest_value_that_may_be(monkeypatc
     assert found.representation == pytest.approx(0.5 * 9 / 16, rel=1e-12)
 
 
+def test_moving_a_probability_moves_the_smallest_value_by_no_less_than_that(monkeypatch):
+    # The product with the factor's distance from 1 is far below all doubles, and rounds to 0.
+    smallest = np.full((2, 1), 2.0**-1074)
+    monkeypatch.setattr(_System, "_refined", lambda self, *more: (smallest, 0 * smallest))
+    for off, moved in ((1e-9, 2.0**-1074), (0.0, 0.0)):
+        found = linear.solve(pair(), WEIGHTS.T, np.arange(5), stochastic=True, value_error=off)
+        assert found.representation.tolist() == [[moved, moved]]
+
+
 def test_moving_the_probabilities_moves_gains_by_the_largest_in_each_jump():
     # With 1/4 of what leaves a state leading to the other, x = 1/4 + y/4 and y = x/4 are 4/15 and 1/15; 4/3 jumps are
     # made. Each moves 2 * 10^-9 of 4/15 at most; and no value moves by more than the factors of 2 states, 4 * 10^-9.

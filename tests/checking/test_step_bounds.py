@@ -279,6 +279,8 @@ def test_a_chain_that_decides_soon_needs_no_counting():
     rows = [{1: 0.5, 2: 0.5}, {2: 0.5, 3: 0.5}, {4: 1.0}, {3: 1.0}, {4: 1.0}]
     chain = chain_of(rows, {"going": {0, 1, 2}, "there": {4}})
     assert window_of(parsed("going U[0,1000000000] there"), chain) is None
+    again = chain_of([*rows[:4], {0: 1.0}], {"going": {0, 1, 2}, "there": {4}})  # behind the end it may begin again
+    assert window_of(parsed("going U[0,1000000000] there"), again) is None
     assert window_of(parsed("F[0,1000000000] there"), chain).obligations == 10**9  # state 3 waits for ever
     product = build_product(
         chain.indptr, chain.indices, chain.labels, parsed("going U[0,1000000000] there"), chain.initial

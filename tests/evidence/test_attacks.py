@@ -16,6 +16,7 @@ from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.cli import main
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle import build as building
+from verifier.evidence.bundle import contents
 from verifier.evidence.bundle.archive import read_bundle, write_bundle, zip_bytes
 from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
@@ -33,6 +34,19 @@ THIN = {**MATRICES, "bins": [{"distance_m": [0, 10], "counts": [[18, 0], [2, 20]
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
     return make_bundle(Sources(*write_inputs(tmp_path_factory.mktemp("inputs"), matrices=THIN)), FEW)
+
+
+SAME_NUMBERS = [RUN, EXPLAIN, *(f"results/alternatives/verdict_from_{each}.json" for each in ("interval", "point"))]
+
+
+def first(explanations):
+    return explanations["explanations"][0]
+
+
+def wider(run):
+    point = first(run)["point"] if "explanations" in run else run["requirements"][0]["points"][0]
+    interval = point["uncertainty"]["interval"]
+    interval.update(lower=0.99 * interval["lower"], lower_range=[0.99 * end for end in interval["lower_range"]])
 
 
 def found_in(report):
@@ -210,15 +224,49 @@ def test_the_text_says_what_verdicts_rest_on_that_were_not_checked(bundle):
     report = check_files("b", bundle.files)
     assert report.sound
     told = "\n".join(report.unchecked)
-    assert (
-        "the verdicts of results/alternatives/verdict_from_interval.json: they rest on statistical intervals" in told
-    )
     assert "whether another policy gives another verdict" in told
+    for words in ("statistical intervals", "likelier ones", "curves over recalls"):
+        assert words not in told
     assert "whether the inputs are true" in told
     settled = "\n".join(check_files("b", bundle.files, recompute=True).unchecked)
     assert "whether the inputs are true" in settled
     for word in ("another policy", "statistical intervals", "likelier"):
         assert word not in settled
+
+
+def test_intervals_explanations_and_curves_are_made_again_without_being_asked(bundle, monkeypatch):
+    def graded(limit, value):
+        with monkeypatch.context() as patched:
+            patched.setattr(contents, limit, value)
+            report = check_files("b", bundle.files)
+            return report.grades, "\n".join(report.unchecked)
+
+    whole = check_files("b", bundle.files).grades
+    drawn, told = graded("CHEAP_DRAWS", 0)
+    assert "statistical intervals and verdicts that rest on them, how far" in told
+    points = sum(len(each["points"]) for each in json.loads(bundle.files[RUN])["requirements"])
+    # Six ends of each interval, under five rules.
+    assert (whole.recomputed - drawn.recomputed, drawn.by_hash - whole.by_hash) == (30 * points, 30 * points)
+    light, told = graded("CHEAP", 0)
+    assert "curves over recalls, of explanations all but the states" in told
+    curve = json.loads(bundle.files[REQUIRE])["answers"][0]["curve"]
+    explanation = contents.numbers_in(json.loads(bundle.files[EXPLAIN]))
+    assert whole.recomputed - light.recomputed == len(curve) + explanation
+
+
+@pytest.mark.parametrize(
+    ("paths", "change", "where"),
+    [
+        (SAME_NUMBERS, wider, "/requirements/0/points/0"),
+        ([EXPLAIN], lambda each: first(each)["map"]["probability"][0].__setitem__(0, 0.5), "/explanations/0/map"),
+        ([EXPLAIN], lambda each: first(each).update(posterior_deviation=0.25), "/explanations/0/posterior_deviation"),
+        ([REQUIRE], lambda each: each["answers"][0]["curve"][1].__setitem__(1, 0.5), "/answers/0/curve/1/1"),
+    ],
+    ids=["interval", "map", "deviation", "curve"],
+)
+def test_what_only_making_it_again_can_tell_is_found_by_every_check(paths, change, where, bundle):
+    report = check_files("b", edited(bundle, paths, change))
+    assert any(file in paths and place.startswith(where) for file, place in found_in(report)), found_in(report)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from forged_bundles import forged, rewritten
 from looping_systems import write_system
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.evidence.bundle import contents
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
 from verifier.study.options import RunOptions
@@ -22,7 +23,9 @@ def bundle(tmp_path_factory):
     return make_bundle(Sources(spec, matrices), RunOptions(confidence=ConfidenceSettings(draws=301)))
 
 
-def test_bounds_are_computed_again_and_graded_so(bundle):
+def test_bounds_are_computed_again_and_graded_so(bundle, monkeypatch):
+    for limit in ("CHEAP", "CHEAP_DRAWS"):  # what else is made again is another matter
+        monkeypatch.setattr(contents, limit, 0)
     report = check_files("b", bundle.files)
     assert report.findings == ()
     assert (10, "confidence bounds computed again, where steps are counted") in report.checked
@@ -59,3 +62,25 @@ def test_a_certificate_of_something_else_does_not_count(bundle):
         report = check_files("b", changed)
         assert path in {each.file for each in report.findings}
         assert report.grades is None or report.grades.proven == 0
+
+
+def test_a_value_no_larger_than_its_own_error_is_found_again(tmp_path):
+    # A report in 2^52 moves on: hardly ever a hit, with an error that two ways of counting bound slightly otherwise.
+    spec, matrices = write_system(tmp_path, "F<=1000000000 hit", "ends", cells=6)
+    content = json.loads(matrices.read_text())
+    content["bins"][0]["counts"] = [[1, 3], [2**52, 97]]
+    matrices.write_text(json.dumps(content))
+    bundle = make_bundle(Sources(spec, matrices), RunOptions().point_alone())
+    point = json.loads(bundle.files["results/run.json"])["requirements"][0]["points"][0]
+    assert point["upper"] > 2 * point["probability"] > 0
+    assert check_files("b", bundle.files).findings == ()
+
+
+@pytest.mark.slow
+def test_windows_that_are_too_much_to_follow_have_no_certificates_and_a_reason(tmp_path):
+    spec, matrices = write_system(tmp_path, "G (hit -> F<=400 x < 3)", "ends", cells=6)
+    bundle = make_bundle(Sources(spec, matrices), RunOptions(confidence=ConfidenceSettings(draws=301)))
+    assert check_files("b", bundle.files).findings == ()
+    omitted = {each["path"]: each["reason"] for each in json.loads(bundle.files["results/omitted.json"])["omitted"]}
+    reason = "what the states have to meet, windows within windows, takes too long to find"
+    assert omitted == {"certificates/block001_requirement01": reason}

@@ -21,7 +21,7 @@ from verifier.evidence.defeaters.values import answers_to
 from verifier.evidence.status import Grade
 from verifier.study.options import RunOptions
 
-PEOPLE = ("requirements", "model", "test_data", "odd", "independence")
+PEOPLE = ("requirements", "model", "test_data", "odd", "counting", "integration", "independence", "tool")
 DAYS = tuple(f"day_{number:02}" for number in range(10))
 ITEMS = RunOptions(confidence=ConfidenceSettings(draws=100, bounds="items", assume_independent_items=True))
 
@@ -110,7 +110,7 @@ def test_with_documents_for_all_that_people_answer_for_the_top_goal_is_supported
     cited = {each.get("url") for each in content.values()}
     documents = [path for path in bundle.files if path.startswith("inputs/context/docs/")]
     assert sorted(documents) == sorted({*cited} & {*documents})
-    assert len(documents) == 7
+    assert len(documents) == 10
     # An altered document is found by its hash, and by what is derived from it.
     altered = {**bundle.files, "inputs/context/docs/model.txt": b"other\n"}
     assert "inputs/context/docs/model.txt" in {each.file for each in check_files("b", altered).findings}

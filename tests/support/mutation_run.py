@@ -125,6 +125,12 @@ _SLACK = "slack, outcomes = 4 * (self.lower.shape[1] + 4) * ROUNDOFF, self.motio
 _NO_DRAW = "columns = np.full((len(objective.row), drawn.shape[1]), -1, dtype=np.int64)"
 _PUT_OFF = 'self.settle(states, puts_off, proofs.get(until, {"order": [0] * len(states), "components": []}), where)'
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
+_RAISED = "proven = _raised(about, np.minimum(value + (residual + 2) * steps, UNIT), target, exact)"
+_WORST = "worst = about.fixed_step(values, ROUNDOFF * skeleton.channel.rounding_steps)"
+_THEN = 'self._then = whole(given["then"], "/subject/then", (told, None), -1, told)'
+_ROW = 'self._draws = [drawn[row] if row >= 0 else [] for row in whole(given["row"], "/subject/row", (ways,), -1)]'
+_NOWHERE = "following = np.repeat(space.number({each.name: each.low for each in space.variables}, 1), count)"
+_DIRECT = "direct=bool(np.any(batch.expected_steps[0, finite] > STEPS_FOR_ITERATION)) and not exact,"
 _ELIMINATION = "verifier/checking/elimination.py"
 _ENTERING = (
     "entering, first = nodes.sources[order], "
@@ -226,12 +232,19 @@ EQUIVALENT = {
     (_KERNEL, "if end == 0 or not held or end > BILLION:", ">"): "no rate is shown to be above 1",
     (_KERNEL, "held = dict(zip(states, numbers, strict=True))", "True"): "`whole` has seen to the lengths",
     (_KERNEL, _PUT_OFF, "0"): "the same for all",
+    (_KERNEL, _THEN, "1"): "any number below 0",
+    (_KERNEL, _ROW, "1"): "any number below 0",
+    ("verifier/systems/space.py", _NOWHERE, "low"): "it is overwritten",
+    ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
+    ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
+    ("verifier/perception/confusion/labellings.py", "kept = counted & (low < high)", "<"): "a row of no thresholds",
     (_KERNEL, "ends = list(zip(behind, low, high, strict=True))", "True"): "`exceeds` has read the same",
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
     ("verifier/analysis/robust/certificate.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    ("verifier/analysis/robust/certificate.py", "count = int(part.max()) + 1", "1"): "a part of no states",
     ("verifier/analysis/robust/certificate.py", _ENTERING, "0"): "state 0 is a part of its own",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
-    ("verifier/analysis/robust/solve.py", _LOWERING, ">"): "how long it is tried",
+    **{("verifier/analysis/robust/solve.py", _LOWERING, token): "how long it is tried" for token in (">", "and")},
     ("verifier/analysis/robust/solve.py", _ENOUGH_MERGED, "<="): "how long it is tried",
     ("verifier/analysis/robust/solve.py", _DIFFERENCE, "4"): "a wider margin",
     **{(_ELIMINATION, "_NO_NUMBER = -(1 << 40)", token): "below all others" for token in ("1", "40")},
@@ -245,6 +258,9 @@ EQUIVALENT = {
     (_ELIMINATION, _PIVOTS, "True"): "which pivots, not what is solved",
     (_ELIMINATION, _ONES, "True"): "the diagonal holds ones, and nobody reads the matrix again",
     (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of targets",
+    **{(_POINT, _RAISED, token): "where a witness begins that is raised, and checked" for token in ("+", "2")},
+    (_POINT, _WORST, "*"): "where a witness begins that is raised, and checked",
+    ("verifier/analysis/robust/solutions.py", "boxes: int = 32", "32"): "how long it is tried",
     (_POINT, _HALVED, ">"): "how long a witness is looked for that the kernel checks",
     (_POINT, "times = 0", "0"): "how fine a witness is that the kernel checks",
     ("verifier/analysis/robust/certificate.py", "number += 1", "1"): "numbers that are only compared",

@@ -61,7 +61,7 @@ module driver  // as the rules say it
   node : [0..3] init 0;
   [go] sees_ped & again -> (step'=fast) & (node'=3);
   [] sees_ped & !again -> 1:(step'=1) & (node'=sees_ped ? 1 : 2);
-  [] !sees_ped -> (step' = mod(5, 3)) & (node' = 2);
+  [] !sees_ped -> (step' = mod(5, 3)) & (node' = min(2, max(1, 0)) + 1);
 endmodule
 """
 GR1C = {

@@ -46,6 +46,11 @@ def whole(value: Any, where: str, shape: tuple[int | None, ...], low: int = -LAR
     return [whole(inner, f"{where}/{k}", shape[1:], low, end) for k, inner in enumerate(value)]
 
 
+def fraction(text: Any) -> Fraction:
+    """The fraction that `1/3` or `2` states: no power of ten, which may have any number of digits."""
+    return Fraction(*map(int, text.split("/")))
+
+
 def proven(program: Any, multipliers: Any) -> Fraction:
     """The lower end of the cost that the multipliers prove."""
     total = whole(program["total"], "/program/total", (), 1)
@@ -68,7 +73,7 @@ def proven(program: Any, multipliers: Any) -> Fraction:
     column_of = program["column_of"]
     limits = len(whole(program["rate_of"], "/program/rate_of", (None,), 0, rates))
     columns = max(column_of, default=-1) + 1
-    lower, upper = ([Fraction(end) for end in program[name]] for name in ("lower", "upper"))
+    lower, upper = ([*map(fraction, program[name])] for name in ("lower", "upper"))
     demand(len(lower) == len(upper) == rates, "/program/lower", "every rate has two ends")
     demand(all(map(Fraction.__le__, lower, upper)), "/program/lower", "ends out of order")
     of_flow = whole(program["limits"], "/program/limits", (flows, None), -1, limits)
@@ -91,7 +96,7 @@ def proven(program: Any, multipliers: Any) -> Fraction:
 def check(certificate: Any) -> Fraction:
     """The end of P that a certificate proves; Rejected where it proves none."""
     try:
-        side, claimed = certificate["side"], Fraction(certificate["claimed"])
+        side, claimed = certificate["side"], fraction(certificate["claimed"])
         bound = proven(certificate["program"], certificate["multipliers"])
         if side == "lower":
             end = max(bound, Fraction(0))
@@ -104,7 +109,7 @@ def check(certificate: Any) -> Fraction:
         return claimed
     except Rejected:
         raise
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, IndexError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise Rejected(f"the document: not a certificate ({type(error).__name__}: {error})") from None
 
 

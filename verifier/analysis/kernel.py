@@ -129,9 +129,9 @@ def read_region(given: Any) -> Columns:
     if rule is not None:
         where, measured = "/region/evidence", sum(column["counts"] is not None for column in given["columns"])
         used = measured * {1: 0, 2: 1}.get(groups, groups)
-        events, alpha = whole(rule["events"], f"{where}/events", (), 0), Fraction(rule["alpha"])
-        fits = 0 < alpha < 1 and 0 <= Fraction(rule["icc"] or 0) <= 1
-        demand(fits, where, "expected alpha, and an intraclass correlation, between 0 and 1")
+        events = whole(rule["events"], f"{where}/events", (), 0)
+        alpha, icc = (Fraction(*map(int, share.split("/"))) for share in (rule["alpha"], rule["icc"] or "0"))
+        demand(0 < alpha < 1 and 0 <= icc <= 1, where, "alpha, or an intraclass correlation, is not between 0 and 1")
         demand(used <= events, f"{where}/events", f"alpha is divided among {events} events, and {used} are used")
         whole(rule["shift"], f"{where}/shift", (), 0)
         tail = alpha / (2 * max(events, 1))

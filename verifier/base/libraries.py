@@ -7,7 +7,11 @@ from verifier.base.errors import UsageError
 
 EXTRAS = {
     "PIL": "images",
+    "cryptography": "sign",
     "cv2": "images",
+    "dask": "scale",
+    "distributed": "scale",
+    "fsspec": "scale",
     "markdown_it": "manual",
     "matplotlib": "plot",
     "networkx": "graphs",

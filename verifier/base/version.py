@@ -7,6 +7,8 @@ from functools import cache
 from importlib.metadata import version
 
 __version__ = "0.1.0"
+RELEASED: tuple[str, ...] = ()
+"""Versions before this one that were released: their bundles are read and checked, without comparing bytes."""
 
 version_of = cache(version)
 """The version of an installed library, looked up once; PackageNotFoundError where it is missing."""

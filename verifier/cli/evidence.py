@@ -1,17 +1,27 @@
-"""The commands `verify evidence build` and `verify evidence check`: call the stories and print what they found."""
+"""The commands `verify evidence build`, `check`, `sign` and `diff`: call the stories and print what they found."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from verifier.base.errors import one_line
-from verifier.base.files import document_text
+from verifier.base.documents import read_document
+from verifier.base.errors import UsageError, one_line
+from verifier.base.files import document_text, read_json
 from verifier.cli.invocation import Command, with_provenance
+from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
+from verifier.evidence.bundle.sign import sign_bundle
+from verifier.evidence.changes.claims import compare_bundles
+from verifier.evidence.changes.telling import diff_table
+from verifier.evidence.declarations import today
+from verifier.evidence.field import SpiCheckResult, SpiResult, read_field, tested
 from verifier.evidence.findings import CheckReport
-from verifier.evidence.settings import BuildSettings, CheckSettings
+from verifier.evidence.indicators import spi_table
+from verifier.evidence.settings import BuildSettings, CheckSettings, DiffSettings, SignSettings, SpiSettings
+from verifier.evidence.signatures import default_path, find_signature
 from verifier.evidence.status import overall_text
 from verifier.study.provenance import program_versions
 
@@ -33,11 +43,46 @@ def build_command(arguments: BuildSettings, command: Command) -> int:
 def check_command(arguments: CheckSettings, command: Command) -> int:
     """Run `verify evidence check` and give its exit code, see `CheckReport`."""
     limits = CheckLimits(system=arguments.limits, timeout_s=arguments.timeout)
+    if arguments.signed_by is None and (arguments.role or arguments.signatures):
+        raise UsageError("--role and --signatures belong to --signed-by PUBLIC_KEY")
     report = check_bundle(
         arguments.bundle, arguments.digest, arguments.recompute, limits, partial(progress_bar, what="results")
     )
+    if arguments.signed_by is not None:
+        path = arguments.signatures or default_path(arguments.bundle)
+        found = find_signature(path, report.digest, arguments.signed_by, arguments.role, today())
+        report = report.sealed(found, Path(path).name)
     print(_json_text(report, command) if arguments.json else check_text(report), end="")
     return int(report.exit_code)
+
+
+def sign_command(arguments: SignSettings, command: Command) -> int:
+    """Run `verify evidence sign`; exit code 0 where the bundle was checked, found intact and signed."""
+    signed = arguments.bundle, arguments.key, arguments.role, arguments.by, arguments.until, arguments.output
+    seal = sign_bundle(*signed)
+    print(f"digest: {seal.digest}\nsigned: {seal.told}\n{one_line(seal.signed.status)}")
+    return 0
+
+
+def diff_command(arguments: DiffSettings, command: Command) -> int:
+    """Run `verify evidence diff` and give its exit code."""
+    check_targets(arguments, "comparison")
+    found = compare_bundles(arguments.old, arguments.new, arguments.odd)
+    found = replace(found, command=command, versions=program_versions())
+    give(arguments, document_text(found), lambda: diff_table(found))
+    return int(found.exit_code)
+
+
+def spi_command(arguments: SpiSettings, command: Command) -> int:
+    """Run `verify spi check` and give its exit code."""
+    check_targets(arguments, "check")
+    spi = read_document(SpiResult, read_json(arguments.spi)[0], arguments.spi)
+    found = tested(spi, read_field(arguments.field), arguments.field)
+    study = SpiCheckResult(
+        title=spi.title, level=spi.level, found=found, command=command, versions=program_versions()
+    )
+    give(arguments, document_text(study), lambda: spi_table(study))
+    return int(study.exit_code)
 
 
 def _json_text(report: CheckReport, command: Command) -> str:

@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 
 from verifier.base.errors import nearest_name, one_line, shown
 from verifier.base.options import add_common, add_options, options_of, settings_of, show_only
-from verifier.cli.verbs import EVIDENCE_HELP, FAMILIES, VERBS, Verb
+from verifier.cli.evidence_texts import FAMILY_HELP
+from verifier.cli.verbs import FAMILIES, VERBS, Verb
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -64,7 +65,8 @@ def add_verbs(commands: Any, family: str = "") -> None:
             continue
         verb = VERBS.get(name)
         if verb is None:
-            parser = commands.add_parser(word, help=EVIDENCE_HELP, description="Evidence for an assurance case.")
+            told = FAMILY_HELP[word]
+            parser = commands.add_parser(word, help=told, description=f"{told[0].upper()}{told[1:]}.")
         else:
             parser = commands.add_parser(
                 word,

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from verifier.cli.evidence_texts import BUILD, CHECK, DIFF, RATE, RISK, SIGN, SPI, TRIGGERS
+
 INIT = """\
 Write a system model, requirements and confusion matrices to start from: a small system with a comment on every part,
 or one of the gallery.
@@ -131,45 +133,8 @@ help, the matrices, the assumptions and the provenance. The HTML page is one fil
 Results are what --output of the other commands writes; matrices belong to a result where their SHA-256 is that of its
 input. Which explanations belong to which run is found from the inputs that both name.
 """
-EVIDENCE_HELP = "evidence for an assurance case: build a bundle, check one, rates and risk per hour"
-BUILD = """\
-Make a bundle of evidence: run SPEC as verify run does, explain every requirement, find what each asks of the
-detector, repeat the run under the other policies that apply, prove probabilities and confidence bounds, and put all
-of it with copies of the inputs, report, assurance case, trace and outputs for CI into one folder or archive. Equal
-inputs give equal bytes. The digest that is printed stands for all of it: keep it, sign it, demand it in a check.
-"""
-CHECK = """\
-Check a bundle offline: every file against the manifest, documents against their schemas, everything that follows
-from inputs and results derived again and compared byte for byte, certificates in rational arithmetic about the system
-rebuilt from the bundled inputs, counterexamples replayed on it, probabilities without a certificate enclosed by
-the second engine. What is wrong is listed, one line each, and so is what was not checked. Whether requirements are
-met is another matter: exit code 0 means that nothing is wrong, 4 that it was changed or cannot be read, 5 that the
-program contradicts itself.
-"""
-RATE = """\
-The rate at which a requirement fails, per hour of driving: its probability per encounter times the encounters per
-hour, both with their uncertainty, compared with an acceptance criterion (ISO 21448, Annex C); and how many hours or
-encounters of testing would show the criterion without any model.
 
-  verify evidence rate RESULT.json --requirement NAME --encounters 240 --hours 20 --accept 1e-7/h
-  verify evidence rate RESULT.json --requirement NAME --exposure ped=12/h --exposure obs=10..14/h --exposure empty=0/h
-"""
-RISK = """\
-Residual risk: hazardous behaviour and harm per hour of every hazard in CASE, over its conditions with their shares,
-the share of encounters in none of them, and the way from behaviour to harm; by exact interval arithmetic, with the
-error budget, what the upper end comes from, and which single number, improved, would meet the criterion. CASE names
-the matrices of each condition; each RESULT is that of verify run with one of them.
 
-  verify evidence risk case.toml day_run.json night_run.json
-"""
-TRIGGERS = """\
-Triggering conditions of CASE, each once: known and not hazardous, known as hazardous, undecided, without data, or
-kept out by a monitor; with items and drives, what each requirement is in it with its bounds, what would decide it,
-and how often two of them came together. A RESULT is that of verify run with the matrices of a condition (--where for
-a bin of a further variable), or the matrices themselves, whose items are counted.
-
-  verify evidence triggers case.toml low_sun_run.json low_sun.json
-"""
 _SCENARIOS = "cm planner environment initial set sweep requirement where empty-columns false-positives memory"
 _MODEL_RESULT = "exact timeout json output"
 
@@ -340,6 +305,18 @@ VERBS: Mapping[str, Verb] = {
         "check a bundle of evidence",
         CHECK,
     ),
+    "evidence sign": Verb(
+        "verifier.evidence.settings:SignSettings",
+        "verifier.cli.evidence:sign_command",
+        "sign a bundle of evidence",
+        SIGN,
+    ),
+    "evidence diff": Verb(
+        "verifier.evidence.settings:DiffSettings",
+        "verifier.cli.evidence:diff_command",
+        "what changed between two bundles, and which claims fall",
+        DIFF,
+    ),
     "manual": Verb(
         "verifier.manual.settings:ManualSettings",
         "verifier.cli.manual:manual_command",
@@ -370,6 +347,12 @@ VERBS: Mapping[str, Verb] = {
         "hazardous behaviour and harm per hour, over conditions and in none of them",
         RISK,
     ),
+    "spi check": Verb(
+        "verifier.evidence.settings:SpiSettings",
+        "verifier.cli.evidence:spi_command",
+        "whether what was counted in the field contradicts a claim",
+        SPI,
+    ),
     "evidence triggers": Verb(
         "verifier.evidence.settings:TriggersSettings",
         "verifier.cli.report:triggers_command",
@@ -383,6 +366,7 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "campaign": {"title": "commands on campaign files", "metavar": "COMMAND"},
     "confusion": {"title": "commands on matrix files and records", "metavar": "COMMAND"},
     "evidence": {"title": "commands", "metavar": "COMMAND", "required": True},
+    "spi": {"title": "commands", "metavar": "COMMAND", "required": True},
 }
 """First word of commands that have two -> how the second ones are shown below it."""
 

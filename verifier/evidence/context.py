@@ -14,6 +14,7 @@ description = "Urban roads with crosswalks, daylight, dry, up to 10 m/s"
 [detector]
 name = "YOLOv3"
 version = "1.2"
+weights = "..."                              # SHA-256; threshold, preprocessing, sensor, calibration in words
 trained_on = ["2011_09_26_drive_00*"]        # sequences; * and ? stand for other characters
 trained_list = "training.txt"                # a file beside this one, a sequence in a line
 
@@ -32,8 +33,9 @@ source = "Hazard analysis 3.2"
 [responsible]
 requirements = "Head of functional safety"
 
-Evidence and dispositions as in `verifier.evidence.declarations`, conditions and hazards as in
-`verifier.evidence.residual_risk.records`, triggering conditions as in `verifier.evidence.triggers`.
+Identity as in `verifier.evidence.identity`, evidence and dispositions as in `verifier.evidence.declarations`,
+conditions and hazards as in `verifier.evidence.residual_risk.records`, triggering conditions as in
+`verifier.evidence.triggers`.
 """
 
 import datetime
@@ -45,6 +47,8 @@ from pathlib import Path, PurePath
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
 from verifier.evidence.declarations import Declarations, read_declarations, today
+from verifier.evidence.field import FieldRow, read_field
+from verifier.evidence.identity import Identity, read_identity
 from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
@@ -57,12 +61,16 @@ DUTIES: Mapping[str, str] = {
     "odd": "that the operational design domain is kept",
     "training_data": "that the detector was trained on other data than it was tested on",
     "test_data": "that the test data represent the operational design domain",
+    "counting": "that what counts as detected is right",
+    "integration": "that the integrated detector behaves as the tested one",
     "assumptions": "that the assumptions hold",
     "exposure": "how often encounters come",
     "acceptance": "that the acceptance criteria are right",
     "independence": "that verification is independent of development",
+    "tool": "that the program is fit for this use, and its known problems do not touch it",
 }
 """What is not shown by this evidence: key in the file -> what they answer for."""
+_SETTING, _MOUNTING = ("weights", "threshold", "preprocessing"), ("sensor", "calibration")
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,8 @@ class Detector:
 
     Attributes:
         name, version: of it; empty where not stated.
+        setting: key -> what is stated of weights, threshold and preprocessing.
+        mounting: likewise of the sensor and its calibration.
         trained_on: names of the sequences it was trained on, `*` and `?` standing for other characters; None where
             that is not stated, () where it is said to have seen none of them.
         trained_list: name and SHA-256 of a file that lists them, one in a line; None where there is none.
@@ -80,6 +90,14 @@ class Detector:
     version: str = ""
     trained_on: tuple[str, ...] | None = None
     trained_list: tuple[str, str] | None = None
+    setting: Mapping[str, str] = field(default_factory=dict)
+    mounting: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def told(self) -> str:
+        """For people: name, version and what else is stated; empty where nothing is."""
+        more = [f"{key} {text}" for key, text in {**self.setting, **self.mounting}.items()]
+        return ", ".join(filter(None, (self.name, self.version, *more)))
 
 
 @dataclass(frozen=True)
@@ -96,6 +114,8 @@ class CaseContext:
         declared: documents that are given as evidence, and answers to doubts.
         risk: conditions and hazards.
         triggers: triggering conditions, without what runs say of them.
+        identity: of the document that the case is.
+        counted: file of what was counted in the field, beside this one, and its rows; empty where there is none.
 
     Raises:
         ValueError: a duty that is not known.
@@ -112,6 +132,8 @@ class CaseContext:
     declared: Declarations = field(default_factory=Declarations)
     risk: DeclaredRisk = field(default_factory=DeclaredRisk)
     triggers: tuple[Trigger, ...] = ()
+    identity: Identity = field(default_factory=Identity)
+    counted: tuple[str, tuple[FieldRow, ...]] = ("", ())
 
     def __post_init__(self) -> None:
         unknown = [key for key in self.responsible if key not in DUTIES]
@@ -124,6 +146,7 @@ class CaseContext:
         found = [each.file for each in self.declared.evidence.values() if each.copied]
         listed = self.detector.trained_list
         found += [] if listed is None else [listed[0]]
+        found.append(self.counted[0])
         found += [each.matrices for each in self.risk.conditions] + [each.matrices for each in self.triggers]
         return tuple(dict.fromkeys(filter(None, found)))
 
@@ -139,16 +162,19 @@ class CaseContext:
 
 TABLES = (
     "system", "odd", "detector", "dataset", "exposure", "acceptance", "responsible", "evidence", "disposition",
-    *RISK_TABLES, "trigger",
+    *RISK_TABLES, "trigger", "document", "field",
 )  # fmt: skip
 
 
-def read_context(path: str | Path, day: datetime.date | None = None) -> CaseContext:
+def read_context(
+    path: str | Path, day: datetime.date | None = None, issued: datetime.date | None = None
+) -> CaseContext:
     """Read a context.
 
     Args:
         path: of the file; documents that it names lie in its folder.
         day: on which the validity of documents is judged; today if left out.
+        issued: when the document is issued, where the context does not say.
 
     Raises:
         InputError: the file cannot be read, is no TOML, or an element is not accepted; with file, line and key.
@@ -166,6 +192,8 @@ def read_context(path: str | Path, day: datetime.date | None = None) -> CaseCont
         read_declarations(top, tuple(DUTIES), day or today()),
         read_risk(top),
         read_triggers(top),
+        read_identity(top, issued),
+        _counted(top),
     )
 
 
@@ -180,17 +208,36 @@ def _words(top: Element, key: str, known: tuple[str, ...]) -> str:
 def _detector(top: Element) -> Detector:
     if not top.has("detector"):
         return Detector()
-    table = top.at("detector").table(("name", "version", "trained_on", "trained_list"))
-    name, version = (table.at(key).string() if table.has(key) else "" for key in ("name", "version"))
+    known = ("name", "version", "trained_on", "trained_list", *_SETTING, *_MOUNTING)
+    table = top.at("detector").table(known)
+    name, version = (table.given(key, Element.string, "") for key in ("name", "version"))
+    setting, mounting = (
+        {key: table.at(key).string() for key in keys if table.has(key)} for keys in (_SETTING, _MOUNTING)
+    )
     stated = tuple(each.string() for each in table.list_at("trained_on")) if table.has("trained_on") else None
     if not table.has("trained_list"):
-        return Detector(name, version, stated)
-    file = table.at("trained_list").string()
-    if fault := fault_of(file):
-        raise table.at("trained_list").fail(f"expected a file beside this one or below: {fault}")
+        return Detector(name, version, stated, None, setting, mounting)
+    file = _beside(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
     listed = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
-    return Detector(name, version, (*(stated or ()), *listed), (file, hashlib.sha256(raw).hexdigest()))
+    lists = file, hashlib.sha256(raw).hexdigest()
+    return Detector(name, version, (*(stated or ()), *listed), lists, setting, mounting)
+
+
+def _beside(element: Element) -> str:
+    """The name of a file in the folder of the context, or below."""
+    file = element.string()
+    if fault := fault_of(file):
+        raise element.fail(f"expected a file beside this one or below: {fault}")
+    return file
+
+
+def _counted(top: Element) -> tuple[str, tuple[FieldRow, ...]]:
+    if not top.has("field"):
+        return "", ()
+    table = top.at("field").table(("file",), ("file",))
+    file = _beside(table.at("file"))
+    return file, read_field(Path(table.file).parent / file)
 
 
 def _exposure(table: Element) -> Exposure:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from verifier.base.errors import shown
+from verifier.base.errors import UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.toml import Element
 from verifier.evidence.paths import fault_of
@@ -183,7 +183,7 @@ def _evidence(name: str, table: Element, claims: tuple[str, ...]) -> Evidence:
     told: dict[str, Any] = {
         key: table.given(key, Element.string, "") for key in ("title", "revision", "author", "limits")
     }
-    told |= {"dated": table.given("date", _day, None), "valid_until": table.given("valid_until", _day, None)}
+    told |= {"dated": table.given("date", date_at, None), "valid_until": table.given("valid_until", date_at, None)}
     return Evidence(name=name, claims=given, grade=grade, **told, **_file(table))
 
 
@@ -194,9 +194,7 @@ def _file(table: Element) -> dict[str, Any]:
     name, copied = table.at("file").string(), table.given("copy", Element.truth, True)
     if fault := fault_of(name):
         raise table.at("file").fail(f"expected a file beside this one or below, found {shown(name)}: {fault}")
-    stated = table.given("sha256", Element.string, "")
-    if stated and not re.fullmatch("[0-9a-f]{64}", stated):
-        raise table.at("sha256").fail(f"expected 64 hexadecimal digits, found {shown(stated)}")
+    stated = table.given("sha256", digest_at, "")
     if not copied and not stated:
         raise table.fail("missing key 'sha256'", "a document that is not copied is known by its hash alone")
     path = Path(table.file).parent / PurePosixPath(name)
@@ -216,10 +214,19 @@ def _disposition(key: str, table: Element, evidence: Mapping[str, Evidence]) -> 
         raise table.fail("missing key 'evidence'", "a doubt is refuted by evidence; without, it can be accepted")
     texts = {name: table.given(name, Element.string, "") for name in ("reason", "by", "doubt", "review")}
     named = table.given("evidence", Element.one_of, "", tuple(evidence))
-    return Disposition(decision=decision, evidence=named, dated=_day(table.at("date")), **texts)
+    return Disposition(decision=decision, evidence=named, dated=date_at(table.at("date")), **texts)
 
 
-def _day(element: Element) -> datetime.date:
+def digest_at(element: Element) -> str:
+    """A SHA-256; InputError."""
+    text = element.string()
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise element.fail(f"expected 64 hexadecimal digits, found {shown(text)}")
+    return text
+
+
+def date_at(element: Element) -> datetime.date:
+    """A day; InputError."""
     if type(element.value) is not datetime.date:
         raise element.fail(f"expected a date such as 2026-05-04, found {shown(element.value)}")
     return element.value
@@ -227,6 +234,17 @@ def _day(element: Element) -> datetime.date:
 
 def today() -> datetime.date:
     """The day of SOURCE_DATE_EPOCH, in UTC; of the clock where that is not set."""
+    return stated_day() or datetime.datetime.now(datetime.UTC).date()
+
+
+def stated_day() -> datetime.date | None:
+    """The day of SOURCE_DATE_EPOCH, in UTC; None where that is not set.
+
+    Raises:
+        UsageError: it is set and is no time.
+    """
     text = os.environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.datetime.now(datetime.UTC)
-    return (now if text is None else datetime.datetime.fromtimestamp(int(text), datetime.UTC)).date()
+    try:
+        return None if text is None else datetime.datetime.fromtimestamp(int(text), datetime.UTC).date()
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"SOURCE_DATE_EPOCH: expected seconds since 1970, got {shown(text)}") from None

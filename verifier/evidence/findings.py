@@ -1,21 +1,24 @@
 """What a check found wrong, and what it looked at: values, one line each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from verifier.base.documents import Count, Limits
 from verifier.base.errors import ExitCode
 from verifier.base.result import recorded
+from verifier.base.version import __version__
+from verifier.evidence.signatures import Seal
 from verifier.evidence.status import Standing
 
 
 class Kind(Enum):
-    """What a finding speaks of: the files as such, or what they say."""
+    """What a finding speaks of: the files as such, what they say, or who signed them."""
 
     FILES = "files"
     CONTENT = "content"
+    SIGNATURE = "signature"
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,7 @@ class Log:
     Attributes:
         findings, checked, unchecked, requirements, grades: as there.
         standings: how the requirements stand over all runs.
+        built_by: version of the program that built the bundle.
         until_recomputed: what was not looked at and is settled by computing everything again.
         proven, recomputed: numbers of the results that certificates prove, and that the inputs gave again.
         certificates: paths of those that were looked at.
@@ -135,6 +139,7 @@ class Log:
     until_recomputed: list[str] = field(default_factory=list)
     requirements: tuple[tuple[str, str, str, str], ...] = ()
     standings: tuple[Standing, ...] = ()
+    built_by: str = __version__
     grades: Grades | None = None
     proven: int = 0
     recomputed: int = 0
@@ -166,6 +171,14 @@ class CheckReport:
     requirements: tuple[tuple[str, str, str, str], ...] = field(default=(), repr=False)
     grades: Grades | None = None
     status: str = ""
+
+    def sealed(self, found: Seal | str, file: str) -> Self:
+        """This report with what was found of a signature that was demanded; `file` holds the signatures."""
+        if isinstance(found, str):
+            wrong = Finding(file, "", "none", found, Kind.SIGNATURE)
+            return replace(self, findings=(*self.findings, wrong), grades=None, status="")
+        known = tuple(each for each in self.unchecked if not each.startswith("authenticity: "))
+        return replace(self, checked=(*self.checked, (1, f"signature: {found.told}")), unchecked=known)
 
     @property
     def intact(self) -> bool:

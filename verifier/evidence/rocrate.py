@@ -5,6 +5,7 @@ the root data entity, data entities and provenance. The hash of a file is schema
 1.1 lacks and this adds.
 """
 
+import datetime
 import json
 import re
 from collections.abc import Mapping
@@ -47,13 +48,14 @@ class CrateFile:
             raise ValueError(f"not the hash and size of a file: {self.sha256!r}, {self.size}")
 
 
-def crate_metadata(files: Mapping[str, CrateFile], title: str) -> str:
+def crate_metadata(files: Mapping[str, CrateFile], title: str, issued: datetime.date | None = None) -> str:
     """The text of `ro-crate-metadata.json`; equal arguments give equal bytes.
 
     Args:
         files: path from the root of the crate, with forward slashes -> the file. The metadata file itself is none
             of them.
         title: of the crate.
+        issued: its date of publication.
 
     Raises:
         ValueError: a path is absolute, leads out of the crate, or is that of the metadata file; or there is no title.
@@ -62,12 +64,13 @@ def crate_metadata(files: Mapping[str, CrateFile], title: str) -> str:
         _check_path(path)
     if not title.strip():
         raise ValueError("a crate needs a title")
+    undated = f"The date of publication was not given; {NO_DATE} stands for that."
     root: dict[str, Any] = {
         "@id": "./",
         "@type": "Dataset",
         "name": one_line(title),
-        "description": f"The date of publication was not given; {NO_DATE} stands for that.",
-        "datePublished": NO_DATE,
+        "description": undated if issued is None else "Evidence for an assurance case",
+        "datePublished": str(issued or NO_DATE),
         "license": "No licence was stated.",
         "hasPart": [{"@id": _identifier(path)} for path in sorted(files)],
         "mentions": {"@id": "#verification"},

@@ -1,19 +1,23 @@
 """Every choice of `verify report` and `verify evidence`. Only light modules are imported."""
 
 import argparse
+import datetime
 import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from verifier.base.errors import UsageError, shown
 from verifier.base.options import Option, Part, Printed, Written, reads, writes
 from verifier.checking.settings import Decided, Timeout
+from verifier.evidence.signatures import Role
 from verifier.questions.settings import DRAWN_AS_COUNTED, Matrices, Spec
 from verifier.study.options import RunOptions
 from verifier.systems.settings import Limits
 
+Domain: TypeAlias = Literal["widened", "narrowed"]
+"""What another text of the operational design domain is; nobody can compute it."""
 Event: TypeAlias = Decided
 """What can be unwanted of a requirement."""
 _NUMBER = r"(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?"
@@ -210,9 +214,59 @@ class CheckSettings:
     digest: Annotated[
         str | None, Option("required SHA-256 of the manifest, as build printed it", metavar="HEX", parse=_digest)
     ] = None
+    signed_by: Annotated[
+        str | None, reads("public key (PEM) that must have signed the bundle", metavar="PUBLIC_KEY")
+    ] = None
+    role: Annotated[Role | None, Option("as which it must have signed, {choices} (default: any)")] = None
+    signatures: Annotated[str | None, reads("the signatures (default: BUNDLE.sig.json)")] = None
     recompute: Annotated[
         bool, Option("recompute every result, byte for byte, and every probability as an exact fraction by Storm")
     ] = False
     timeout: Timeout = 600.0
     limits: Annotated[Limits, Part()] = Limits()
     json: Annotated[bool, Option("print what was found as JSON", role="output")] = False
+
+
+def day_of(text: str) -> datetime.date:
+    """A day as 2026-05-04; ArgumentTypeError."""
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a day such as 2026-05-04, got {shown(text)}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignSettings:
+    """Every choice of `verify evidence sign`."""
+
+    bundle: Annotated[str, reads("a folder or a zip archive", metavar="BUNDLE", positional=True)]
+    key: Annotated[str, reads("private key (PEM): Ed25519 or ECDSA P-256", metavar="PRIVATE_KEY")]
+    role: Annotated[Role, Option("as which it is signed: {choices}")]
+    by: Annotated[str, Option("name of who signs", metavar="NAME")] = ""
+    until: Annotated[
+        datetime.date | None, Option("last day on which the signature is valid", metavar="DAY", parse=day_of)
+    ] = None
+    output: Annotated[str | None, writes("where the signature is added (default: BUNDLE.sig.json)", also=("-o",))] = (
+        None
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffSettings:
+    """Every choice of `verify evidence diff`."""
+
+    old: Annotated[str, reads("the bundle before", metavar="OLD", positional=True)]
+    new: Annotated[str, reads("the bundle now", metavar="NEW", positional=True)]
+    odd: Annotated[Domain, Option("what another text of the operational design domain is, {choices}")] = "widened"
+    json: Printed = False
+    output: Written = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpiSettings:
+    """Every choice of `verify spi check`."""
+
+    spi: Annotated[str, reads("the indicators of a bundle (spi.json)", metavar="SPI", positional=True)]
+    field: Annotated[str, reads("what was counted: metric, count, of (.csv)", metavar="FIELD", positional=True)]
+    json: Printed = False
+    output: Written = None

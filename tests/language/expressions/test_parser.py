@@ -42,6 +42,7 @@ def op(operator, *operands):
             'sees(ped) & !sees("traffic cone")',
             op("&", Call("sees", (Name("ped"),)), op("!", Call("sees", (Name("traffic cone"),)))),
         ),
+        ("report(x) = a & report(x) != b", op("&", Call("report", (X, A)), op("!", Call("report", (X, B))))),
         ('"G" | "a b"', op("|", Name("G"), Name("a b"))),
         ("(((a)))", A),
         (" a\n &\t b ", op("&", A, B)),

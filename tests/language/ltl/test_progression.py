@@ -93,6 +93,20 @@ def test_progression_keeps_the_meaning_of_a_formula(formula, word):
     check_laws(formula, word)
 
 
+@pytest.mark.parametrize("formula", [U(F(a), G(c)), U(G(b), G(c)), U(X(c), G(b)), U(F(neg(a)), F(c)), U(F(a), X(b))])
+def test_both_of_two_choices_are_kept(formula):
+    every = [frozenset(names) for names in ("", "a", "b", "c", "bc", "abc")]
+    for word in itertools.product(every, repeat=3):
+        check_laws(formula, ([*word[:1]], [*word[1:]]))
+
+
+def test_as_many_obligations_as_the_limit_are_kept():
+    formula = conjunction((F(a), F(b), F(c)))  # each pending or not; and false, which is not reached
+    assert len(reachable_obligations(formula, 9)) == 8
+    with pytest.raises(LimitError, match="limit, 8"):
+        reachable_obligations(formula, 8)
+
+
 @pytest.mark.slow
 @given(formulas(4), words)
 @settings(max_examples=3000)

@@ -575,6 +575,7 @@ def test_the_small_files_of_every_format_are_recognised(form, root):
         ({}, "data: the format is not recognised: neither .txt, .xml nor .json files, and"),
         ({"a.txt": ""}, "data/a.txt: the format is not recognised: all 1 text files are empty"),
         ({"a.txt": "1 2 3\n"}, "data/a.txt: the format is not recognised: a line such as '1 2 3'"),
+        ({"a.txt": "a 1 Car" + " 2" * 14}, "data/a.txt: the format is not recognised: a line such as 'a 1 Car"),
         ({"a.xml": "<html/>"}, "data/a.xml: the format is not recognised: XML without the element 'annotation'"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -128,7 +129,7 @@ def test_real_boxes_are_where_the_published_table_has_them(shared):
             assert np.abs(mine.box_3d[:, :2] - theirs[["x_ego_m", "y_ego_m"]].to_numpy()).max() < gap
 
 
-def test_real_counts_are_the_published_ones(shared):
+def test_real_counts_are_the_published_ones(shared, tmp_path):
     scene = shared / "data/nuscenes_mini_val/scene-0916"
     found = read_detections("nuscenes_compact", scene / "gt.json", scene / "det_centerpoint")
     seen = keep_attribute(found, "num_lidar_pts", lowest=1, removed="drop")
@@ -143,6 +144,8 @@ def test_real_counts_are_the_published_ones(shared):
     }
     assert seen.frame_count == 41
     assert (seen.sequences, len(seen.detections)) == (("scene-0916",), 6215)
+    zipped = shutil.make_archive(str(tmp_path / "det"), "zip", scene / "det_centerpoint")
+    assert len(read_detections("nuscenes_compact", scene / "gt.json", zipped).detections) == len(found.detections)
 
 
 def test_real_headings_of_detector_and_ground_truth_agree(shared):

@@ -45,7 +45,7 @@ from verifier.analysis.counterexamples.runs import Prospects
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values
 from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import EngineError, NoAnswerError
+from verifier.base.errors import NoAnswerError
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.graphs import components
 from verifier.systems.reachability import distinct
@@ -127,7 +127,7 @@ class Losses:
             most_kinds: to tell apart, at least 1.
 
         Raises:
-            EngineError: the causes do not add up to it.
+            NoAnswerError: the causes do not add up to it, as doubles have too few digits for them.
         """
         first = int(self._objective.product.start[start])
         order = self._kinds(first, most_kinds)
@@ -136,7 +136,8 @@ class Losses:
         told_apart = [report for report in order[:few] if any(report in kinds for kinds in lost)]
         added = math.fsum(lost.values())
         if not abs(added - total) <= AGREEMENT * total:
-            raise EngineError(f"the causes of losing add up to {added!r}, not to {total!r}")
+            message = f"the causes of losing add up to {added!r}, not to {total!r}"
+            raise NoAnswerError(f"{message}: steps are so rare that too many digits are lost")
         scale = total / added if lost else 1.0  # what is left are roundings
         causes = [
             Cause(tuple(sorted(filter(None, kinds))), None in kinds, probability * scale)

@@ -165,8 +165,12 @@ def default_draws(objectives: Iterable[Objective]) -> int:
     its transitions where it is too large for elimination. So it depends on the chains only, and equal inputs get
     equally many.
     """
-    cost = sum(_cost(each.product) * each.effort for each in objectives)
-    return max(FEWEST_DRAWS, min(MOST_DRAWS, WORK // max(cost, 1) // 100 * 100))
+    return max(FEWEST_DRAWS, min(MOST_DRAWS, WORK // max(cost_of_draw(objectives), 1) // 100 * 100))
+
+
+def cost_of_draw(objectives: Iterable[Objective]) -> int:
+    """What one matrix costs, in transitions visited once."""
+    return sum(_cost(each.product) * each.effort for each in objectives)
 
 
 def _cost(product: Product) -> int:

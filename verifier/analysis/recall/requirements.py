@@ -266,6 +266,12 @@ def search(problem: Problem, path: Path, points: int = 257) -> Searched:
     )
 
 
+def worst_along(problem: Problem, path: Path, points: int = 257) -> tuple[list[int], Floats]:
+    """The even grid of `search`, and the worst probability at each of its places; errors as there."""
+    places = path.grid(points)
+    return places, _evaluated(problem, path, places).worst
+
+
 def _evaluated(problem: Problem, path: Path, places: Sequence[int]) -> Evaluated:
     """What the matrices at these places do; no more of them are made at once than fit."""
     at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))

@@ -359,6 +359,12 @@ class Provable:
         # Of the product states, only `false` and `true`, numbers 0 and 1, have other numbers in certificates.
         return sides["lower" if holds else "upper"].shown(system, (members - 2).tolist()) is not None
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether it is found, with as much work as is worth while, what each state has to meet."""
+        system, sides = self._known
+        return all(side.reaches(state) for side in sides.values() for state in system.starts)
+
     @cached_property
     def _known(self) -> tuple[kernel.System, dict[str, Staying]]:
         subject = subject_document(subject_of(self.objective))

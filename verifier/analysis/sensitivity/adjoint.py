@@ -17,9 +17,10 @@ it has no derivative, and `Gradient.jumps` says so.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import csc_array, diags_array
+from scipy.sparse import csc_array, diags_array, eye_array
 from scipy.sparse.linalg import splu
 
 from verifier.analysis.objective import Objective
@@ -31,6 +32,8 @@ from verifier.systems.channel import Channel
 
 LARGEST_BLOCK = 64
 """States of a strongly connected component up to which the order of the components is kept in a factorisation."""
+_LARGEST_ADDED, _RARE = 600, 2.0**-17
+"""States of components that are solved by additions alone where some step within or out of one is so rare."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +210,8 @@ class Equations:
 
     The states are put in an order in which most systems are nearly triangular: by strongly connected components, each
     of which leads to others on one side only. A state is left with the sum of the probabilities of leaving it,
-    not with 1 - p, so that rarely leaving costs no digits.
+    not with 1 - p, so that rarely leaving costs no digits; where a step within or out of a component is rare, only
+    additions are made (`_Added`).
 
     Args:
         n: number of product states.
@@ -232,9 +236,19 @@ class Equations:
         self.number = np.full(n, -1, dtype=np.int64)
         self.number[self.states] = np.arange(size)
         leaving = np.bincount(self.number[sources[moving]], weight[moving], size)
-        inner = csc_array(
-            (weight[kept], (self.number[sources[kept]], self.number[targets[kept]])), shape=(size, size)
-        )
+        part, edges = np.sort(component), np.stack([self.number[sources[kept]], self.number[targets[kept]]])
+        within = part[edges[0]] == part[edges[1]]
+        exits = np.zeros(size)
+        apart = moving.copy()
+        apart[np.flatnonzero(kept)[within]] = False
+        np.add.at(exits, self.number[sources[apart]], weight[apart])
+        several = np.bincount(part)[part] > 1
+        rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))
+        self._factors: _Added | Any
+        if rarely and np.bincount(part).max() <= _LARGEST_ADDED:
+            self._factors = _Added(part, edges, weight[kept], exits)
+            return
+        inner = csc_array((weight[kept], edges), shape=(size, size))
         matrix = csc_array(diags_array(leaving, format="csc") - inner)
         ordered = np.bincount(component).max() <= LARGEST_BLOCK
         try:
@@ -244,7 +258,68 @@ class Equations:
 
     def solve(self, right: Floats, *, transposed: bool = False) -> Floats:
         """(k, c) solutions for (k, c) right-hand sides, in the order of `states`."""
-        found: Floats = self._factors.solve(right, "T" if transposed else "N")  # type: ignore[call-overload]
+        found: Floats = self._factors.solve(right, "T" if transposed else "N")
+        return found
+
+
+class _Added:
+    """I - Q by additions alone, so that every number keeps its digits however rarely some states are left.
+
+    Within a component the last state is removed by sending what enters it to where it leads, in proportion, then the
+    one before (Grassmann, Taksar and Heyman 1985). With d what a state is left with when those behind it are removed,
+    x = L x + u / d and u = N u + C x + right: L below and N above the diagonal, C between components, none negative.
+    In their order u and x are one triangular system.
+
+    Args:
+        part: (k,) increasing, the component of each state.
+        edges: (2, e) states; weight: (e,) their probabilities.
+        exits: (k,) of leaving the component.
+    """
+
+    def __init__(self, part: Ints, edges: Ints, weight: Floats, exits: Floats) -> None:
+        size, (sources, targets) = len(part), edges
+        begin = np.flatnonzero(np.diff(part, prepend=-1))
+        count = np.diff(np.append(begin, size))
+        first, many = np.repeat(begin, count), np.repeat(count, count)
+        crossing = part[sources] != part[targets]
+        later = bool(np.any(part[sources] < part[targets]))  # components lead to later ones
+        place, origin = np.arange(size) - first, 2 * (size - first - many if later else first)
+        self._u, self._x = origin + many - 1 - place, origin + many + place
+        left, entries = exits.copy(), [(self._u[sources[crossing]], self._x[targets[crossing]], weight[crossing])]
+        inner = np.flatnonzero(~crossing)
+        inner = inner[np.argsort(sources[inner], kind="stable")]
+        for low, k in zip(begin.tolist(), count.tolist(), strict=True):
+            if k == 1:
+                continue
+            own = inner[slice(*np.searchsorted(sources[inner], [low, low + k]))]
+            table = np.zeros((k, k))
+            np.add.at(table, (sources[own] - low, targets[own] - low), weight[own])
+            out = left[low : low + k]
+            for last in range(k - 1, 0, -1):
+                into, leads, beyond = table[:last, last], table[last, :last], out[last]
+                out[last] = beyond + leads.sum()
+                into /= out[last]
+                table[:last, :last] += into[:, None] * leads
+                out[:last] += into * beyond
+                leads /= out[last]
+            above, below = np.triu_indices(k, 1), np.tril_indices(k, -1)
+            entries += [
+                (self._u[low + above[0]], self._u[low + above[1]], table[above]),
+                (self._x[low + below[0]], self._x[low + below[1]], table[below]),
+            ]
+        if not left.all():
+            raise EngineError(f"some of {size} product states are not left in doubles")
+        entries.append((self._x, self._u, 1 / left))
+        rows, columns, values = map(np.concatenate, zip(*entries, strict=True))
+        beside = csc_array((values, (rows, columns)), shape=(2 * size, 2 * size))
+        self._factors = splu(csc_array(eye_array(2 * size)) - beside, permc_spec="NATURAL", diag_pivot_thresh=0.0)
+
+    def solve(self, right: Floats, trans: Literal["N", "T"]) -> Floats:
+        """Solutions for (k, c) right-hand sides that are nowhere negative."""
+        come, gone = (self._u, self._x) if trans == "N" else (self._x, self._u)
+        whole = np.zeros((2 * len(come), right.shape[1]))
+        whole[come] = right
+        found: Floats = self._factors.solve(whole, trans)[gone]  # type: ignore[call-overload]
         return found
 
 

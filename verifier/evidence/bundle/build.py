@@ -35,6 +35,7 @@ from verifier.evidence.bundle.request import (
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs, refuse_unfounded, wrong_given
 from verifier.evidence.consistency import check_document
 from verifier.evidence.context import read_context
+from verifier.evidence.declarations import stated_day
 from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.measured import refuse_misfits
 from verifier.evidence.paths import check_paths
@@ -269,18 +270,17 @@ def _copied(
     rest = paths[4 if context else 3 :]
     given, own = tuple(rest[: len(sources.given)]), tuple(rest[len(sources.given) :])
     files = {path: read_text(file)[1] for path, file in found.items()}
-    documents, day = dict[str, Path](), None
+    documents, day, issued = dict[str, Path](), None, stated_day()
     if sources.context is not None and context is not None:
         declared = read_context(sources.context)
-        day = declared.declared.day
+        day, issued = declared.declared.day, None if declared.identity.issued else issued
         documents = {
             path: Path(sources.context).parent / name
             for path, name in zip(documents_of(context, declared), declared.documents, strict=True)
         }
         check_paths([*files, *documents], "an input")
-    request = Request(
-        paths[0], paths[1], paths[2], context, given, options, tuple(sources.command), own, tuple(documents), day
-    )
+    files_of_case = (paths[0], paths[1], paths[2], context, given)
+    request = Request(*files_of_case, options, tuple(sources.command), own, tuple(documents), day, issued)
     files |= {path: read_bytes(file) for path, file in documents.items()}
     if spec.sha256 != digest_of(files[request.spec]):
         raise InputError("changed while it was read", Place(str(sources.spec)))

@@ -23,7 +23,7 @@ from verifier.analysis.recall.cells import RecallCells, counts_with_recall
 from verifier.analysis.robust.certificate import digest_of, document
 from verifier.analysis.robust.point_certificate import point_certificates
 from verifier.analysis.robust.solutions import Effort
-from verifier.analysis.robust.staying import LARGEST_CERTIFIED
+from verifier.analysis.robust.staying import LARGEST_CERTIFIED, Provable
 from verifier.analysis.robust.subject import kept_of, point_document, region_document, subject_document, subject_of
 from verifier.analysis.step_counts import StepCount
 from verifier.base.budget import memory_limit
@@ -41,6 +41,9 @@ from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions, clock_of
 from verifier.study.points import Point
+
+_SOME = 100
+"""Product states up to which what they have to meet is always found soon."""
 
 
 class Proven(NamedTuple):
@@ -128,7 +131,10 @@ def why_none(rebuilt: Study, objective: Objective) -> str | None:
     if rebuilt.data is not None and rebuilt.data.basis.tier in ("anytime", "rate_box"):
         return f"the kernel of certificates does not know bounds {rebuilt.data.basis.name}"
     if objective.state_count <= LARGEST_CERTIFIED:
-        return None
+        region = None if rebuilt.data is None else rebuilt.data.region(objective.skeleton)
+        if region is None or objective.state_count < _SOME or Provable(objective, region).is_followed:
+            return None
+        return "what the states have to meet, windows within windows, takes too long to find"
     return (
         f"certificates are made of at most {LARGEST_CERTIFIED} product states, and there are {objective.state_count}"
     )

@@ -14,17 +14,17 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
 from verifier.base.files import json_of
-from verifier.base.version import __version__
+from verifier.base.version import RELEASED, __version__
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
 from verifier.evidence.bundle.build import input_words
-from verifier.evidence.bundle.contents import check_contents, check_recomputed
+from verifier.evidence.bundle.contents import check_cheaply, check_contents, check_recomputed, numbers_in
 from verifier.evidence.bundle.derived_artefacts import derived, derived_row
 from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
 from verifier.evidence.bundle.making import Progress, planned_words
@@ -53,13 +53,11 @@ from verifier.systems.settings import Limits
 
 NO_DIGEST = (
     "authenticity: a bundle rebuilt from other inputs would also pass. Demand the digest that was printed when it "
-    "was built (--digest), or compare it with a signed ci/statement.intoto.json"
+    "was built (--digest), or a signature by a key that you know (--signed-by)"
 )
 NOT_RECOMPUTED = (
-    "statistical intervals, how far confidence bounds are attained, required recalls, plans for further data, ranges "
-    "over all strategies, Storm's own values, and of explanations all but the states and probabilities of the runs "
-    "that are listed (whether there are likelier ones, what is seen on them, what would help): --recompute computes "
-    "everything again and compares it byte for byte"
+    "how far confidence bounds are attained, required recalls, plans for further data, ranges over all strategies "
+    "and Storm's own values: --recompute computes everything again and compares it byte for byte"
 )
 STATED = (
     "whether the inputs are true: counts and model, of the real detector and system, and what people declare; and "
@@ -182,10 +180,10 @@ def _manifest(raw: bytes | None, found: str, digest: str | None, log: Log) -> Ma
     except InputError as error:
         log.findings.append(_refusal(error, MANIFEST_FILE))
         return None
-    if manifest.verifier != __version__:
-        log.findings.append(
-            Finding(MANIFEST_FILE, "/verifier", manifest.verifier, f"{__version__}: check it with the version named")
-        )
+    log.built_by = manifest.verifier
+    if manifest.verifier not in (__version__, *RELEASED):
+        said = f"{__version__}, or a release before it: check it with the version named"
+        log.findings.append(Finding(MANIFEST_FILE, "/verifier", manifest.verifier, said))
     return manifest
 
 
@@ -219,16 +217,19 @@ def _looked_into(
         parts = _parts(files, request, Study.of(read.inputs, limits.around(request.options)), read, log)
         before = len(log.findings)
         _fit_together(parts, log)
+        _versions(parts, log)
         check_contents(parts, log)
         _given(parts, log)
-        if len(log.findings) > before:
+        fits = len(log.findings) == before
+        if not fits:
             log.unchecked.append("derived files, because results and inputs do not fit together")
         else:
             _derived(files, altered, parts, log)
-        if recompute is not None:
+        if recompute is not None and log.built_by == __version__:
             recompute(parts, log)
         else:
-            log.unchecked += [*log.until_recomputed, NOT_RECOMPUTED]
+            left = check_cheaply(parts, log) if fits else []
+            log.unchecked += [*log.until_recomputed, ", ".join((*left, NOT_RECOMPUTED))]
         _graded(parts, recompute is not None, log)
         return parts.result.verdict.value
 
@@ -244,6 +245,15 @@ def _fit_together(parts: Parts, log: Log) -> None:
                 log.unchecked.append(f"{path}: {note}")
         except InputError as error:
             log.findings.append(replace(_refusal(error, path), kind=Kind.CONTENT))
+
+
+def _versions(parts: Parts, log: Log) -> None:
+    """Whether results say that the program which built the bundle made them."""
+    for path, document in parts.documents.items():
+        stated = (document.content.get("versions") or {}).get("verifier", log.built_by)
+        if path not in parts.request.inputs and stated != log.built_by:
+            said = f"{log.built_by}, which built the bundle"
+            log.findings.append(Finding(path, "/versions/verifier", str(stated), said, Kind.CONTENT))
 
 
 def _given(parts: Parts, log: Log) -> None:
@@ -279,16 +289,9 @@ def _graded(parts: Parts, recompute: bool, log: Log) -> None:
         for each in parts.result.requirements
     )
     results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
-    count = sum(_numbers_in(content) for content in results)
+    count = sum(map(numbers_in, results))
     recomputed = count - log.proven if recompute else log.recomputed
     log.grades = Grades(log.proven, recomputed, count - log.proven - recomputed)
-
-
-def _numbers_in(value: Any) -> int:
-    """How many numbers with a decimal point a JSON value holds."""
-    if isinstance(value, dict | list):
-        return sum(map(_numbers_in, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, float)
 
 
 def _request(files: Mapping[str, bytes]) -> Request:
@@ -307,7 +310,10 @@ def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: U
     missing = [path for path in (*request.inputs, *planned_words(rebuilt, ())) if path not in files]
     sources = {path: raw for path, raw in files.items() if path in about}
     for path in sorted(path for path in files if path not in about and derived_row(path) is None):
-        log.findings.append(Finding(path, "", "a file that no bundle like this has", "nothing"))
+        if log.built_by == __version__:
+            log.findings.append(Finding(path, "", "a file that no bundle like this has", "nothing"))
+        else:
+            log.unchecked.append(f"{path}: no bundle of this version has such a file")
     parts = read_parts(request, read, rebuilt, sources, about)
     for path in missing:
         if path not in parts.omitted:
@@ -326,6 +332,11 @@ def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: U
 def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: Log) -> None:
     """Make every derived file again; one that is as the manifest says and differs all the same speaks against us."""
     log.standings, made = (basis := derived(parts)).standings, basis.made
+    if log.built_by != __version__:
+        log.unchecked.append(
+            f"derived files and results byte for byte: built by verifier {log.built_by}, and this is {__version__}"
+        )
+        return
     for path, text in made.items():
         expected = text.encode()
         if path not in files:

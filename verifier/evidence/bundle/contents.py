@@ -1,21 +1,39 @@
 """The results of a bundle compared with its inputs: documents, certificates, replays, the second engine's numbers;
-and everything computed again.
+what is cheap computed again, or everything, with every probability as an exact fraction.
 """
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from verifier.analysis.confidence import intervals_of
+from verifier.analysis.intervals.drawing import cost_of_draw
 from verifier.base.budget import limits_reached
-from verifier.base.documents import fraction_text
+from verifier.base.documents import fraction_text, json_values
 from verifier.base.errors import NoAnswerError
+from verifier.base.files import document_text
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.certificates import Proven, certified_recalls, check_point
-from verifier.evidence.bundle.layout import CERTIFICATES, EXPLAIN_FILE, RUN_FILE, place_of_certificate, require_file
-from verifier.evidence.bundle.making import Progress, make_results
-from verifier.evidence.bundle.numbers import NUMBERS_OF_POINT, check_head, is_proven, wrong_beside_proof
+from verifier.evidence.bundle.layout import (
+    CERTIFICATES,
+    EXPLAIN_FILE,
+    RUN_FILE,
+    alternative_file,
+    place_of_certificate,
+    require_file,
+)
+from verifier.evidence.bundle.making import (
+    Progress,
+    alternatives,
+    asked_recall,
+    explanation_text,
+    is_alike,
+    make_results,
+)
+from verifier.evidence.bundle.numbers import NUMBERS_OF_POINT, check_head, is_proven, places_of, wrong_beside_proof
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.replays import check_explanations
 from verifier.evidence.bundle.runs import SAME_AS_THE_RUN, check_frame, check_runs, check_same_frame
@@ -24,9 +42,12 @@ from verifier.evidence.findings import Finding, Kind, Log
 from verifier.language.expressions import to_text
 from verifier.perception.confusion.matrices import label_text
 from verifier.pipeline import checked_study, result_of
+from verifier.questions.require.requiring import curves_of
 from verifier.study.case import Study
+from verifier.study.collection import point_interval
 from verifier.study.inputs import ends_of
 from verifier.study.points import Point
+from verifier.study.provenance import program_versions
 
 
 def check_contents(parts: Parts, found: Log) -> None:
@@ -153,8 +174,98 @@ def _overlap(one: Point, other: Point) -> bool:
     return close and max(one.lower, other.lower) <= min(one.upper, other.upper)
 
 
+CHEAP, CHEAP_DRAWS = 20_000, 2 * 10**7
+"""What a matrix costs at most, and all draws of it, where results are made again without being asked: seconds."""
 _UNKNOWN = b"within the limits"
 """What results say where they say no more."""
+
+
+def check_cheaply(parts: Parts, found: Log) -> list[str]:
+    """Make again, and compare, what needs no model checker and little time; in words what was left out.
+
+    Raises:
+        VerifierError: as making it.
+    """
+    rebuilt, made, left = parts.rebuilt, dict[str, tuple[int, str]](), list[str]()
+    cost = cost_of_draw(objective for case in rebuilt.cases for objective in case.objectives)
+    if rebuilt.data is not None and rebuilt.data.draws * cost <= CHEAP_DRAWS:
+        made |= _intervals(parts)
+    elif rebuilt.bounded:
+        left.append("statistical intervals and verdicts that rest on them")
+    if cost <= CHEAP:
+        made |= _curves(parts)
+        if EXPLAIN_FILE in parts.documents:
+            count = numbers_in(parts.documents[EXPLAIN_FILE].content)
+            made[EXPLAIN_FILE] = count, explanation_text(rebuilt, parts.result)
+    else:
+        left += [
+            "curves over recalls",
+            "of explanations all but the states and probabilities of the runs that are listed (whether there are "
+            "likelier ones, what is seen on them, what would help)",
+        ]
+    here = program_versions()
+    others = [f"{name} {told}" for name, told in parts.result.versions.items() if here.get(name, told) != told]
+    for path, (count, text) in made.items():
+        compared(parts.files[path], text.encode(), path, apart := Log())
+        if apart.findings and others:  # libraries may draw other numbers from a seed
+            left.append(f"the numbers of {path}, which differ here without {', '.join(others)}")
+            continue
+        found.findings += apart.findings
+        found.recomputed += count
+    found.checked.append((len(made), "results of which intervals, explanations or curves were made again"))
+    return left
+
+
+def numbers_in(value: Any) -> int:
+    """How many numbers with a decimal point a JSON value holds."""
+    if isinstance(value, dict | list):
+        return sum(map(numbers_in, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float)
+
+
+def _intervals(parts: Parts) -> dict[str, tuple[int, str]]:
+    """Path -> how many numbers, and the run, with the intervals that the recorded seed gives."""
+    rebuilt, made = parts.rebuilt, dict[str, tuple[int, str]]()
+    others = {alternative_file(each.name): each.options for each in alternatives(rebuilt)}
+    own: list[tuple[int, int, Any]] = []
+    for path, options in ({RUN_FILE: rebuilt.options} | others).items():
+        if path not in parts.documents:
+            continue
+        places = own = own or list(_each_interval(rebuilt))
+        if not is_alike(options, rebuilt):
+            places = list(_each_interval(rebuilt.under(options)))
+        content = copy.deepcopy(parts.documents[path].content)
+        for row, place, interval in places:
+            content["requirements"][row]["points"][place]["uncertainty"]["interval"] = interval
+        made[path] = numbers_in([interval for *_, interval in places]), document_text(content)
+    return made
+
+
+def _each_interval(study: Study) -> Iterator[tuple[int, int, Any]]:
+    """Requirement, number of a point, and its interval, of every point of a run."""
+    data, settings = study.data, study.options.confidence
+    if data is None or settings is None:
+        return
+    for _, case, places in places_of(study):
+        for (row, first), found in zip(places, intervals_of(case.objectives, data, settings), strict=True):
+            for k in range(len(found.lower)):
+                yield row, first + k, json_values(point_interval(found, k))
+
+
+def _curves(parts: Parts) -> dict[str, tuple[int, str]]:
+    """Path -> how many numbers, and the answer about a required recall, with the curves that the matrices give."""
+    made: dict[str, tuple[int, str]] = {}
+    for number, each in enumerate(parts.rebuilt.inputs.spec.requirements, 1):
+        path = require_file(number, each.name)
+        if path in parts.documents:
+            content = copy.deepcopy(parts.documents[path].content)
+            curves = [
+                [list(place) for place in curve] for curve in curves_of(*asked_recall(parts.rebuilt, each.name))
+            ]
+            for answer, curve in zip(content["answers"], curves, strict=True):
+                answer["curve"] = curve
+            made[path] = numbers_in(curves), document_text(content)
+    return made
 
 
 def check_recomputed(parts: Parts, found: Log, progress: Progress = iter) -> None:

@@ -4,11 +4,14 @@ A row may look at what the rows before it made. The last one, the manifest, look
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from verifier.base.errors import one_line
+from verifier.base.files import document_text
+from verifier.evidence.bundle.citations import citations_text
+from verifier.evidence.bundle.clauses import Answered, clause_rows, clauses_csv, clauses_page, clauses_reqif
 from verifier.evidence.bundle.layout import place_of_certificate
 from verifier.evidence.bundle.making import read_omitted
 from verifier.evidence.bundle.manifest import (
@@ -42,15 +45,18 @@ from verifier.evidence.bundle.trace import (
 )
 from verifier.evidence.case import Case, build_case, gsn_html, gsn_svg, gsn_yaml
 from verifier.evidence.case.building import standings
+from verifier.evidence.case.modules import module_texts
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
-from verifier.evidence.defeaters.values import Claim, Defeater, answers_to, open_doubts
+from verifier.evidence.defeaters.values import PER_HOUR, Claim, Defeater, answers_to, open_doubts
 from verifier.evidence.documents import Document
+from verifier.evidence.field import tested
+from verifier.evidence.indicators import indicators_of
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
 from verifier.evidence.report.system import About
-from verifier.evidence.rocrate import METADATA_FILE, CrateFile, crate_metadata
+from verifier.evidence.rocrate import METADATA_FILE, NO_DATE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.evidence.status import Standing
 from verifier.study.inputs import Block, ends_of
@@ -61,7 +67,11 @@ from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
 
 README_FILE = "README.txt"
-TRACE_FILE = "trace.csv"
+TRACE_FILE, INDICATORS = "trace.csv", "spi.json"
+MODULES = "case/modules/"
+CITATIONS = "case/files.csv"
+CLAUSES = "trace/"
+CLAUSE_FILES = tuple(f"{CLAUSES}clauses.{ending}" for ending in ("csv", "html", "reqif"))
 Texts = Mapping[str, str]
 Made = str | Mapping[str, str]
 
@@ -85,7 +95,7 @@ class Basis:
         """What the trace from requirements to evidence is made from."""
         against: dict[str, list[str]] = {}
         for each in open_doubts(self.defeaters, self.answers):
-            for name in dict.fromkeys(claim.requirement for claim in each.claims):
+            for name in dict.fromkeys(claim.requirement for claim in each.claims if each.kind not in PER_HOUR):
                 against.setdefault(name, []).append(f"{each.id} {each.title}")
         rates = rate_paths(self.parts.result)
         gone = read_omitted(self.made[OMITTED_RATES].encode(), OMITTED_RATES) if OMITTED_RATES in self.made else {}
@@ -125,7 +135,7 @@ class Basis:
         """The assurance case."""
         rates = {path: digest_of(self.made[path].encode()) for path in _rate_files(self.made)}
         files, cited = {**self.parts.hashes, **rates}, self.cited
-        unverified, proven = self.parts.unverified, frozenset(self._proven())
+        unverified, proven = self.parts.unverified, self._proven()
         weaker = find_sensitivities(cited, self.parts.alternatives)
         return build_case(cited, self.parts.context, self.defeaters, files, self.left_out, unverified, proven, weaker)
 
@@ -147,24 +157,30 @@ class Basis:
         """How every requirement with a target stands over all runs; every document prints these."""
         return standings(self.case, self.cited, open_doubts(self.defeaters, self.answers), self.left_out)
 
-    def _proven(self) -> Iterator[Claim]:
-        """The scenarios of the run whose probability certificates prove."""
-        grid, run, files = self.parts.rebuilt.grid, self.parts.run, self.parts.files
-        places = [
-            place
-            for path in files
-            if (place := place_of_certificate(path)) and place.proves == "point" and not place.of
-        ]
-        blocks = {(grid.requirements[each.requirement].name, _block(grid.blocks[each.block])) for each in places}
-        for one in run.result.requirements:
-            for k, point in enumerate(one.points):
-                if (one.name, (one.planner, point.block)) in blocks:
-                    yield Claim(run.sha256, one.name, one.planner, k)
+    def _proven(self) -> dict[Claim, tuple[str, ...]]:
+        """Scenario of the run whose probability certificates prove -> these, and those of its bounds."""
+        grid, run = self.parts.rebuilt.grid, self.parts.run
+        places = {path: place for path in sorted(self.parts.files) if (place := place_of_certificate(path))}
+        found: dict[tuple[str, tuple[str, str]], list[str]] = {}
+        points = set[tuple[str, tuple[str, str]]]()
+        for path, place in places.items():
+            if not place.of:
+                key = grid.requirements[place.requirement].name, _block(grid.blocks[place.block])
+                found.setdefault(key, []).append(path)
+                points |= {key} if place.proves == "point" else set()
+        return {
+            Claim(run.sha256, one.name, one.planner, k): tuple(found[key])
+            for one in run.result.requirements
+            for k, point in enumerate(one.points)
+            if (key := (one.name, (one.planner, point.block))) in points
+        }
 
     @cached_property
     def defeaters(self) -> tuple[Defeater, ...]:
         """What speaks against the verdicts."""
-        return find_defeaters(self.cited, self.parts.context, self.parts.alternatives)
+        file, rows = self.parts.context.counted
+        field = tested(indicators_of(self.parts.title, self.cited), rows, file) if file else ()
+        return find_defeaters(self.cited, self.parts.context, self.parts.alternatives, field)
 
     @cached_property
     def answers(self) -> dict[str, Answer]:
@@ -215,36 +231,14 @@ def derived_row(path: str) -> Derived | None:
     )
 
 
-def _trace(basis: Basis) -> str:
-    return trace_text(basis.traced)
+def _modules(basis: Basis) -> Texts:
+    return {f"{MODULES}{name}.yaml": text for name, text in module_texts(basis.case).items()}
 
 
-def _html(basis: Basis) -> str:
-    return html_text(basis.page)
-
-
-def _markdown(basis: Basis) -> str:
-    return markdown_text(basis.page)
-
-
-def _csv(basis: Basis) -> str:
-    return csv_report(basis.cited)
-
-
-def _yaml(basis: Basis) -> str:
-    return gsn_yaml(basis.case)
-
-
-def _svg(basis: Basis) -> str:
-    return gsn_svg(basis.case)
-
-
-def _sheets(basis: Basis) -> str:
-    return gsn_html(basis.case)
-
-
-def _counts(basis: Basis) -> str:
-    return counts_text(basis.parts.rebuilt.matrices)
+def _citations(basis: Basis) -> str:
+    rows = [each.path for each in DERIVED]
+    later = [each for each in rows[rows.index(CITATIONS) :] if each != CLAUSES]
+    return citations_text([*basis.parts.files, *basis.made, *later, *CLAUSE_FILES], basis.case)
 
 
 def _block(block: Block) -> tuple[str, str]:
@@ -262,32 +256,32 @@ def _sarif(basis: Basis) -> str:
 
 
 def _statement(basis: Basis) -> str:
-    return statement(basis.parts.run, basis.parts.hashes, basis.standings)
+    so_far = {path: digest_of(text.encode()) for path, text in basis.made.items()}
+    return statement(basis.parts.run, {**basis.parts.hashes, **so_far}, basis.standings)
 
 
-def _rates(basis: Basis) -> Texts:
-    return made_rates(basis.parts)
-
-
-def _risk(basis: Basis) -> Texts:
-    return made_risk(basis.parts)
-
-
-def _triggers(basis: Basis) -> Texts:
-    return made_triggers(basis.parts)
+def _indicators(basis: Basis) -> Texts:
+    found = indicators_of(basis.parts.title, basis.cited)
+    return {INDICATORS: document_text(found)} if found.indicators else {}
 
 
 def _rate_files(made: Texts) -> list[str]:
     return [path for path in made if (path.startswith(RATES) and path != OMITTED_RATES) or path in (RISK, TRIGGERS)]
 
 
-def _fingerprints(basis: Basis) -> str:
-    return fingerprints_text(basis.parts.files)
+def _clauses(basis: Basis) -> Texts:
+    files = basis.parts.hashes | {path: digest_of(text.encode()) for path, text in basis.made.items()}
+    rows, title = clause_rows(Answered(files, basis.standings, basis.parts.context)), one_line(basis.parts.title)
+    day = basis.parts.context.identity.issued or NO_DATE
+    texts = clauses_csv(rows), html_text(clauses_page(rows, title)), clauses_reqif(rows, title, str(day))
+    return dict(zip(CLAUSE_FILES, texts, strict=True))
 
 
 def _readme(basis: Basis) -> str:
+    identity = basis.parts.context.identity.told
     lines = [
         f"Evidence for: {one_line(basis.parts.title)}",
+        *(f"{name.capitalize()}: {one_line(told)}" for name, told in identity.items() if told),
         "",
         "Check it, offline, with the program that built it, installed from its source:",
         "",
@@ -295,7 +289,8 @@ def _readme(basis: Basis) -> str:
         "",
         "DIGEST is the SHA-256 of manifest.json, as verify evidence build printed it. Take it from whoever is "
         "responsible",
-        "for this evidence, not from the bundle: without it a check cannot tell these inputs from others.",
+        "for this evidence, not from the bundle: without it a check cannot tell these inputs from others. So can a",
+        "signature beside the bundle (BUNDLE.sig.json): --signed-by PUBLIC_KEY --role assessed.",
         "",
         "report/report.html   read this first",
         "trace.csv            requirement by requirement: what is shown, and by which file",
@@ -311,7 +306,7 @@ def _crate(basis: Basis) -> str:
         path: CrateFile(each.sha256, each.size, each.about, _media_type(path), each.role == "input")
         for path, each in entries.items()
     }
-    return crate_metadata(files, basis.parts.title)
+    return crate_metadata(files, basis.parts.title, basis.parts.context.identity.issued)
 
 
 def _manifest(basis: Basis) -> str:
@@ -319,24 +314,60 @@ def _manifest(basis: Basis) -> str:
 
 
 DERIVED: tuple[Derived, ...] = (
-    Derived(RATES, "how often a requirement fails per hour", "application/json", _rates),
-    Derived(RISK, "hazardous behaviour and harm per hour", "application/json", _risk),
-    Derived(TRIGGERS, "what is known of triggering conditions", "application/json", _triggers),
-    Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", _trace),
-    Derived("case/gsn.yaml", "the assurance case in GSN, for gsn2x", "application/yaml", _yaml),
-    Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", _svg),
-    Derived("case/gsn_print.html", "the assurance case in GSN, on sheets of A4", "text/html", _sheets),
-    Derived("report/report.html", "the report for people", "text/html", _html),
-    Derived("report/report.md", "the report in Markdown", "text/markdown", _markdown),
-    Derived("report/report.csv", "every verified probability as a row", "text/csv", _csv),
-    Derived("counts.csv", "every count of the matrices", "text/csv", _counts),
+    Derived(
+        RATES, "how often a requirement fails per hour", "application/json", lambda basis: made_rates(basis.parts)
+    ),
+    Derived(RISK, "hazardous behaviour and harm per hour", "application/json", lambda basis: made_risk(basis.parts)),
+    Derived(
+        TRIGGERS,
+        "what is known of triggering conditions",
+        "application/json",
+        lambda basis: made_triggers(basis.parts),
+    ),
+    Derived(INDICATORS, "safety performance indicators: what must stay true", "application/json", _indicators),
+    Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", lambda basis: trace_text(basis.traced)),
+    Derived(
+        "case/gsn.yaml",
+        "the assurance case in GSN, for gsn2x",
+        "application/yaml",
+        lambda basis: gsn_yaml(basis.case),
+    ),
+    Derived(MODULES, "the assurance case in GSN, a module in each file", "application/yaml", _modules),
+    Derived(CITATIONS, "which node cites each file, or why none does", "text/csv", _citations),
+    Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", lambda basis: gsn_svg(basis.case)),
+    Derived(
+        "case/gsn_print.html",
+        "the assurance case in GSN, on sheets of A4",
+        "text/html",
+        lambda basis: gsn_html(basis.case),
+    ),
+    Derived("report/report.html", "the report for people", "text/html", lambda basis: html_text(basis.page)),
+    Derived("report/report.md", "the report in Markdown", "text/markdown", lambda basis: markdown_text(basis.page)),
+    Derived(
+        "report/report.csv", "every verified probability as a row", "text/csv", lambda basis: csv_report(basis.cited)
+    ),
+    Derived(
+        "counts.csv",
+        "every count of the matrices",
+        "text/csv",
+        lambda basis: counts_text(basis.parts.rebuilt.matrices),
+    ),
     Derived("ci/junit.xml", "verdicts as JUnit XML", "application/xml", _junit),
     Derived("ci/results.sarif", "verdicts at their lines of the spec, as SARIF", "application/sarif+json", _sarif),
+    Derived(CLAUSES, "what standards ask, clause by clause, and which files answer", "text/html", _clauses),
     Derived(
-        "ci/statement.intoto.json", "in-toto statement about all inputs and results", "application/json", _statement
+        "ci/statement.intoto.json",
+        "in-toto statement about inputs, results, report and case",
+        "application/json",
+        _statement,
     ),
     Derived(README_FILE, "what this is and how to check it", "text/plain", _readme),
-    Derived(FINGERPRINTS_FILE, "fingerprints of single values, to locate damage", "application/json", _fingerprints),
+    Derived(
+        FINGERPRINTS_FILE,
+        "fingerprints of single values, to locate damage",
+        "application/json",
+        lambda basis: fingerprints_text(basis.parts.files),
+    ),
     Derived(METADATA_FILE, "RO-Crate metadata", "application/ld+json", _crate),
     Derived(MANIFEST_FILE, "the hashes of all files", "application/json", _manifest),
 )

@@ -174,13 +174,12 @@ class Made:
 
 def planned(rebuilt: Study) -> Iterator[Planned]:
     """Every result beside the certificates, the run first."""
-    options = rebuilt.options  # explanations are of runs and their probabilities, and need no bounds
-    told = rebuilt.under(options.without_free_bounds()) if options.dependence_free else rebuilt
+    options = rebuilt.options
     yield Planned(RUN_FILE, "every requirement in every scenario", _run(options))
     yield Planned(
         EXPLAIN_FILE,
         "how each requirement fails, and what would help",
-        lambda runs: explained(told, DEFAULT_SETTINGS, runs.storm, run=runs.result(options)).json_text(),
+        lambda runs: explanation_text(rebuilt, runs.result(options)),
     )
     for number, each in enumerate(rebuilt.inputs.spec.requirements, 1):
         if each.target is not None and each.name in {known.name for known in rebuilt.grid.requirements}:
@@ -189,6 +188,13 @@ def planned(rebuilt: Study) -> Iterator[Planned]:
     for other in alternatives(rebuilt):
         about = f"the run under another policy: {other.words}"
         yield Planned(alternative_file(other.name), about, _run(other.options, other.name))
+
+
+def explanation_text(rebuilt: Study, run: RunResult) -> str:
+    """The explanations of a run."""
+    options = rebuilt.options  # they are of runs and their probabilities, and need no bounds
+    told = rebuilt.under(options.without_free_bounds()) if options.dependence_free else rebuilt
+    return explained(told, DEFAULT_SETTINGS, None, run=run).json_text()
 
 
 def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter, known: Container[str] = ()) -> Made:
@@ -282,9 +288,14 @@ def _run(options: RunOptions, of: str = "") -> Callable[[Runs], str]:
 
 
 def _require(rebuilt: Study, name: str) -> Callable[[Runs], str]:
+    return lambda runs: required(*asked_recall(rebuilt, name), runs.storm).json_text()
+
+
+def asked_recall(rebuilt: Study, name: str) -> tuple[Study, Question]:
+    """The study and what is asked of it in the document about the recall that a requirement needs."""
     selection = replace(rebuilt.options.selection, requirements=(name,))
     options = replace(rebuilt.options.without_free_bounds(), selection=selection, strategies=False)  # of the run
-    return lambda runs: required(rebuilt.under(options), Question(requirement=name), runs.storm).json_text()
+    return rebuilt.under(options), Question(requirement=name)
 
 
 def _certificates(rebuilt: Study, number: int, case: Case, results: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -34,6 +34,7 @@ from verifier.study.provenance import input_files, matrices_record, run_settings
 from verifier.study.results import RequirementResult, RunResult
 
 _ROUNDING = Fraction(1, 2**52)
+_OF_WIDTH = 2.0**-8
 _GIVEN = ", as inputs and request give it"
 _PLACE = ("environment", "constants", "initial")
 NUMBERS_OF_POINT = 4
@@ -150,7 +151,8 @@ class Again:
         steps = self.objective.skeleton.channel.rounding_steps
         found = []
         for k, value in enumerate(again.probability[0].tolist()):
-            slack = steps * float(again.representation_bound[0, k]) + AGREEMENT * value
+            width = float(again.upper[0, k] - again.lower[0, k])  # two ways of computing bound it slightly otherwise
+            slack = steps * float(again.representation_bound[0, k]) + AGREEMENT * value + _OF_WIDTH * width
             ends = float(again.lower[0, k]) - slack, float(again.upper[0, k]) + slack
             found.append(Enclosure(value, *ends, self.whatever[k], "the batch engine encloses again"))
         return found

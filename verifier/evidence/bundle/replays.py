@@ -47,7 +47,7 @@ from verifier.systems.contexts import told_to_planner
 _TOLERANCE = 1e-11
 _MORE_PATTERNS = 3
 """Patterns that are looked for beyond those stated: equally probable ones may change places."""
-_NOT_TOLD_AGAIN = ("points", "worst", "world")
+_NOT_TOLD_AGAIN = ("points", "worst", "world", "weights", "means")
 """What an explanation leaves out of a requirement of the run, or says of a scenario; all else it repeats."""
 
 

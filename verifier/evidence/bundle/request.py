@@ -22,6 +22,7 @@ from verifier.base.numbers import decimal_text
 from verifier.checking.settings import EngineSettings
 from verifier.evidence.bundle.layout import INPUTS, path_of_planner
 from verifier.evidence.context import CaseContext, read_context
+from verifier.evidence.identity import Identity
 from verifier.language.expressions import Source, parse_expression, to_text
 from verifier.study.inputs import Inputs, read_inputs
 from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions, Selection
@@ -43,6 +44,7 @@ _TRUTH = (
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?")
 _FILES = ("spec", "model", "matrices", "context", "given")
 _MORE = ("planners", "documents")
+_DAYS = ("day", "issued")
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Request:
         planners: paths of the files of planners that the model names.
         documents: paths of the documents that the context names.
         day: on which the validity of documents is judged; None where none expires.
+        issued: the day of SOURCE_DATE_EPOCH, where the context states no other; None where that was not set.
     """
 
     spec: str
@@ -69,6 +72,7 @@ class Request:
     planners: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     day: datetime.date | None = None
+    issued: datetime.date | None = None
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -92,7 +96,7 @@ class Request:
                     "files": {**files, "given": list(self.given)},
                     "options": _options_document(self.options),
                     "command": list(self.command),
-                    **({} if self.day is None else {"day": str(self.day)}),
+                    **{name: str(day) for name in _DAYS if (day := getattr(self, name)) is not None},
                 },
                 indent=2,
                 allow_nan=False,
@@ -109,7 +113,7 @@ def request_of(content: Any) -> Request:
         UsageError: it asks for something that does not exist.
     """
     try:
-        dated = ("day",) if isinstance(content, dict) and "day" in content else ()
+        dated = tuple(name for name in _DAYS if isinstance(content, dict) and name in content)
         document = _object(content, ("schema", "version", "files", "options", "command", *dated))
         if (document["schema"], document["version"]) != (SCHEMA_NAME, SCHEMA_VERSION):
             raise ValueError("another schema or version")
@@ -121,9 +125,9 @@ def request_of(content: Any) -> Request:
         paths = [_text(files[name]) for name in ("spec", "model", "matrices")]
         command = tuple(map(_text, document["command"]))
         planners, documents = (tuple(_text(each) for each in files.get(name, ())) for name in _MORE)
-        day = datetime.date.fromisoformat(_text(document["day"])) if dated else None
+        days = {name: datetime.date.fromisoformat(_text(document[name])) for name in dated}
         options = _options_of(document["options"])
-        request = Request(paths[0], paths[1], paths[2], context, given, options, command, planners, documents, day)
+        request = Request(paths[0], paths[1], paths[2], context, given, options, command, planners, documents, **days)
         if not all(path.startswith(INPUTS + "/") for path in request.inputs):
             raise ValueError(f"an input that does not lie in {INPUTS}/")
         if len(set(request.inputs)) < len(request.inputs):
@@ -270,7 +274,11 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
             if own != list(request.planners):
                 raise InputError(f"the model names {shown(own)} as files of planners", Place(REQUEST_FILE))
             day = request.day or datetime.date.max  # what expires has expired on a day that nobody names
-            context = read_context(folder / declared[0], day) if declared else CaseContext()
+            context = CaseContext(identity=Identity(issued=request.issued))
+            if declared:
+                context = read_context(folder / declared[0], day, request.issued)
+            if request.issued not in (None, context.identity.issued):
+                raise InputError("the request has another issue date than the context", Place(REQUEST_FILE))
             if declared and list(request.documents) != documents_of(declared[0], context):
                 raise InputError("the request does not name the documents of the context", Place(REQUEST_FILE))
         yield Unpacked(inputs, context)

@@ -1,6 +1,6 @@
 """The assurance case: from requirements and results to goals, strategies, evidence, and what speaks against them."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -10,6 +10,7 @@ from verifier.base.words import counted, name_text
 from verifier.evidence.case.criteria import rate_goal, risk_goals, triggers_goal
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind
+from verifier.evidence.case.recalls import FOR_RECALLS, recall_goals
 from verifier.evidence.case.requirements import Argued, requirement_goal, worst_text
 from verifier.evidence.case.surroundings import NOT_STATED, argument_grounds, left_to_persons, top_contexts
 from verifier.evidence.context import CaseContext
@@ -36,7 +37,7 @@ def build_case(
     files: Mapping[str, str],
     unevidenced: Mapping[str, str] = NOTHING,
     unverified: Mapping[str, str] = NOTHING,
-    proven: Set[Claim] = frozenset(),
+    proven: Mapping[Claim, tuple[str, ...]] = MappingProxyType({}),
     sensitivities: Sequence[Doubt] = (),
 ) -> Case:
     """The case that the documents make.
@@ -51,7 +52,7 @@ def build_case(
         unevidenced: requirement -> why there is no result for it.
         unverified: SHA-256 of a result -> why its numbers are not made again here: what it claims is at best
             conditional.
-        proven: the claims about single scenarios whose probability certificates prove.
+        proven: claim about a single scenario -> the certificates that prove its probability and bounds.
         sensitivities: where weaker choices give other verdicts, from `find_sensitivities`.
 
     Raises:
@@ -69,10 +70,11 @@ def build_case(
     rates = _rate_claims(draft, runs, unique, context)
     risks = _risk_claims(draft, runs, unique, context)
     left = left_to_persons(draft, runs, unique, context)
+    recalls = recall_goals(draft, runs, unique)
     strategies = [over, persons]
     _strategy(draft, over, IN_ONE_ENCOUNTER, goals, grounds)
     _strategy(draft, persons, LEFT_TO_PERSONS, left, ())
-    for text, claims in ((IN_OPERATION, rates), (OVER_HAZARDS, risks)):
+    for text, claims in ((FOR_RECALLS, recalls), (IN_OPERATION, rates), (OVER_HAZARDS, risks)):
         if claims:
             strategies.insert(-1, draft.name(Kind.STRATEGY))
             _strategy(draft, strategies[-2], text, claims, ())
@@ -82,7 +84,7 @@ def build_case(
             top,
             Kind.GOAL,
             f"{system} meets {_all_of(len(goals))} in its operational design domain",
-            _summary(draft, [*goals, *rates, *risks], left),
+            _summary(draft, [*goals, *recalls, *rates, *risks], left),
             tuple(strategies),
             contexts,
             **draft.over(strategies),

@@ -8,7 +8,7 @@ from verifier.base.words import name_text, percent, rate_interval_text, some_of
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
 from verifier.evidence.case.requirements import STATUS_OF, grounds_at, noted, on_condition, rate_text
-from verifier.evidence.defeaters.values import Claim, Defeater
+from verifier.evidence.defeaters.values import PER_HOUR, Claim, Defeater
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateExposure, RateResult
 from verifier.evidence.rates.hazard import EVERY
@@ -205,8 +205,8 @@ def _goal(
     for one in rests:
         doubts = [each for each in draft.touching(one.claim) if _speaks_against(each, one.source)]
         goal = draft.goals.get(one.claim)
-        own += doubts if goal is None else []
-        inherited += [] if goal is None else [(goal, each) for each in doubts]
+        own += [each for each in doubts if goal is None or each.kind in PER_HOUR]
+        inherited += [(goal, each) for each in doubts if goal is not None and each.kind not in PER_HOUR]
     own = list(dict.fromkeys(own))
     identifier, supported = draft.name(Kind.GOAL), status is Status.SUPPORTED
     whole = worst_status(status, *([Status.DEFEATED] if own or inherited else []))

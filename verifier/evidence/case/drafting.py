@@ -1,14 +1,14 @@
 """A case in the making: identifiers in order, elements as they become known, solutions shared between goals."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from verifier.base.words import name_text, some_of
+from verifier.base.words import counted, name_text, some_of
 from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.declarations import Answer, Declarations, Evidence
-from verifier.evidence.defeaters.values import Claim, Defeater, Doubt, answers_to, key_of
+from verifier.evidence.defeaters.values import PER_HOUR, Claim, Defeater, Doubt, answers_to, key_of
 from verifier.evidence.documents import Document
 from verifier.evidence.status import Grade, Ground, Status, status_over, weakest, worst_status
 
@@ -36,7 +36,7 @@ class Draft:
         files: path -> SHA-256 of the files that solutions can point at.
         defeaters: of the case.
         unverified: SHA-256 of a result -> why its numbers are not made again here.
-        proven: the claims about single scenarios whose probability certificates prove.
+        proven: claim about a single scenario -> paths of the certificates that prove its probability and bounds.
         sensitivities: where weaker choices give other verdicts.
         declared: documents that are given as evidence, and answers to doubts.
     """
@@ -46,7 +46,7 @@ class Draft:
         files: Mapping[str, str],
         defeaters: Sequence[Defeater],
         unverified: Mapping[str, str],
-        proven: Set[Claim],
+        proven: Mapping[Claim, tuple[str, ...]],
         sensitivities: Sequence[Doubt],
         declared: Declarations,
     ) -> None:
@@ -62,6 +62,8 @@ class Draft:
         self._shared: dict[tuple[Kind, str], str] = {}
         self._grounds: dict[tuple[str, ...], Ground] = {}
         self.goals: dict[Claim, str] = {}
+        self.covers: dict[str, tuple[str, ...]] = {}
+        self.duties: dict[str, str] = {}
 
     def name(self, kind: Kind) -> str:
         """The next identifier of a kind; it takes its place among the elements now."""
@@ -166,9 +168,10 @@ class Draft:
         path = self._paths.get(sha256)
         return "" if path is None else quote(path)
 
-    def against(self, claim: Claim) -> list[Defeater]:
-        """The defeaters of exactly this claim that nobody refuted or accepted."""
-        return [each for each in self._against.get(claim, []) if self._defeats(each, claim)]
+    def against(self, claim: Claim, *, per_hour: bool = False) -> list[Defeater]:
+        """The defeaters of exactly this claim that nobody refuted or accepted; with those of its rate `per_hour`."""
+        mine = [each for each in self._against.get(claim, []) if self._defeats(each, claim)]
+        return [each for each in mine if per_hour or each.kind not in PER_HOUR]
 
     def _defeats(self, defeater: Defeater, claim: Claim) -> bool:
         return self._answers[key_of(defeater, claim)].state in ("open", "stale")
@@ -233,6 +236,7 @@ class Draft:
                 amlas=amlas,
             )
         )
+        self.duties[duty] = identifier
         for fault in faulty:
             said = f"{identifier} is not shown: evidence {name_text(fault, 400)}"
             self.put(Element(self.name(Kind.COUNTER_GOAL), Kind.COUNTER_GOAL, said, challenges=identifier))
@@ -266,7 +270,7 @@ class Draft:
     def touching(self, claim: Claim) -> list[Defeater]:
         """The defeaters of a claim about all scenarios, and of those about single ones."""
         key = (claim.run, claim.requirement, claim.planner)
-        found = [each for one in self._against for each in self.against(one) if key == one.about]
+        found = [each for one in self._against for each in self.against(one, per_hour=True) if key == one.about]
         return list(dict.fromkeys(found))
 
     def challenge(self, identifier: str, defeaters: Sequence[Defeater]) -> None:
@@ -285,15 +289,26 @@ class Draft:
             )
         )
 
-    def refute(self, identifier: str, why: str, document: Document) -> None:
-        """A counter goal against an element, with a document as its counter solution."""
+    def refute(self, identifier: str, why: str, document: Document, more: Sequence[str] = ()) -> None:
+        """A counter goal against an element, with a document, and more, as its counter solutions."""
         counter = self.name(Kind.COUNTER_GOAL)
-        solution = self.solution(document, Kind.COUNTER_SOLUTION)
-        self.put(
-            Element(
-                counter, Kind.COUNTER_GOAL, f"{identifier} is false: {why}", "", (solution,), challenges=identifier
-            )
-        )
+        solutions = (self.solution(document, Kind.COUNTER_SOLUTION), *more)
+        text = f"{identifier} is false: {why}"
+        self.put(Element(counter, Kind.COUNTER_GOAL, text, "", solutions, challenges=identifier))
+
+    def proofs(self, claim: Claim, kind: Kind) -> tuple[str, ...]:
+        """The element that points at the certificates of a scenario, if there are any; scenarios may share them."""
+        paths = self.proven.get(claim, ())
+        if not paths:
+            return ()
+        key = (kind, paths[0])
+        if key not in self._shared:
+            self._shared[key] = identifier = self.name(kind)
+            self.covers[identifier] = paths
+            text = f"{counted(len(paths), 'certificate')}: {'_'.join(paths[0].split('_')[:2])}_*"
+            note = "Proven again by verify evidence check, and by its kernel without the program"
+            self.put(Element(identifier, kind, text, note, url=quote(paths[0])))
+        return (self._shared[key],)
 
     def _doubt(self, defeater: Defeater) -> str:
         key = (Kind.COUNTER_SOLUTION, defeater.id)
@@ -316,7 +331,8 @@ class Draft:
 
     def case(self, title: str) -> Case:
         """The case, once every identifier has its element."""
-        return Case(title, tuple(each for each in self._elements.values() if each is not None), dict(self.goals))
+        elements = tuple(each for each in self._elements.values() if each is not None)
+        return Case(title, elements, dict(self.goals), self.covers, self.duties)
 
 
 def undeveloped(draft: Draft, text: str, note: str = "", amlas: str = "", grade: Grade = Grade.UNTESTED) -> str:

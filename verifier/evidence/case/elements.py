@@ -102,6 +102,8 @@ class Case:
         title: of the whole.
         elements: the top goal first.
         goals: claim -> identifier of the goal that makes it.
+        covers: identifier -> files that it points at, where they are several.
+        duties: what people answer for -> identifier of its goal.
 
     Raises:
         ValueError: identifiers twice, unknown references, wrong kinds of them, a cycle, or several top elements.
@@ -110,6 +112,8 @@ class Case:
     title: str
     elements: tuple[Element, ...]
     goals: Mapping[Claim, str] = field(default_factory=dict)
+    covers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    duties: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = self.by_id

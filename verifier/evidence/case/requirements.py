@@ -142,7 +142,10 @@ def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tu
     identifier = draft.name(Kind.GOAL)
     holds = verdict is Status.SUPPORTED
     grounds = grounds_at(draft, argued.run, argued.requirement, at) if holds else ()
-    grades = [Grade.PROVEN if argued.claim_at(at) in draft.proven else Grade.RECOMPUTED]
+    kind = Kind.SOLUTION if holds else Kind.COUNTER_SOLUTION if verdict is Status.VIOLATED else Kind.CONTEXT
+    results = (draft.solution(argued.run),) if holds else ()
+    proofs = draft.proofs(argued.claim_at(at), kind)
+    grades = [Grade.PROVEN if proofs else Grade.RECOMPUTED]
     grades += draft.grades(argued.claim) + draft.grades(argued.claim_at(at))
     draft.put(
         Element(
@@ -150,8 +153,8 @@ def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tu
             Kind.GOAL,
             f"In {name_text(point.scenario)}, {argued.label} holds: {target}{on_condition(point)}",
             noted(_judgement(argued, point), inherited, own),
-            (draft.solution(argued.run), *draft.documents(grounds)) if holds else (),
-            tuple(each.id for each in grounds),
+            (*results, *proofs, *draft.documents(grounds)) if holds else (),
+            (*(each.id for each in grounds), *(proofs if kind is Kind.CONTEXT else ())),
             undeveloped=not holds,
             defeated=bool(own) or verdict is Status.VIOLATED,
             **draft.standing(status, grounds, *grades),
@@ -159,7 +162,7 @@ def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tu
     )
     draft.goals[argued.claim_at(at)] = identifier
     if verdict is Status.VIOLATED:
-        draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is {target}", argued.run)
+        draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is {target}", argued.run, proofs)
     draft.challenge(identifier, own)
     draft.refuted(identifier, argued.claim_at(at))
     return identifier
@@ -226,10 +229,10 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
                         yield _file_context(draft, document, f"How it fails: {one_line(line)}", "")
         if document.kind == "require" and same_sources(document, argued.run):
             for answer in document.result.answers if document.result.requirement.name == each.name else ():
-                if answer.planner == each.planner:
+                if answer.planner == each.planner and not _has_goal(answer):
                     words = f"What it asks of the detector: {_recall(answer)}"
                     words += "" if answer.condition is None else f", {answer.condition}"
-                    yield _file_context(draft, document, words, "Stage 2, ML safety requirements [H]")
+                    yield _file_context(draft, document, words, "")
 
         if document.kind == "rate" and document.result.acceptance is None and is_rate_of(document, argued.run):
             about = document.result.requirement, document.result.planner
@@ -243,15 +246,15 @@ def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> s
     return draft.context(words, note, amlas, draft.url(document))
 
 
+def _has_goal(answer: Answer) -> bool:
+    """Whether it asks for a recall, which is a goal of its own."""
+    return any(float(cell.required or 0) > 0 for cell in answer.cells)
+
+
 def _recall(answer: Answer) -> str:
-    cells = [
-        f"{name_text(cell.label)} in {name_text(cell.bin)}: {cell.required}"
-        for cell in answer.cells
-        if cell.required is not None
-    ]
-    if cells:
-        return f"recall at least {some_of(cells)}"
+    """Why it asks for no recall."""
     words = {
+        "found": "nothing, recall 0 suffices: its verdict says nothing about the detector",
         "independent": "nothing, no recall makes a difference",
         "infeasible": "more than any recall gives",
         "only in gaps": "no least recall: it is met for some, but not up to perfect recall",

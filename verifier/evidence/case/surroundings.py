@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from verifier.base.words import counted, name_text, probability_text, some_of
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
+from verifier.evidence.case.modules import ACPS
 from verifier.evidence.case.requirements import grounds_of
 from verifier.evidence.context import DUTIES, CaseContext
 from verifier.evidence.defeaters.about_data import matrices_behind, shared_sequences
@@ -27,7 +28,6 @@ def top_contexts(
 ) -> list[str]:
     """What the whole case is about."""
     detector = context.detector
-    named = ", ".join(name_text(part) for part in (detector.name, detector.version) if part)
     trained = NOT_STATED if detector.trained_on is None else some_of([*map(name_text, detector.trained_on)]) or "none"
     found = [
         draft.context(f"System: {_stated(context.system)}", amlas="Stage 1, system description [C]"),
@@ -35,7 +35,7 @@ def top_contexts(
             f"Operational design domain: {_stated(context.odd)}", amlas="Stage 1, operating environment [B]"
         ),
         draft.context(
-            f"Detector: {named or NOT_STATED}", f"Trained on: {trained}", "Stage 1, ML component description [D]"
+            f"Detector: {_stated(detector.told)}", f"Trained on: {trained}", "Stage 1, ML component description [D]"
         ),
         draft.context(f"Test data: {_stated(context.dataset)}", amlas="Verification data [P]"),
         *_input_contexts(draft, runs, documents),
@@ -67,13 +67,19 @@ def left_to_persons(
             "Stage 6, G6.5",
         ),
         (
-            "The test data represent the operational design domain, and what counts as detected is right for it: "
-            f"{matching}",
+            "The test data represent the operational design domain",
             "test_data",
             "Stage 3, data relevance and balance",
         ),
+        (f"What counts as detected is right: {matching}", "counting", "Stage 5, test results [Z]"),
+        (
+            "The integrated detector behaves as the tested one: latency, hardware, quantisation",
+            "integration",
+            "Stage 6, G6.4",
+        ),
         ("The system is used within its operational design domain", "odd", ""),
         ("Verification is independent of development", "independence", "Stage 5, G5.2"),
+        ("The program is fit for this use, and its known problems do not touch it", "tool", ""),
     )
     return [
         _training_goal(draft, runs, documents, context),
@@ -228,7 +234,8 @@ def _people_text(context: CaseContext) -> str:
 
 def _left_to(context: CaseContext, duty: str) -> str:
     person = context.responsible.get(duty)
-    return f"Not shown by this evidence; responsible: {NOT_STATED if person is None else name_text(person)}"
+    points = "".join(f"; confidence argument of {point}" for point, each in ACPS.items() if each == duty)
+    return f"Not shown by this evidence; responsible: {NOT_STATED if person is None else name_text(person)}{points}"
 
 
 def _stated(text: str) -> str:

@@ -15,7 +15,6 @@ What does not fit on a sheet with all that supports it names its supports and th
 7 points high at least; that decides how much fits.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -210,53 +209,6 @@ def legend(y: float, width: float) -> Iterator[str]:
 def escaped(text: str) -> str:
     """Escaped, on one line, without control characters or marks that turn the writing direction."""
     return escape(one_line(" ".join(text.split())), {'"': "&quot;", "'": "&#39;"})
-
-
-def gsn_yaml(case: Case) -> str:
-    """The YAML of a case: one element after the other, the top goal first; ends with a line break.
-
-    Attributes that gsn2x does not know are views on top of it (`gsn2x --layers status,grade,amlas`): `status` and
-    `grade` of goals and strategies, and `amlas`, the element of an AMLAS pattern.
-    """
-    lines = ["module:", f"  name: {_quoted(case.title)}", f"  brief: {_quoted(_brief(case))}"]
-    for element in case.elements:
-        lines += ["", f"{element.id}:", *(f"  {line}" for line in _attributes(element))]
-    return "\n".join(lines) + "\n"
-
-
-def _brief(case: Case) -> str:
-    note = f"; {case.top.note}" if case.top.note else ""
-    return f"Top goal: {case.top.told}{note}"
-
-
-def _attributes(element: Element) -> Iterator[str]:
-    text = element.text if not element.note else f"{element.text}\n{element.note}"
-    yield f"text: {_quoted(text)}"
-    if element.supported_by:
-        yield f"supportedBy: [{', '.join(element.supported_by)}]"
-    if element.in_context_of:
-        yield f"inContextOf: [{', '.join(element.in_context_of)}]"
-    if element.challenges is not None:
-        yield f"challenges: {element.challenges}"
-    if element.undeveloped:
-        yield "undeveloped: true"
-    if element.defeated:
-        yield "defeated: true"
-    if element.url:
-        yield f"url: {_quoted(element.url)}"
-    if element.status is not None:
-        yield f"classes: [{element.status.value}]"
-        yield f"status: {_quoted(element.told)}"
-    if element.grade is not None:
-        yield f"grade: {_quoted(element.grade.value)}"
-    if element.amlas:
-        yield f"amlas: {_quoted(element.amlas)}"
-
-
-def _quoted(text: str) -> str:
-    """A double-quoted scalar: JSON's quoting of printable text is YAML's, too."""
-    clean = "\n".join(one_line(line) for line in text.split("\n"))
-    return json.dumps(clean.replace("://", ": //"), ensure_ascii=False)
 
 
 PAPER_MM, MARGINS_MM = (210.0, 297.0), 12.0

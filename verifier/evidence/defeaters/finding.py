@@ -23,6 +23,7 @@ from verifier.evidence.defeaters.values import (
     requirements_with_targets,
 )
 from verifier.evidence.documents import Document
+from verifier.evidence.field import IndicatorFound
 from verifier.study.options import VerdictSource
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
@@ -216,8 +217,24 @@ def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
         )
 
 
+def contradicted_in_the_field(
+    run: Document, documents: Sequence[Document], field: Sequence[IndicatorFound]
+) -> Iterator[Doubt]:
+    """Indicators that what was counted in the field contradicts."""
+    for each in field:
+        if each.fired_at is not None:
+            names = each.indicator.requirements
+            claims = tuple(claim for claim, _ in claimed(run, documents) if claim.requirement in names)
+            message = f"{name_text(each.indicator.told)}: {each.count:g} of {each.of:g} counted in the field"
+            kind = "field" if each.indicator.falls == "requirement" else "field_rate"
+            yield from doubt(kind, f"{message}, fired at look {each.fired_at}", claims, each.indicator.action)
+
+
 def find_defeaters(
-    documents: Sequence[Document], context: CaseContext, alternatives: Mapping[str, Document]
+    documents: Sequence[Document],
+    context: CaseContext,
+    alternatives: Mapping[str, Document],
+    field: Sequence[IndicatorFound] = (),
 ) -> tuple[Defeater, ...]:
     """What speaks against the verdicts of every run among the documents.
 
@@ -225,6 +242,7 @@ def find_defeaters(
         documents: of the case; those of kind "run" make the claims.
         context: what people state.
         alternatives: policy in words -> the document of a run of the same inputs under that policy.
+        field: what was found of indicators in the field.
 
     Raises:
         InputError: an alternative is not the document of a run, or of other inputs than every run of the case.
@@ -236,7 +254,7 @@ def find_defeaters(
                 f"the result under the policy '{policy}' is no run of the same spec, model and matrices",
                 Place(other.name),
             )
-    doubts = [doubt for run in runs for doubt in _doubts(run, documents, context, alternatives)]
+    doubts = [doubt for run in runs for doubt in _doubts(run, documents, context, alternatives, field)]
     unique = dict.fromkeys(each for each in doubts if each.claims)
     return tuple(
         Defeater(f"D{number}", each.kind, each.message, each.claims, each.remedy)
@@ -245,13 +263,18 @@ def find_defeaters(
 
 
 def _doubts(
-    run: Document, documents: Sequence[Document], context: CaseContext, alternatives: Mapping[str, Document]
+    run: Document,
+    documents: Sequence[Document],
+    context: CaseContext,
+    alternatives: Mapping[str, Document],
+    field: Sequence[IndicatorFound],
 ) -> Iterator[Doubt]:
     if not any(claimed(run, documents)):
         return  # nothing is claimed
     mine = {policy: other for policy, other in alternatives.items() if sources_of(other) == sources_of(run)}
     yield from about_data.stale(run, documents)
     yield from about_data.trained_on_tests(run, documents, context)
+    yield from contradicted_in_the_field(run, documents, field)
     yield from about_data.dependent_frames(run, documents)
     yield from about_data.few_drives(run, documents)
     yield from by_choice(run, documents)

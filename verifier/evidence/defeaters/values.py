@@ -120,9 +120,13 @@ KINDS: Mapping[str, str] = {
     "scenarios_left_out": "environments are left out",
     "vacuous": "the check says nothing about the system",
     "stale": "the data are not those of the result",
+    "field": "the field contradicts it",
+    "field_rate": "the field contradicts what is said per hour",
     "trained_on_tests": "the detector was trained on test data",
 }
 """Kind of doubt -> what it says."""
+PER_HOUR = ("field_rate",)
+"""Kinds that say nothing against a requirement, only against its rate and risk."""
 
 
 def requirements_with_targets(run: Document) -> Iterator[tuple[Claim, RequirementResult]]:

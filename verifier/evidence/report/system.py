@@ -56,11 +56,10 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
         yield from _of_documents(subjects)
         return
     study, context = about.study, about.context
-    detector = ", ".join(part for part in (context.detector.name, context.detector.version) if part)
     pairs = [
         ("System", name_text(context.system or study.model, LONGEST)),
         ("Operational design domain", name_text(context.odd, LONGEST)),
-        ("Detector", name_text(detector, LONGEST)),
+        ("Detector", name_text(context.detector.told, LONGEST)),
         ("Test data", name_text(context.dataset, LONGEST)),
         ("State", "; ".join(map(_variable, study.variables))),
         ("The planner sets", "; ".join(map(_variable, study.steers))),
@@ -68,6 +67,9 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
         *((f"Environment {name_text(each.name)}", _lines(environment_lines(each))) for each in study.environments),
         ("Names in these", _lines(f"{name} = {text}" for name, text in {**study.quantities, **study.labels}.items())),
     ]
+    if context.identity.id:
+        told = context.identity.told.items()
+        yield facts("This document", *((name.capitalize(), name_text(text)) for name, text in told if text))
     yield facts("What was assessed", *((name, text) for name, text in pairs if text))
     yield from _defeaters(about.defeaters)
     missing = list(_not_stated(context, documents))
@@ -120,9 +122,11 @@ def _not_stated(context: CaseContext, documents: Sequence[Document]) -> Iterator
     ):
         if not told:
             yield name
-    nobody = [text for key, text in DUTIES.items() if key not in context.responsible]
+    if missing := context.identity.missing:
+        yield f"of this document: {listed(missing)}"
+    nobody = [key.replace("_", " ") for key in DUTIES if key not in context.responsible]
     if nobody:
-        yield f"who answers for these: {'; '.join(nobody)}"
+        yield f"who answers for {listed(nobody)} (the assurance case says what each claims)"
     for each in matrices_of(documents).values():
         missing = [text for key, text in UNSTATED.items() if not each.content.get(key)]
         if missing:

@@ -131,9 +131,10 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
             column = column.cast(column.type.value_type)
         text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
         if ours in TEXTS:
-            if not len(column):  # of no rows no type is known
-                column, text = column.cast(arrow.string()), True
-            if not (text or arrow.types.is_integer(column.type)):
+            fine = text or arrow.types.is_integer(column.type)
+            if not fine and not len(column):  # of no rows no type is known
+                column, fine = column.cast(arrow.string()), True
+            if not fine:
                 raise InputError(f"column '{ours}': expected names or whole numbers, got {column.type}", Place(file))
             taken[ours] = column
         elif is_number(column.type) or (text and ours == "track"):

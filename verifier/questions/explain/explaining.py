@@ -95,12 +95,12 @@ def read_traced(record_path: str | Path, confusion_path: str | Path, *, boxes: b
 def explained(
     study: Study,
     settings: ExplainSettings,
-    storm: StormProcess,
+    storm: StormProcess | None,
     traced: Traced | None = None,
     progress: Progress = iter,
     run: RunResult | None = None,
 ) -> ExplainResult:
-    """As `explain_spec`, for a study and a worker that runs; `run` is the run, if that is known."""
+    """As `explain_spec`, for a study and a worker that runs; `run` is the run, if that is known, without a worker."""
     options = study.options
     refuse_others(study.requirements, "verify explain")
     if options.decimals is not None:
@@ -111,6 +111,7 @@ def explained(
     if settings.with_map:  # before anything is computed
         map_variables([each.name for each in study.inputs.model.variables], settings.variables)
     if run is None:
+        assert storm is not None
         run = result_of(checked_study(study, storm, progress), options)
     # Whatever the rates are rates of: what is counted, and labelled more, are items.
     items = study.inputs.matrices(replace(options, confidence=None, point_weights="item"))

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
 from verifier.analysis.intervals.measured import measured
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall, relevant_columns
 from verifier.analysis.recall.least_cost import BoxFamily, Improvement, least_cost, least_floors
-from verifier.analysis.recall.requirements import Path, Problem, Searched, Target, search
-from verifier.base.arrays import Ints, Mask
+from verifier.analysis.recall.requirements import Path, Problem, Searched, Target, search, worst_along
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
@@ -28,6 +29,8 @@ from verifier.study.collection import collected
 from verifier.study.points import Point
 from verifier.study.provenance import noted
 
+Curve: TypeAlias = tuple[tuple[str, float], ...]
+"""Places on a path, as text, and P there."""
 MOST_LOWERED = 16
 """Cells of the cheapest improvement that exact arithmetic is asked about."""
 EXACT_TRANSITIONS = 2000
@@ -77,7 +80,7 @@ class Situation:
         return self.cases[0].study.options.engines.exact or small
 
     def check(
-        self, counts: Ints, storm: StormProcess, only: Sequence[bool] | None = None
+        self, counts: Ints, storm: StormProcess | None, only: Sequence[bool] | None = None
     ) -> tuple[Point, tuple[str, ...]]:
         """The worst point with other matrices, by both engines, and what a reader must know about it.
 
@@ -89,6 +92,7 @@ class Situation:
         Raises:
             EngineError: Storm failed, or the engines disagree.
         """
+        assert storm is not None  # only curves are without
         study = self.cases[0].study.with_counts(counts, exact=self.exact)
         chosen = [replace(case, study=study) for k, case in enumerate(self.cases) if only is None or only[k]]
         checked = [check_case(case, storm) for case in chosen]
@@ -103,20 +107,24 @@ class _Task:
 
     situation: Situation
     question: Question
-    storm: StormProcess
+    storm: StormProcess | None
     cells: RecallCells
+
+    @cached_property
+    def varies(self) -> list[bool]:
+        """For each objective whether the recalls in question make a difference to it."""
+        cells = set(zip(self.cells.bins.tolist(), self.cells.columns.tolist(), strict=True))
+        return [bool(cells & {(at, label) for at, label in each.tolist()}) for each in self.situation.relevant]
 
     @cached_property
     def problem(self) -> Problem:
         """What the recalls in question must meet."""
-        cells = set(zip(self.cells.bins.tolist(), self.cells.columns.tolist(), strict=True))
-        varies = [bool(cells & {(at, label) for at, label in each.tolist()}) for each in self.situation.relevant]
-        problem = self.situation.problem.varying(varies)
+        problem = self.situation.problem.varying(self.varies)
         beside = problem.beside
         if beside is None or beside.met[0] or beside.failed[0] or not self.situation.exact:
             return problem
         # Numerical bounds do not decide what stays as it is: exact arithmetic does, once and for all.
-        point, _ = self.situation.check(self.situation.counts, self.storm, [not each for each in varies])
+        point, _ = self.situation.check(self.situation.counts, self.storm, [not each for each in self.varies])
         met = point.verdict is Verdict.SATISFIED
         return replace(problem, beside=replace(beside, met=np.array([met]), failed=np.array([not met])))
 
@@ -156,7 +164,7 @@ class _Found:
     place: Fraction | None
     point: Point | None
     gaps: tuple[tuple[Fraction, Fraction], ...] = ()
-    curve: tuple[tuple[Fraction, float], ...] = ()
+    curve: Curve = ()
     search_place: int = 0
 
 
@@ -181,17 +189,14 @@ def answer(
         UsageError: the question does not fit the cells that make a difference.
         EngineError, LimitError: from checking.
     """
-    relevant = np.unique(np.concatenate(situation.relevant), axis=0)
-    in_question = chosen[relevant[:, 0], relevant[:, 1]] if len(relevant) else np.zeros(0, dtype=bool)
-    here, others = relevant[in_question], relevant[~in_question]
+    here, others = _in_question(situation, chosen)
     matrices = situation.matrices
     perfect, _ = situation.check(perfect_counts(situation.counts), storm)
     found, box = _Found(Outcome.INDEPENDENT, None, None, None), None
     cells: tuple[CellRecall, ...] = ()
     if len(here) > 0:
         _check_fits(question, here, matrices)
-        cells_in_question = RecallCells(here[:, 0], here[:, 1], matrices.labels.index(EMPTY))
-        task = _Task(situation, question, storm, cells_in_question)
+        task = _Task(situation, question, storm, _cells(situation, here))
         found = _cheapest(task) if question.mode == "cost" else _along_path(task)
         cells = task.described(found.recall)
         box = _box(task, found) if question.floor else None
@@ -205,13 +210,34 @@ def answer(
         value=None if found.place is None else decimal_text(found.place),
         cells=cells,
         gaps=tuple((decimal_text(low), decimal_text(high)) for low, high in found.gaps),
-        curve=tuple((decimal_text(place), value) for place, value in found.curve),
+        curve=found.curve,
         measured=as_measured,
         at_value=found.point,
         perfect=perfect,
         floor=box,
         others=tuple(_column_text(matrices, *pair) for pair in others.tolist()),
     )
+
+
+def curve_of(situation: Situation, question: Question, chosen: Mask) -> Curve:
+    """The curve of an answer that goes along a path, as `answer` has it, by the batch engine alone."""
+    here, _ = _in_question(situation, chosen)
+    if len(here) == 0:
+        return ()
+    task = _Task(situation, question, None, _cells(situation, here))
+    path = _path(task, question.mode)
+    return _curve(path, *worst_along(situation.problem.varying(task.varies), path, question.grid))
+
+
+def _in_question(situation: Situation, chosen: Mask) -> tuple[Ints, Ints]:
+    """(k, 2) the bins and true labels in question that make a difference, and those of the others that do."""
+    relevant = np.unique(np.concatenate(situation.relevant), axis=0)
+    in_question = chosen[relevant[:, 0], relevant[:, 1]] if len(relevant) else np.zeros(0, dtype=bool)
+    return relevant[in_question], relevant[~in_question]
+
+
+def _cells(situation: Situation, here: Ints) -> RecallCells:
+    return RecallCells(here[:, 0], here[:, 1], situation.matrices.labels.index(EMPTY))
 
 
 def perfect_counts(counts: Ints) -> Ints:
@@ -247,9 +273,7 @@ def _along_path(task: _Task) -> _Found:
     path = _path(task, task.question.mode)
     searched = search(task.problem, path, task.question.grid)
     gaps = tuple(_ends(path, *gap) for gap in searched.gaps)
-    curve = tuple(
-        (_value(path, place), value) for place, value in zip(searched.places, searched.worst.tolist(), strict=True)
-    )
+    curve = _curve(path, searched.places, searched.worst)
     place, point = _confirmed(task, path, searched)
     if place is not None:
         return _Found(Outcome.FOUND, path.recall(place), _value(path, place), point, gaps, curve, place)
@@ -257,6 +281,10 @@ def _along_path(task: _Task) -> _Found:
     closest = searched.places[int(values.argmin() if task.situation.problem.target.is_upper else values.argmax())]
     outcome = Outcome.ONLY_IN_GAPS if gaps else Outcome.INFEASIBLE
     return _Found(outcome, None, None, task.at(path.recall(closest)), gaps, curve)
+
+
+def _curve(path: Path, places: Sequence[int], worst: Floats) -> Curve:
+    return tuple((decimal_text(_value(path, place)), p) for place, p in zip(places, worst.tolist(), strict=True))
 
 
 def _value(path: Path, place: int) -> Fraction:

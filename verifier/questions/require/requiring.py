@@ -19,7 +19,7 @@ from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
-from verifier.questions.require.answers import Situation, answer
+from verifier.questions.require.answers import Curve, Situation, answer, curve_of
 from verifier.questions.require.question import Question
 from verifier.questions.require.require_result import (
     Answer,
@@ -76,16 +76,8 @@ def require(
 
 def required(study: Study, question: Question, storm: StormProcess, progress: Progress = iter) -> RequireResult:
     """As `require`, for a study and a worker that runs."""
-    _refuse_what_does_not_fit(study.options)
-    name = _requirement_name(study, question)
-    selection = replace(study.options.selection, requirements=(name,))
-    study = study.under(replace(study.options, selection=selection))
-    refuse_others(study.requirements, "verify require")
-    (asked,) = (each for each in study.inputs.spec.requirements if each.name == name)
-    requirement, *_ = ends_of(_with_target(asked, question), study.inputs.model)
-    study = study.asking([0])
-    study = replace(study, grid=replace(study.grid, requirements=(requirement,)))
-    options, inputs = study.options, study.inputs
+    study, requirement = _asking(study, question)
+    options, inputs, name = study.options, study.inputs, requirement.name
     chosen = question.in_question(study.matrices)
     answers: list[Answer] = []
     assumed: list[str] = []
@@ -120,6 +112,26 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
         mode=question.mode,
         answers=tuple(answers),
     )
+
+
+def curves_of(study: Study, question: Question) -> list[Curve]:
+    """The curve of each answer of `required`, by the batch engine alone."""
+    study, _ = _asking(study, question)
+    chosen = question.in_question(study.matrices)
+    return [curve_of(Situation.of(cases), question, chosen) for cases in _by_planner(study)]
+
+
+def _asking(study: Study, question: Question) -> tuple[Study, Requirement]:
+    """The study of the one requirement that is asked about, and that with the target; UsageError."""
+    _refuse_what_does_not_fit(study.options)
+    name = _requirement_name(study, question)
+    selection = replace(study.options.selection, requirements=(name,))
+    study = study.under(replace(study.options, selection=selection))
+    refuse_others(study.requirements, "verify require")
+    (asked,) = (each for each in study.inputs.spec.requirements if each.name == name)
+    requirement, *_ = ends_of(_with_target(asked, question), study.inputs.model)
+    study = study.asking([0])
+    return replace(study, grid=replace(study.grid, requirements=(requirement,))), requirement
 
 
 def _refuse_what_does_not_fit(options: RunOptions) -> None:

@@ -1,0 +1,87 @@
+"""Tests valid at every look: evidence against definitions, wrong alarms and power by simulation and exact sums."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from verifier.analysis.sequential import hours_needed, items_needed, log_against_rate, log_against_share
+
+ALPHA = 0.05
+
+
+@pytest.mark.parametrize("least", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize(("right", "items"), [(0, 1), (1, 1), (7, 20), (18, 20)])
+def test_evidence_against_a_share_is_the_mixture_of_likelihood_ratios(right, items, least):
+    prior = stats.beta(0.5, 0.5)
+
+    def ratio(share):
+        likelihood = share**right * (1 - share) ** (items - right)
+        return likelihood / (least**right * (1 - least) ** (items - right)) * prior.pdf(share) / prior.cdf(least)
+
+    expected, _ = integrate.quad(ratio, 0, least, points=[least * 1e-6, least * (1 - 1e-6)])
+    assert math.exp(log_against_share(right, items, least)) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("events", "hours", "most"), [(0, 1, 2), (3, 1, 2), (30, 10, 2), (1, 100, 0.01)])
+def test_evidence_against_a_rate_is_the_mixture_of_likelihood_ratios(events, hours, most):
+    def ratio(rate):
+        prior = math.exp(-(rate - most) / most) / most
+        return (rate / most) ** events * math.exp(-(rate - most) * hours) * prior
+
+    expected, _ = integrate.quad(ratio, most, np.inf, epsabs=0, epsrel=1e-10)
+    assert math.exp(log_against_rate(events, hours, most)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("least", [0.1, 0.7, 0.99])
+def test_where_the_claim_is_just_true_the_mean_evidence_is_1_and_less_where_it_is_better(least):
+    right = np.arange(41)
+    evidence = np.exp([log_against_share(k, 40, least) for k in right])
+    assert stats.binom.pmf(right, 40, least) @ evidence == pytest.approx(1, rel=1e-9)
+    assert stats.binom.pmf(right, 40, (1 + least) / 2) @ evidence < 1
+    events = np.arange(2000)
+    evidence = np.array([log_against_rate(k, 30, 2) for k in events])
+    assert np.exp(stats.poisson.logpmf(events, 60) + evidence).sum() == pytest.approx(1, rel=1e-9)
+    assert np.exp(stats.poisson.logpmf(events, 50) + evidence).sum() < 1
+
+
+def limits(least, items):
+    """(items,) the most that may be right for the alarm, after each item; -1 for no alarm."""
+    found, limit = [], -1
+    for n in range(1, items + 1):
+        while limit < n and log_against_share(limit + 1, n, least) >= -math.log(ALPHA):
+            limit += 1
+        found.append(limit)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("least", [0.6, 0.95])
+def test_a_thousand_streams_at_the_threshold_give_wrong_alarms_in_a_twentieth_at_most_at_any_look(least):
+    streams = np.random.default_rng(7).random((1000, 3000)) < least
+    alarms = (np.cumsum(streams, axis=1) <= limits(least, 3000)).any(axis=1)
+    assert 0 < alarms.sum() <= 50
+
+
+@pytest.mark.parametrize("least", [0.6, 0.95])
+def test_a_recall_of_a_twentieth_less_is_found_within_the_printed_number_of_items_in_nine_of_ten(least):
+    items = items_needed(least, least - 0.05, ALPHA, 0.9)
+    streams = np.random.default_rng(8).random((1000, items)) < least - 0.05
+    alarms = (np.cumsum(streams, axis=1) <= limits(least, items)).any(axis=1)
+    assert abs(alarms.mean() - 0.9) <= 4 * (0.9 * 0.1 / 1000) ** 0.5  # the number is exact, not only enough
+    assert items_needed(least, least - 0.05, ALPHA, 0.5) < items
+
+
+def test_a_rate_is_found_within_the_printed_hours_and_seldom_raises_a_wrong_alarm():
+    hours, draws = hours_needed(2, 3, ALPHA, 0.9), np.random.default_rng(9)
+    looks = np.arange(1, round(hours * 2) + 1) / 2  # whenever one event is expected
+    limit = np.array([next(k for k in range(1000) if log_against_rate(k, at, 2) >= -math.log(ALPHA)) for at in looks])
+    for rate, low, high in ((3, 0.86, 0.94), (2, 0, 0.05)):
+        events = np.cumsum(draws.poisson(rate / 2, (1000, len(looks))), axis=1)
+        assert low <= (events >= limit).any(axis=1).mean() <= high
+
+
+def test_ends_of_what_can_be_claimed():
+    assert log_against_share(10, 10, 1.0) < 0
+    assert log_against_share(9, 10, 1.0) == math.inf
+    assert items_needed(0.5, 0.5 - 1e-4, ALPHA, 0.9) is None or items_needed(0.5, 0.4999, ALPHA, 0.9) > 10_000

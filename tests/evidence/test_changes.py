@@ -1,0 +1,214 @@
+"""Two bundles compared: a change of each row of the impact table makes exactly its claims fall."""
+
+import json
+from pathlib import Path
+
+import pytest
+from scipy import integrate, stats
+from small_bundles import MATRICES, MODEL, SPEC, write_inputs
+
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.errors import InputError
+from verifier.cli import main
+from verifier.evidence.bundle.archive import read_bundle, write_bundle
+from verifier.evidence.bundle.build import Sources, make_bundle
+from verifier.evidence.changes.claims import compare_bundles
+from verifier.evidence.changes.impact import CHANGES, IMPACT
+from verifier.study.options import RunOptions
+
+CONTEXT = """
+[document]
+id = "SC-12"
+[odd]
+description = "Dry roads by day"
+[detector]
+name = "eye"
+version = "1"
+weights = "abc"
+sensor = "Front camera, roof"
+[exposure.ped]
+per_hour = 12
+[exposure.empty]
+per_hour = 100
+[acceptance.stops]
+per_hour = 2
+[condition.day]
+share = 0.5
+matrices = "matrices.json"
+[condition.rain]
+share = 0.5
+[hazard.H1]
+event = "stops"
+accept_harm_per_hour = 1
+[trigger.fog]
+text = "Fog"
+"""
+NIGHT = "[condition.night]\nshare = 0\n[hazard.H1]"
+MET = {"met stops", "met drives_on"}
+RISK = {
+    "risk stops, rate, planner careful",
+    "risk drives_on, rate, planner careful",
+    "risk stops, hazard H1",
+    "risk known triggering conditions",
+}
+GROWN = {**MATRICES, "bins": [{"distance_m": [0, 10], "counts": [[330, 10], [110, 90]]}]}
+OTHER = {**MATRICES, "bins": [{"distance_m": [0, 10], "counts": [[290, 10], [120, 90]]}]}
+COUNTED = {**MATRICES, "matching": "IoU 0.5"}
+
+
+def options(looks=2, **more):
+    return RunOptions(confidence=ConfidenceSettings(draws=100, looks=looks, **more))
+
+
+def built(folder, context=CONTEXT, spec=SPEC, matrices=MATRICES, model=MODEL, chosen=None):
+    folder.mkdir(parents=True)
+    spec, matrices = write_inputs(folder, spec, matrices, model)
+    (folder / "case.toml").write_text(context)
+    write_bundle(make_bundle(Sources(spec, matrices, folder / "case.toml"), chosen or options()).files, folder / "b")
+    return str(folder / "b")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return built(tmp_path_factory.mktemp("base") / "x")
+
+
+def edited(old, new):
+    assert old in CONTEXT
+    return {"context": CONTEXT.replace(old, new)}
+
+
+# Row of the table -> what is changed, and by hand from the specification which claims fall.
+ROWS = {
+    "detector": (edited('weights = "abc"', 'weights = "def"'), MET | {"training_data "}),
+    "sensor": (edited("Front camera, roof", "Front camera, grille"), MET | {"training_data ", "test_data "}),
+    "planner": ({"model": MODEL.replace('name = "two_looks"', 'name = "two_glances"')}, MET | {"model "}),
+    "odd_widened": (edited("Dry roads by day", "Roads by day"), RISK | {"odd ", "test_data "}),
+    "odd_narrowed": (edited("Dry roads by day", "Dry, straight roads by day"), {"odd "}),
+    "requirement": (
+        {"spec": SPEC.replace("stops: P >= 0.9 ", "stops: P >= 0.8 ")},
+        {"requirements stops", "risk stops, rate, planner careful", "risk stops, hazard H1"},
+    ),
+    "exposure": (edited("per_hour = 12", "per_hour = 13"), RISK),
+    "more_data": ({"matrices": GROWN}, set()),
+    "look": ({"matrices": GROWN, "chosen": options(looks=1)}, MET),
+    "other_data": ({"matrices": OTHER}, MET | {"test_data ", "training_data "}),
+    "counting": ({"matrices": COUNTED}, MET | {"counting "}),
+    "options": ({"chosen": options(level=0.9)}, MET),
+    "program": ({}, {"tool "}),
+}  # fmt: skip
+
+
+def fallen(found):
+    return {f"{each.kind} {each.name}" for each in found.claims if each.falls_by}
+
+
+def test_every_row_of_the_table_has_its_test():
+    assert set(ROWS) == set(CHANGES) == set(IMPACT)
+
+
+@pytest.mark.every(3)
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_change_of_each_row_makes_exactly_its_claims_fall(kind, base, tmp_path, monkeypatch):
+    changed, falls = ROWS[kind]
+    if kind == "program":
+        monkeypatch.setattr("verifier.evidence.bundle.manifest.__version__", "0.2.0")
+    if kind == "look":  # the first bundle was built for one look, too
+        base = built(tmp_path / "first", chosen=options(looks=1))
+    new = built(tmp_path / "new", **changed)
+    found = compare_bundles(base, new, "narrowed" if kind == "odd_narrowed" else "widened")
+    assert fallen(found) == falls
+    kinds = [each.kind for each in found.changes]
+    assert kinds == (["more_data", "look"] if kind == "look" else [kind])
+    assert all(each.falls_by in ((), (kind,)) for each in found.claims)
+    runs = [json.loads(Path(side, "results/run.json").read_text())["requirements"] for side in (base, new)]
+    for each in found.claims:
+        if each.relation == "unaffected":
+            assert each.reached_by[0] == each.reached_by[1]
+            entries = [[one for one in run if one["name"] == each.name] for run in runs]
+            assert each.kind != "met" or json.dumps(entries[0]) == json.dumps(entries[1])
+        assert not each.falls_by or each.relation != "unaffected"
+
+
+def test_equal_bundles_have_no_difference_and_every_claim_is_unaffected(base, capsys):
+    found = compare_bundles(base, base)
+    assert (found.changes, found.open_, {each.relation for each in found.claims}) == ((), 0, {"unaffected"})
+    assert main(["evidence", "diff", base, base]) == 0
+    assert "No claim falls." in capsys.readouterr().out
+
+
+def test_several_changes_make_fall_what_each_does(base, tmp_path):
+    context = CONTEXT.replace('version = "1"', 'version = "2"').replace("per_hour = 12", "per_hour = 13")
+    found = compare_bundles(base, built(tmp_path / "new", context, SPEC.replace("0.85", "0.8")))
+    assert [each.kind for each in found.changes] == ["detector", "requirement", "exposure"]
+    assert fallen(found) == MET | RISK | {"training_data ", "requirements drives_on"}
+    by = {f"{each.kind} {each.name}": each.falls_by for each in found.claims}
+    assert by["risk drives_on, rate, planner careful"] == ("requirement", "exposure")
+
+
+def test_conditions_that_come_or_go_widen_or_narrow_the_domain(base, tmp_path):
+    wide = built(tmp_path / "wide", CONTEXT.replace("[hazard.H1]", NIGHT))
+    found = compare_bundles(base, wide)
+    assert [(each.kind, each.what) for each in found.changes] == [("odd_widened", ("conditions added: night",))]
+    found = compare_bundles(wide, base)
+    assert [(each.kind, each.what) for each in found.changes] == [("odd_narrowed", ("conditions left out: night",))]
+    assert fallen(found) == {"odd "}
+
+
+EVIDENCE = """
+[evidence.{name}]
+claim = "{claim}"
+title = "{name}"
+file = "{name}.txt"
+author = "N. N."
+date = 2026-05-04
+"""
+
+
+def test_a_claim_stands_again_when_what_its_row_asks_for_is_there(base, tmp_path):
+    """A new detector needs new matrices, and documents of separation and of integration: less is not enough."""
+    folder = tmp_path / "new"
+    folder.mkdir()
+    context = CONTEXT.replace('version = "1"', 'version = "2"')
+    for name, claim in (("separate", "training_data"), ("latency", "integration")):
+        (folder / f"{name}.txt").write_text(name)
+        context += EVIDENCE.format(name=name, claim=claim)
+    for k, (matrices, more, stands) in enumerate(
+        ((MATRICES, True, False), (GROWN, False, False), (GROWN, True, True))
+    ):
+        spec, counts = write_inputs(folder, matrices=matrices)
+        (folder / "case.toml").write_text(context if more else context.partition("[evidence.latency]")[0])
+        write_bundle(make_bundle(Sources(spec, counts, folder / "case.toml"), options()).files, folder / f"b{k}")
+        found = compare_bundles(base, str(folder / f"b{k}"))
+        assert fallen(found) == MET | {"training_data "}
+        assert [each.stands_again for each in found.claims if each.falls_by] == [stands] * 3
+        assert found.open_ == (0 if stands else 3)
+        assert int(found.exit_code) == (0 if stands else 3)
+    assert [one.done_by for one in found.changes[0].repeat] == [("separate",), ("latency",)]
+
+
+def test_the_probability_to_be_worse_is_that_of_two_beta_draws(base, tmp_path):
+    """P of drives_on is r^2 for the rate r of no report of nobody: whether it is less is whether r is."""
+    matrices = {**MATRICES, "bins": [{"distance_m": [0, 10], "counts": [[300, 4], [100, 96]]}]}
+    chosen = RunOptions(confidence=ConfidenceSettings(draws=20_000, looks=2))
+    old, new = (
+        built(tmp_path / name, matrices=each, chosen=chosen) for name, each in {"a": MATRICES, "b": matrices}.items()
+    )
+    found = {each.name: each for each in compare_bundles(old, new).claims if each.kind == "met"}
+    assert found["drives_on"].relation == "better"
+    # Jeffreys: Beta(96.5, 4.5) below Beta(90.5, 10.5), by the exact integral
+    exact, _ = integrate.quad(lambda r: stats.beta.pdf(r, 90.5, 10.5) * stats.beta.cdf(r, 96.5, 4.5), 0, 1)
+    assert found["drives_on"].worse == pytest.approx(exact, abs=5 * (exact * (1 - exact) / 20_000) ** 0.5)
+    assert found["stops"].relation == "unaffected" or found["stops"].worse is None
+
+
+def test_what_is_no_intact_bundle_is_refused(base, tmp_path, capsys):
+    assert main(["evidence", "diff", base, str(tmp_path)]) == 4
+    files = {"manifest.json": b"{}"}
+    write_bundle(files, tmp_path / "b")
+    with pytest.raises(InputError, match="is no bundle"):
+        compare_bundles(base, str(tmp_path / "b"))
+    altered = {**read_bundle(base), "trace.csv": b"requirement\n"}
+    write_bundle(altered, tmp_path / "c")
+    assert main(["evidence", "diff", str(tmp_path / "c"), base]) == 4
+    assert "is not intact: trace.csv" in capsys.readouterr().err

@@ -1,0 +1,178 @@
+"""Safety performance indicators of a bundle, and what the field does to its claims."""
+
+import csv
+import io
+import json
+
+import pytest
+from small_bundles import MATRICES, write_inputs
+
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.cli import main
+from verifier.evidence.bundle.build import Sources, make_bundle
+from verifier.evidence.bundle.check import check_files
+from verifier.study.options import RunOptions
+
+FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
+CONTEXT = """
+[exposure.ped]
+per_hour = 12
+[exposure.empty]
+per_hour = 100
+[acceptance.stops]
+per_hour = 2
+[condition.day]
+share = [0.8, 0.9]
+matrices = "matrices.json"
+[condition.rain]
+share = [0.1, 0.2]
+[unknown]
+classified = 300
+left_over = 0
+[hazard.H1]
+event = "stops"
+accept_harm_per_hour = 60
+"""
+RECALL = "recall ped [0, 10) m"
+
+
+def built(folder, field=None, matrices=MATRICES):
+    folder.mkdir(exist_ok=True)
+    (folder / "case.toml").write_text(CONTEXT + ("" if field is None else '[field]\nfile = "field.csv"\n'))
+    (folder / "field.csv").write_text(field or "")
+    return make_bundle(Sources(*write_inputs(folder, matrices=matrices), folder / "case.toml"), FEW)
+
+
+def counted(*rows):
+    """A file of the field, by the metrics' whole names."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([("metric", "count", "of"), *rows])
+    return text.getvalue()
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return built(tmp_path_factory.mktemp("plain"))
+
+
+def spi_of(bundle):
+    return json.loads(bundle.files["spi.json"])
+
+
+def test_a_bundle_says_what_must_stay_true(plain):
+    found = spi_of(plain)["indicators"]
+    told = {f"{each['metric']} {each['side']}": each for each in found}
+    required = json.loads(plain.files["results/require/01_stops.json"])["answers"][0]["cells"][0]["required"]
+    assert told[f"{RECALL} at_least"]["threshold"] == float(required)
+    assert told["misses after a miss ped [0, 10) m at_most"]["threshold"] == pytest.approx(1 - float(required))
+    assert told["encounters ped at_most"]["threshold"] == 12
+    assert told["share rain ped at_most"]["threshold"] == 0.2
+    assert told["share rain ped at_least"]["threshold"] == 0.1
+    assert told["no listed condition ped at_most"]["threshold"] == pytest.approx(1 - 0.05 ** (1 / 300))
+    (false,) = [each for name, each in told.items() if name.startswith("false positives")]
+    assert 0.1 < false["threshold"] < 0.2  # 10 of 100
+    for each in found:
+        assert each["least"] > 0
+        assert all(each[key] for key in ("measure", "source", "action", "requirements"))
+    assert [each["falls"] for each in found].count("requirement") == 3
+
+
+def test_distances_are_an_indicator_where_their_errors_are_known(tmp_path):
+    rows = [[0, 5], [5, 10]]
+    matrices = {
+        **MATRICES,
+        "bins": [{"distance_m": each, "counts": [[150, 5], [50, 45]]} for each in rows],
+        "localisation": {"axes": ["reported", "true"], "counts": [[140, 10], [10, 140]]},
+    }
+    (found,) = [
+        each
+        for each in spi_of(built(tmp_path, matrices=matrices))["indicators"]
+        if each["metric"] == "reported in the true distance bin"
+    ]
+    assert 0.89 < found["threshold"] < 280 / 300
+
+
+def statuses(bundle):
+    rows = {row["requirement"]: row for row in bundle.trace()}
+    case = bundle.files["case/gsn.yaml"].decode()
+    return rows["stops"]["status"], rows["stops"]["defeated_by"], case
+
+
+def test_a_fired_indicator_makes_its_claim_defeated_when_the_bundle_is_built_with_the_field(plain, tmp_path):
+    assert statuses(plain)[0] == "conditional"
+    quiet = built(tmp_path / "quiet", counted((RECALL, 700, 1000), (RECALL, 720, 1000)))
+    assert statuses(quiet)[0] == "conditional"
+    bundle = built(tmp_path / "fired", counted((RECALL, 700, 1000), (RECALL, 500, 1000)))
+    status, by, _ = statuses(bundle)
+    assert (status, "the field contradicts it" in by) == ("defeated", True)
+    assert check_files("b", bundle.files).sound
+    altered = {**bundle.files, "inputs/context/field.csv": counted((RECALL, 999, 1000)).encode()}
+    assert not check_files("b", altered).sound
+
+
+def test_encounters_that_come_more_often_defeat_the_rate_and_not_the_requirement(plain, tmp_path):
+    bundle = built(tmp_path, counted(("encounters ped", 400, 20)))
+    status, by, case = statuses(bundle)
+    assert (status, by) == ("conditional", statuses(plain)[1])
+    goals = [block for block in case.split("\n\n") if "violation rate" in block or "The harm of" in block]
+    assert len(goals) == 2
+    assert all('status: "defeated"' in each for each in goals)
+    assert check_files("b", bundle.files).sound
+
+
+def test_the_command_says_what_fired_and_when(plain, tmp_path, capsys):
+    (tmp_path / "spi.json").write_bytes(plain.files["spi.json"])
+    metrics = list(dict.fromkeys(each["metric"] for each in spi_of(plain)["indicators"]))
+    enough = {name: (8, 10) if name.startswith("recall") else (0, 10) for name in metrics}
+    enough |= {
+        "share day ped": (9, 10),
+        "share day empty": (9, 10),
+        "share rain ped": (1, 10),
+        "share rain empty": (1, 10),
+    }
+    good = [(name, *enough[name]) for name in metrics]
+    for rows, code, said in (
+        (good, 0, "0 indicators of"),
+        ([*good, (RECALL, 0, 40)], 1, "fired at look 2"),
+        (good[1:], 3, "no data"),
+    ):
+        (tmp_path / "field.csv").write_text(counted(*rows))
+        command = ["spi", "check", str(tmp_path / "spi.json"), str(tmp_path / "field.csv")]
+        assert main([*command, "-o", str(tmp_path / "out.json")]) == code
+        assert said in capsys.readouterr().out
+        out = json.loads((tmp_path / "out.json").read_text())
+        assert out["schema"] == "verifier.spi_check"
+        assert len(out["found"]) == len(spi_of(plain)["indicators"])
+
+
+BAD = {
+    "": "expected the columns metric, count, of, found nothing",
+    "metric,count\n": "expected the columns metric, count, of",
+    "metric,count,of\nrecal ped,1,2\n": "unknown metric",
+    f'metric,count,of\n"{RECALL}",3,2\n': "expected a count of at most as many items",
+    f'metric,count,of\n"{RECALL}",1,2.5\n': "expected a count of at most as many items",
+    f'metric,count,of\n"{RECALL}",x,2\n': "field.csv:2: expected a metric and two numbers",
+    f'metric,count,of\n"{RECALL}",nan,2\n': "field.csv:2",
+    f'metric,count,of\n"{RECALL}",1,inf\n': "field.csv:2",
+    f'metric,count,of\n"{RECALL}",-1,2\n': "field.csv:2",
+    f'metric,count,of\n"{RECALL}",1.5,2\n': "field.csv:2",
+    f'metric,count,of\n"{RECALL}",1,0\n': "field.csv:2",
+    f'metric,count,of\n"{RECALL}",1,2,3\n': "field.csv:2",
+    'metric,count,of\n"open,1,2\n': "no CSV",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_files_of_the_field_that_cannot_be_right_are_refused_with_their_line(text, plain, tmp_path, capsys):
+    (tmp_path / "spi.json").write_bytes(plain.files["spi.json"])
+    (tmp_path / "field.csv").write_text(text)
+    assert main(["spi", "check", str(tmp_path / "spi.json"), str(tmp_path / "field.csv")]) == 4
+    assert BAD[text] in capsys.readouterr().err
+
+
+def test_indicators_that_are_none_are_refused(plain, tmp_path, capsys):
+    (tmp_path / "field.csv").write_text("metric,count,of\n")
+    for change in ({"level": 1}, {"indicators": [{}]}, {"schema": "verifier.run"}):
+        (tmp_path / "spi.json").write_text(json.dumps({**spi_of(plain), **change}))
+        assert main(["spi", "check", str(tmp_path / "spi.json"), str(tmp_path / "field.csv")]) == 4
+        assert "spi.json" in capsys.readouterr().err

@@ -1,0 +1,149 @@
+"""What standards ask, clause by clause, and how far a bundle answers it, by files and their hashes.
+
+The table is `clauses.toml`: numbers and own words, to be confirmed against the licensed texts. A clause is covered
+only where all its files are there and what they rest on is proven, recomputed, tested or documented.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from verifier.base.files import csv_text
+from verifier.evidence.context import CaseContext
+from verifier.evidence.status import Grade, Standing, weakest
+from verifier.telling.blocks import Page, Paragraph, Section, Table
+
+UNCONFIRMED = "Clause numbers are to be confirmed against the licensed texts; what is asked is told in own words."
+COLUMNS = ("clause", "asked", "answer", "status", "grade", "files", "owner", "open")
+MOST_NAMED = 3
+_TABLE = Path(__file__).parent / "clauses.toml"
+_SOUND = (Grade.PROVEN, Grade.RECOMPUTED, Grade.TESTED, Grade.DOCUMENTED)
+_NAMES = {"others": "by others", "none": "not covered"}
+_REQIF = "http://www.omg.org/spec/ReqIF/20110401/reqif.xsd"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a bundle has: path -> SHA-256, how requirements stand, and what people state."""
+
+    files: Mapping[str, str]
+    standings: Sequence[Standing]
+    context: CaseContext
+
+
+@cache
+def clauses() -> tuple[Mapping[str, Any], ...]:
+    """The table."""
+    return tuple(tomllib.loads(_TABLE.read_text(encoding="utf-8"))["clause"])
+
+
+def clause_rows(basis: Answered) -> list[dict[str, str]]:
+    """A row for each clause; `files` are PATH SHA-256, `MOST_NAMED` of each pattern."""
+    return [_row(each, basis) for each in clauses()]
+
+
+def _row(clause: Mapping[str, Any], basis: Answered) -> dict[str, str]:
+    found = {
+        pattern: [path for path in sorted(basis.files) if fnmatchcase(path, pattern)] for pattern in clause["files"]
+    }
+    missing = [pattern for pattern, paths in found.items() if not paths]
+    grade, duty = _grade(clause, basis), clause.get("duty", "")
+    status, best = "covered", clause["best"]
+    if missing or grade not in _SOUND:
+        status = "partly" if len(missing) < len(found) else "none"
+    if best in ("others", "none") or (best == "partly" and status == "covered"):
+        status = best
+    open_points = [f"no file {pattern}" for pattern in missing] if best not in _NAMES else []
+    if best not in _NAMES and grade not in _SOUND:
+        open_points.append(f"rests on what is {grade.value}")
+    named = [path for paths in found.values() for path in paths[:MOST_NAMED]]
+    return {
+        "clause": clause["id"],
+        "asked": clause["asked"],
+        "answer": clause["answer"],
+        "status": _NAMES.get(status, status),
+        "grade": grade.value if found else "",
+        "files": "; ".join(f"{path} {basis.files[path]}" for path in dict.fromkeys(named)),
+        "owner": basis.context.responsible.get(duty, "not stated") if duty else "",
+        "open": "; ".join(open_points),
+    }
+
+
+def _grade(clause: Mapping[str, Any], basis: Answered) -> Grade:
+    """The weakest of what a clause rests on: results, documents of people, the identity of the document."""
+    grades = []
+    if "duty" in clause:
+        grades.append(weakest(each.grade for each in basis.context.declared.shown(clause["duty"])))
+    if clause.get("identity"):
+        grades.append(Grade.DECLARED if basis.context.identity.missing else Grade.DOCUMENTED)
+    return weakest(grades or [each.grade for each in basis.standings])
+
+
+def clauses_csv(rows: Sequence[Mapping[str, str]]) -> str:
+    """The rows as CSV."""
+    return csv_text(list(rows), COLUMNS)
+
+
+def clauses_page(rows: Sequence[Mapping[str, str]], title: str) -> Page:
+    """The rows as a page."""
+    cells = tuple(tuple(row[name] or "-" for name in COLUMNS) for row in rows)
+    table = Table("Clause by clause", COLUMNS, cells, sortable=True)
+    return Page(
+        f"Clause trace: {title}", (Section("Clause trace", (Paragraph(UNCONFIRMED, "note"), table)),), "the bundle"
+    )
+
+
+def clauses_reqif(rows: Sequence[Mapping[str, str]], title: str, day: str) -> str:
+    """The rows as ReqIF 1.2: a requirement for each clause, with the columns as attributes."""
+    time = f"{day}T00:00:00Z"
+    root = ElementTree.Element("REQ-IF", {"xmlns": _REQIF})
+    header = _under(_under(root, "THE-HEADER"), "REQ-IF-HEADER", IDENTIFIER="header")
+    for name, told in (
+        ("COMMENT", UNCONFIRMED), ("CREATION-TIME", time), ("REQ-IF-TOOL-ID", "verifier"), ("REQ-IF-VERSION", "1.0"),
+        ("SOURCE-TOOL-ID", "verifier"), ("TITLE", title),
+    ):  # fmt: skip
+        _under(header, name).text = told
+    content = _under(_under(root, "CORE-CONTENT"), "REQ-IF-CONTENT")
+    common = {"LAST-CHANGE": time}
+    kinds = _under(content, "DATATYPES")
+    _under(
+        kinds,
+        "DATATYPE-DEFINITION-STRING",
+        IDENTIFIER="text",
+        **{"LONG-NAME": "text", "MAX-LENGTH": "32000"},
+        **common,
+    )
+    types = _under(content, "SPEC-TYPES")
+    of_row = _under(types, "SPEC-OBJECT-TYPE", IDENTIFIER="clause-type", **{"LONG-NAME": "clause"}, **common)
+    _under(types, "SPECIFICATION-TYPE", IDENTIFIER="trace-type", **{"LONG-NAME": "trace"}, **common)
+    attributes = _under(of_row, "SPEC-ATTRIBUTES")
+    for name in COLUMNS:
+        named = {"LONG-NAME": name, **common}
+        one = _under(attributes, "ATTRIBUTE-DEFINITION-STRING", IDENTIFIER=f"attribute-{name}", **named)
+        _under(_under(one, "TYPE"), "DATATYPE-DEFINITION-STRING-REF").text = "text"
+    objects, specifications = _under(content, "SPEC-OBJECTS"), _under(content, "SPECIFICATIONS")
+    whole = _under(specifications, "SPECIFICATION", IDENTIFIER="trace", **{"LONG-NAME": title}, **common)
+    _under(_under(whole, "TYPE"), "SPECIFICATION-TYPE-REF").text = "trace-type"
+    children = _under(whole, "CHILDREN")
+    for k, row in enumerate(rows, 1):
+        one = _under(objects, "SPEC-OBJECT", IDENTIFIER=f"clause-{k}", **{"LONG-NAME": row["clause"]}, **common)
+        _under(_under(one, "TYPE"), "SPEC-OBJECT-TYPE-REF").text = "clause-type"
+        values = _under(one, "VALUES")
+        for name in COLUMNS:
+            value = _under(values, "ATTRIBUTE-VALUE-STRING", **{"THE-VALUE": row[name]})
+            _under(_under(value, "DEFINITION"), "ATTRIBUTE-DEFINITION-STRING-REF").text = f"attribute-{name}"
+        place = _under(children, "SPEC-HIERARCHY", IDENTIFIER=f"place-{k}", **common)
+        _under(_under(place, "OBJECT"), "SPEC-OBJECT-REF").text = f"clause-{k}"
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _under(parent: ElementTree.Element, tag: str, **attributes: str) -> ElementTree.Element:
+    return ElementTree.SubElement(parent, tag, attributes)

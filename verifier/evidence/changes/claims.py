@@ -1,0 +1,163 @@
+"""Two bundles compared: every claim before and after, what it falls by, and whether it stands again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from verifier.checking.verdicts import SEVERITY, Verdict
+from verifier.evidence.changes.chances import chances_worse
+from verifier.evidence.changes.document import (
+    Activity,
+    BundleRecord,
+    ChangeRecord,
+    ClaimRecord,
+    DiffResult,
+    Relation,
+)
+from verifier.evidence.changes.impact import IMPACT, OF_PEOPLE, Change, ClaimKind, changes_between, reached
+from verifier.evidence.changes.sides import Side, digest, side_of
+from verifier.evidence.settings import Domain
+from verifier.evidence.status import Status, severity
+
+NOTHING = "0" * 64
+_SHOWN = ("documented", "declared", "undeveloped")
+_STATUS = ("status", "grade", "conditional_on", "doubts")  # without identifiers, which move
+_DOUBTFUL = ("conditional", "defeated", "inconclusive")
+_MOVED: tuple[Relation, ...] = ("better", "worse", "doubtful")
+_Key: TypeAlias = tuple[ClaimKind, str, str, str]
+"""Kind, name for people, planner, and the requirement of the spec that it is about."""
+
+
+@dataclass(frozen=True)
+class _Stand:
+    """A claim in one bundle: its status, what reaches it, what it rests on, and numbers of which less is better."""
+
+    status: str
+    reach: str
+    rests_on: Any
+    badness: tuple[float, ...]
+
+
+def compare_bundles(old: str, new: str, odd: Domain = "widened") -> DiffResult:
+    """What changed between two bundles, and what follows.
+
+    Args:
+        old, new: folders or archives.
+        odd: what another text of the operational design domain is.
+
+    Raises:
+        InputError: one cannot be read, or a file is not what its manifest lists.
+    """
+    with side_of(old) as before, side_of(new) as after:
+        found = changes_between(before, after, odd)
+        changes = tuple(_row(kind, what, before, after) for kind, what in found.items())
+        claims = _with_chances(list(_claims(before, after, changes)), before, after)
+        first, second = (BundleRecord(each.name, each.digest, each.manifest.verifier) for each in (before, after))
+    still = sum(bool(each.falls_by) and not each.stands_again for each in claims)
+    return DiffResult(old=first, new=second, changes=changes, claims=claims, open_=still)
+
+
+def _row(kind: Change, what: Sequence[str], old: Side, new: Side) -> ChangeRecord:
+    row = IMPACT[kind]
+    repeat = tuple(Activity(text, duty, _renewed(old.shown(duty), new.shown(duty))) for text, duty in row.repeat)
+    same = old.files[old.request.matrices] == new.files[new.request.matrices]
+    return ChangeRecord(
+        kind, row.changed, tuple(what), row.recompute, not (row.lost or (row.matrices and same)), repeat
+    )
+
+
+def _renewed(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of documents that are not what they were."""
+    return tuple(sorted(name for name, sha256 in new.items() if old.get(name) != sha256))
+
+
+def _claims(old: Side, new: Side, changes: Sequence[ChangeRecord]) -> Iterator[ClaimRecord]:
+    before, after = dict(_stands(old)), dict(_stands(new))
+    said = old.requirements, new.requirements
+    moved = {name for name in {**said[0], **said[1]} if said[0].get(name) != said[1].get(name)}
+    for key in dict.fromkeys([*before, *after]):
+        kind, name, planner, requirement = key
+        mine, other = before.get(key), after.get(key)
+        rows = [
+            each
+            for each in changes
+            if kind in IMPACT[each.kind].falls and (not IMPACT[each.kind].own or requirement in moved)
+        ]
+        reach = (mine.reach if mine else NOTHING, other.reach if other else NOTHING)
+        yield ClaimRecord(
+            kind,
+            name,
+            planner,
+            mine.status if mine else "",
+            other.status if other else "",
+            _relation(mine, other, bool(rows)),
+            None,
+            reach,
+            tuple(each.kind for each in rows) if mine else (),
+            all(each.recomputed and all(one.done_by for one in each.repeat) for each in rows),
+        )
+
+
+def _relation(old: _Stand | None, new: _Stand | None, falls: bool) -> Relation:
+    if old is None or new is None:
+        return "new" if old is None else "gone"
+    if old.rests_on == new.rests_on and old.status == new.status:
+        return "unaffected" if old.reach == new.reach and not falls else "equal"
+    if old.badness == new.badness:
+        return "equal"
+    if new.badness < old.badness:
+        return "better"
+    return "doubtful" if new.status in _DOUBTFUL and new.badness[1:] <= old.badness[1:] else "worse"
+
+
+def _stands(side: Side) -> Iterator[tuple[_Key, _Stand]]:
+    for (name, planner), row in side.rows.items():
+        about = side.requirement_of(row)
+        yield ("met", name, planner, about), _met(side, row, side.reach(about, name))
+    for name, said in side.requirements.items():
+        yield ("requirements", name, "", name), _by_people(side, "requirements", said)
+    for (about, words), (verdict, upper, numbers) in side.per_hour.items():
+        names = [about] if about else list(side.requirements)
+        reach = digest([side.reach_per_hour, *(side.reach(each, each) for each in names)])
+        bad = (float(SEVERITY.index(Verdict(verdict))), upper)
+        yield ("risk", f"{about}, {words}" if about else words, "", about), _Stand(verdict, reach, numbers, bad)
+    for duty in OF_PEOPLE:
+        yield (duty, "", "", ""), _by_people(side, duty, reached(side, duty))
+
+
+def _met(side: Side, row: Mapping[str, str], reach: str) -> _Stand:
+    """A requirement under a planner: by its status, then by its probability and the bound that faces the target; one
+    that only a run from elsewhere has, by its status alone."""
+    status, bad = {key: row[key] for key in _STATUS}, float(severity(Status(row["status"])))
+    if not row["probability"]:
+        return _Stand(row["status"], reach, status, (bad,))
+    upper = row["target"].rsplit(" ", 2)[1].startswith("<")
+    facing = row["bounds_upper" if upper else "bounds_lower"] or row["probability"]
+    sign = 1 if upper else -1
+    numbers = [sign * float(Fraction(each) if "/" in each else each) for each in (row["probability"], facing)]
+    rests_on = [status, side.numbers_of(row["requirement"], row["planner"])]
+    return _Stand(row["status"], reach, rests_on, (bad, *numbers))
+
+
+def _by_people(side: Side, duty: ClaimKind, reach: Any) -> _Stand:
+    """What people answer for: documented, declared where somebody is named, or undeveloped."""
+    shown = side.shown(duty)
+    status = "documented" if shown else "declared" if duty in side.context.responsible else "undeveloped"
+    return _Stand(status, digest(reach), shown, (float(_SHOWN.index(status)),))
+
+
+def _with_chances(claims: Sequence[ClaimRecord], old: Side, new: Side) -> tuple[ClaimRecord, ...]:
+    """The same, with the probability that what moved is worse now; not of what now says something else."""
+    said = old.requirements, new.requirements
+    moved = [
+        each.kind == "met" and each.relation in _MOVED and said[0].get(each.name) == said[1].get(each.name)
+        for each in claims
+    ]
+    chances = chances_worse(old, new) if any(moved) else {}
+    return tuple(
+        replace(each, worse=chances.get((each.name, each.planner))) if looked_at else each
+        for each, looked_at in zip(claims, moved, strict=True)
+    )

@@ -1,0 +1,270 @@
+"""What a change makes fall, and what people have to do again: one table, and how each of its rows is recognised.
+
+A claim falls by a row until what the row asks for is there: new matrices where it takes them, and for every duty of
+people that it names a document which the bundle before did not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+from verifier.base.words import counted, listed, name_text
+from verifier.evidence.bundle.manifest import digest_of
+from verifier.evidence.changes.sides import Side
+from verifier.evidence.differences import leaves
+from verifier.evidence.rates.exposure import Exposure
+from verifier.evidence.settings import Domain
+from verifier.study.options import RunOptions
+
+Change: TypeAlias = Literal[
+    "detector", "sensor", "planner", "odd_widened", "odd_narrowed", "requirement", "exposure", "more_data", "look",
+    "other_data", "counting", "options", "program",
+]  # fmt: skip
+CHANGES: tuple[Change, ...] = get_args(Change)
+ClaimKind: TypeAlias = Literal[
+    "met", "requirements", "risk", "training_data", "test_data", "model", "odd", "counting", "tool"
+]
+"""That a requirement is met, and that it is right; a rate or risk per hour; and what people answer for."""
+OF_PEOPLE: tuple[ClaimKind, ...] = ("training_data", "test_data", "model", "odd", "counting", "tool")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table; `lost` where nothing in the new bundle makes up for it.
+
+    Attributes:
+        changed: in words.
+        recompute: what the program does again.
+        repeat: (activity, duty whose documents show that it was done) of people.
+        falls: kinds of claims.
+        own: whether only claims about the requirements that changed fall.
+        matrices: whether nothing stands again before the matrices are new.
+    """
+
+    changed: str
+    recompute: str
+    repeat: tuple[tuple[str, str], ...]
+    falls: tuple[ClaimKind, ...]
+    own: bool = False
+    matrices: bool = False
+    lost: bool = False
+
+
+_TESTED = (
+    ("separation of training and test data", "training_data"),
+    ("latency and integration tests", "integration"),
+)
+IMPACT: Mapping[Change, Row] = {
+    "detector": Row(
+        "detector: weights, threshold, preprocessing",
+        "matrices, all runs, required recalls",
+        _TESTED,
+        ("met", "training_data"),
+        matrices=True,
+    ),
+    "sensor": Row(
+        "sensor, mounting, calibration",
+        "matrices, all runs, required recalls",
+        (*_TESTED, ("requirements on the data, coverage of the operational design domain", "test_data")),
+        ("met", "training_data", "test_data"),
+        matrices=True,
+    ),
+    "planner": Row(
+        "planner, vehicle, model of the system",
+        "chains, runs, required recalls",
+        (("validation of the model", "model"),),
+        ("model", "met"),
+    ),
+    "odd_widened": Row(
+        "operational design domain, widened",
+        "conditions, shares, unknown encounters, exposure",
+        (("hazard analysis", "requirements"), ("requirements on the data", "test_data"), ("monitor", "odd")),
+        ("odd", "test_data", "risk"),
+    ),
+    "odd_narrowed": Row(
+        "operational design domain, narrowed", "shares, exposure", (("monitor of the boundary", "odd"),), ("odd",)
+    ),
+    "requirement": Row(
+        "requirement or target",
+        "its runs",
+        (("link to the hazard analysis", "requirements"),),
+        ("requirements", "risk"),
+        own=True,
+    ),
+    "exposure": Row(
+        "exposure, acceptance, hazards, triggering conditions",
+        "rates and risk",
+        (("sources of exposure", "exposure"), ("sources of acceptance", "acceptance")),
+        ("risk",),
+    ),
+    "more_data": Row("more data of the same kind", "matrices, bounds", (("annotation check", "test_data"),), ()),
+    "look": Row(
+        "one look more than the bounds allow for",
+        "all runs, with --looks or --bounds anytime",
+        (),
+        ("met",),
+        lost=True,
+    ),
+    "other_data": Row(
+        "other test data",
+        "matrices, all runs",
+        (("coverage of the domain", "test_data"), ("separation of training and test data", "training_data")),
+        ("met", "test_data", "training_data"),
+    ),
+    "counting": Row(
+        "matching, false positives, bins, labels",
+        "matrices, all runs",
+        (("reason for what counts as detected", "counting"),),
+        ("counting", "met"),
+    ),
+    "options": Row("options of the run", "all runs", (), ("met",)),
+    "program": Row(
+        "version of the program", "check with the new one", (("known problems of both versions", "tool"),), ("tool",)
+    ),
+}
+_COUNTED_BY = ("labelling", "labels", "matching", "false_positives", "grouping", "variables", "where", "contexts")
+_SAME_POINT = ("score_thresholds", "score_threshold")
+_OF_COUNTING = ("false_positives", "empty_columns", "where", "canonical", "empty_contexts", "memory")
+
+
+def reached(side: Side, duty: ClaimKind) -> Any:
+    """What reaches a claim that people answer for, one of `OF_PEOPLE`."""
+    detector, matrices = side.context.detector, digest_of(side.files[side.request.matrices])
+    counting = [
+        _of(side, _COUNTED_BY),
+        _edges(side),
+        [str(getattr(side.request.options, key)) for key in _OF_COUNTING],
+    ]
+    told: Mapping[str, Any] = {
+        "training_data": [str(detector), _of(side, ("sequences",))],
+        "test_data": [matrices, side.context.odd, side.context.dataset, str(detector.mounting)],
+        "model": side.system,
+        "odd": [side.context.odd, [each.name for each in side.context.risk.conditions]],
+        "counting": counting,
+        "tool": side.manifest.verifier,
+    }
+    return told[duty]
+
+
+def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]]:
+    """What changed, in the order of the table: kind -> what it is, in words."""
+    found: dict[Change, list[str]] = {each: [] for each in CHANGES}
+    mine, other = old.context.detector, new.context.detector
+    found["detector"] += _changed(
+        {"name": mine.name, "version": mine.version, **mine.setting, **_of(old, _SAME_POINT)},
+        {"name": other.name, "version": other.version, **other.setting, **_of(new, _SAME_POINT)},
+    )
+    found["sensor"] += _changed(mine.mounting, other.mounting)
+    found["planner"] += _changed(old.system, new.system)
+    for kind, text in _domain(old, new, odd):
+        found[kind].append(text)
+    found["requirement"] += _changed(old.requirements, new.requirements)
+    conditions = [{each.name for each in side.context.risk.conditions} for side in (old, new)]
+    found["exposure"] += _changed(*(_stated(side, conditions) for side in (old, new)))
+    found["counting"] += _changed(_of(old, _COUNTED_BY) | _edges(old), _of(new, _COUNTED_BY) | _edges(new))
+    settings, counting = _options(old.request.options, new.request.options)
+    found["counting"] += counting
+    found["options"] += [*settings, *_changed(old.chosen, new.chosen)]
+    apart = bool(found["detector"] or found["sensor"] or found["counting"])
+    for kind, text in _data(old, new, apart):
+        found[kind].append(text)
+    if old.manifest.verifier != new.manifest.verifier:
+        found["program"].append(f"{old.manifest.verifier} -> {new.manifest.verifier}")
+    return {kind: told for kind, told in found.items() if told}
+
+
+def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for name in dict.fromkeys([*old, *new]):
+        before, after = old.get(name), new.get(name)
+        if before != after:
+            plain = all(each is None or isinstance(each, (str, int, Exposure)) for each in (before, after))
+            how = f"{_told(before)} -> {_told(after)}" if plain else "added" if before is None else "changed"
+            yield f"{name_text(name)}: {'left out' if after is None else how}"
+
+
+def _told(value: Any) -> str:
+    return "nothing" if value in (None, "") else name_text(str(value))
+
+
+def _of(side: Side, keys: Iterable[str]) -> dict[str, Any]:
+    return {key: side.matrices.get(key) for key in keys}
+
+
+def _edges(side: Side) -> dict[str, Any]:
+    return {"bins": [each["distance_m"] for each in side.matrices["bins"]]}
+
+
+def _domain(old: Side, new: Side, odd: Domain) -> Iterator[tuple[Change, str]]:
+    before, after = ({each.name for each in side.context.risk.conditions} for side in (old, new))
+    if added := sorted(after - before):
+        yield "odd_widened", f"conditions added: {listed(added)}"
+    if gone := sorted(before - after):
+        yield "odd_narrowed", f"conditions left out: {listed(gone)}"
+    if old.context.odd != new.context.odd:
+        kind: Change = "odd_narrowed" if odd == "narrowed" else "odd_widened"
+        yield kind, f"{_told(old.context.odd)} -> {_told(new.context.odd)}"
+
+
+def _stated(side: Side, conditions: Sequence[Set[str]]) -> dict[str, Any]:
+    """What rates and risk are made from, beside runs; of conditions what both have, and shares if all are equal."""
+    context, risk, common = side.context, side.context.risk, conditions[0] & conditions[1]
+    shares = risk.shares if conditions[0] == conditions[1] else {}
+    return {
+        **{f"exposure of {name}": each for name, each in context.exposures.items()},
+        **{f"acceptance of {name}": each for name, each in context.acceptances.items()},
+        **{f"condition {each.name}": each.matrices for each in risk.conditions if each.name in common},
+        **{f"share of {name}": each for name, each in shares.items()},
+        **{f"hazard {each.name}": each for each in risk.hazards},
+        **{f"triggering condition {each.name}": replace(each, sha256=None) for each in context.triggers},
+        "encounters in no condition": risk.unlisted,
+        "initial states": risk.initial,
+        "confidence of the risk": risk.confidence,
+        "acceptance of all hazards": risk.accepted,
+    }
+
+
+def _options(old: RunOptions, new: RunOptions) -> tuple[list[str], list[str]]:
+    """Options of the run that differ: those of how, and those of what counts."""
+    settings, counting = list[str](), list[str]()
+    for name in vars(old):
+        before, after = getattr(old, name), getattr(new, name)
+        if name not in ("engines", "limits") and before != after:
+            told = f"{name.replace('_', ' ')}: {_told(before)} -> {_told(after)}"
+            (counting if name in _OF_COUNTING else settings).append(told)
+    return settings, counting
+
+
+def _data(old: Side, new: Side, apart: bool) -> Iterator[tuple[Change, str]]:
+    """Whether there are more data, other data, or one look too many; `apart` if counts differ for another reason."""
+    apart_from_run = [
+        {each.name: each.sha256 for each in side.context.risk.conditions}
+        | {each.name: each.sha256 for each in side.context.triggers}
+        for side in (old, new)
+    ]
+    mains = tuple(digest_of(side.files[side.request.matrices]) for side in (old, new))
+    for name in apart_from_run[0].keys() & apart_from_run[1].keys():
+        hashes = apart_from_run[0][name], apart_from_run[1][name]
+        if hashes[0] != hashes[1] and hashes != mains and all(hashes):
+            yield "other_data", f"matrices of {name_text(name)}"
+    before, after = ({each["name"]: each for each in side.matrices.get("sequences", ())} for side in (old, new))
+    counts = [
+        [int(value) for _, value in leaves([each["counts"] for each in side.matrices["bins"]])] for side in (old, new)
+    ]
+    if counts[0] == counts[1] and before == after:
+        return
+    if apart and list(before) == list(after):
+        return  # the same data, counted anew
+    grown = len(counts[0]) == len(counts[1]) and all(a <= b for a, b in zip(*counts, strict=True))
+    kept = all(after.get(name) == each for name, each in before.items()) and bool(before) == bool(after)
+    said = f"{counted(sum(counts[0]), 'item')} -> {counted(sum(counts[1]), 'item')}"
+    if apart or not (grown and kept):
+        yield "other_data", said
+        return
+    yield "more_data", said
+    settings = new.request.options.confidence
+    basis = new.run["settings"].get("confidence") or {}
+    every = (basis.get("bounds") or {}).get("every_look", False)
+    if settings is not None and settings.looks < 2 and not every and new.request.options.verdict_from == "bounds":
+        yield "look", f"a second look at growing data, with bounds for {settings.looks}"

@@ -1,0 +1,180 @@
+"""A bundle as one side of a comparison: intact, and its inputs read."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from verifier.base.errors import InputError, Place
+from verifier.base.files import json_of
+from verifier.evidence.bundle.archive import read_bundle
+from verifier.evidence.bundle.derived_artefacts import TRACE_FILE
+from verifier.evidence.bundle.layout import RUN_FILE
+from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, check_hashes, digest_of, read_manifest
+from verifier.evidence.bundle.parts import RATES, RISK, TRIGGERS
+from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of, unpacked_inputs
+from verifier.evidence.context import CaseContext
+from verifier.evidence.declarations import NUMBERS
+from verifier.language.expressions import to_text
+from verifier.language.specs import Requirement
+from verifier.study.inputs import Inputs
+
+_NOT_NUMBERS = ("inputs", "command", "versions", "checksums")
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of two bundles.
+
+    Attributes:
+        name: of the folder or archive, without folders.
+        inputs: its spec, model and matrices; files they name are there as long as the context of `side_of`.
+    """
+
+    name: str
+    files: Mapping[str, bytes]
+    manifest: Manifest
+    request: Request
+    inputs: Inputs
+    context: CaseContext
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the manifest."""
+        return digest_of(self.files[MANIFEST_FILE])
+
+    @cached_property
+    def run(self) -> dict[str, Any]:
+        """The document of its own run."""
+        return self._json(RUN_FILE)
+
+    @cached_property
+    def matrices(self) -> dict[str, Any]:
+        """The document of the matrices."""
+        return self._json(self.request.matrices)
+
+    @cached_property
+    def rows(self) -> dict[tuple[str, str], dict[str, str]]:
+        """Requirement and planner -> row of the trace, for those with a target and a result."""
+        rows = csv.DictReader(io.StringIO(self.files[TRACE_FILE].decode()))
+        return {(each["requirement"], each["planner"]): each for each in rows if each["planner"] and _aims(each)}
+
+    @cached_property
+    def requirements(self) -> dict[str, str]:
+        """Name of a requirement of the spec with a target -> what it says, whatever lets and layout."""
+        return {each.name: _said(each) for each in self.inputs.spec.requirements if each.target is not None}
+
+    def requirement_of(self, row: Mapping[str, str]) -> str:
+        """The requirement of the spec that a row of the trace is about."""
+        return next(each.name for each in self.inputs.spec.requirements if str(each.line) == row["line"])
+
+    @cached_property
+    def system(self) -> dict[str, str]:
+        """File of model or planner -> SHA-256."""
+        return {path: digest_of(self.files[path]) for path in (self.request.model, *self.request.planners)}
+
+    @cached_property
+    def chosen(self) -> dict[str, str]:
+        """What the spec chooses of the scenarios."""
+        spec = self.inputs.spec
+        initial = "" if spec.initial is None else to_text(spec.initial, parenthesise=True)
+        told = {each.name: str(each.value) for each in spec.settings}
+        told |= {each.name: str([str(value) for value in each.values]) for each in spec.sweeps}
+        return {"planners": str(spec.planners), "environments": str(spec.environments), "initial": initial, **told}
+
+    def shown(self, duty: str) -> dict[str, str]:
+        """Name of a document that shows a claim -> its SHA-256."""
+        return {each.name: each.sha256 for each in self.context.declared.shown(duty)}
+
+    def numbers_of(self, requirement: str, planner: str) -> list[Any]:
+        """What the run found of a requirement."""
+        found = self.run["requirements"]
+        return [each for each in found if (each["name"], each["planner"]) == (requirement, planner)]
+
+    def reach(self, requirement: str, name: str) -> str:
+        """SHA-256 over all that reaches the numbers and the status of a requirement; `name` is that in results."""
+        declared = self.context.declared
+        return digest(
+            [
+                self.requirements.get(requirement),
+                self.system,
+                digest_of(self.files[self.request.matrices]),
+                json.loads(self.request.json_text())["options"],
+                self.chosen,
+                {claim: self.shown(claim) for claim in NUMBERS},
+                [str(each) for key, each in declared.dispositions.items() if key.endswith(f"/{name}")],
+            ]
+        )
+
+    @cached_property
+    def reach_per_hour(self) -> str:
+        """SHA-256 over what rates and risk are made from beside runs."""
+        context = self.context
+        return digest(
+            [str(each) for each in (context.exposures, context.acceptances, context.risk, context.triggers)]
+        )
+
+    @cached_property
+    def per_hour(self) -> dict[tuple[str, str], tuple[str, float, Any]]:
+        """Requirement and words -> verdict, upper end and numbers of a rate, a hazard, or all triggering conditions
+        (of no requirement, 0)."""
+        found = dict[tuple[str, str], tuple[str, float, Any]]()
+        for path in sorted(each for each in self.files if each.startswith(RATES) or each in (RISK, TRIGGERS)):
+            document = self._json(path)
+            numbers = {key: each for key, each in document.items() if key not in _NOT_NUMBERS}
+            if document.get("schema") == "verifier.rate":
+                words = f"rate, planner {document['planner']}"
+                found[document["requirement"], words] = document["verdict"], document["bounds"]["upper"], numbers
+            for hazard, risk in zip(document.get("hazards", ()), document.get("risks", ()), strict=True):
+                words = f"hazard {hazard['name']}"
+                found[hazard["requirement"], words] = risk["verdict"], risk["harm_upper"], [hazard, risk]
+            if path == TRIGGERS:
+                found["", "known triggering conditions"] = document["verdict"], 0.0, numbers
+        return found
+
+    def _json(self, path: str) -> dict[str, Any]:
+        found: dict[str, Any] = json_of(self.files[path], path)
+        return found
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of JSON values."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def side_of(bundle: str) -> Iterator[Side]:
+    """A bundle, read.
+
+    Raises:
+        InputError: it cannot be read, or a file is not what its manifest lists.
+    """
+    files = read_bundle(bundle)
+    for path in (MANIFEST_FILE, REQUEST_FILE, RUN_FILE, TRACE_FILE):
+        if path not in files:
+            raise InputError(f"is no bundle: {path} is not there", Place(bundle))
+    manifest = read_manifest(files[MANIFEST_FILE])
+    for wrong in check_hashes(files, manifest):
+        raise InputError(f"is not intact: {wrong}", Place(bundle), "verify evidence check says all that is wrong")
+    request = request_of(json_of(files[REQUEST_FILE], REQUEST_FILE))
+    with unpacked_inputs(files, request) as read:
+        yield Side(Path(bundle).absolute().name, files, manifest, request, read.inputs, read.context)
+
+
+def _aims(row: Mapping[str, str]) -> bool:
+    return not row["target"].endswith("= ?")
+
+
+def _said(each: Requirement) -> str:
+    given = "" if each.given is None else f" given {to_text(each.given, parenthesise=True)}"
+    over = " over profile" if each.over_profile else ""
+    formula = to_text(each.formula, parenthesise=True)
+    return f"{each.asked} {each.comparison} {each.target}{over} [ {formula}{given} ]"

@@ -1,0 +1,190 @@
+"""Indicators as a document, what was counted in the field, and what a test valid at every look says of it.
+
+UL 4600, clause 16; ISO 21448, clause 13; ISO/PAS 8800, clause 14 (to be confirmed against the licensed texts).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from verifier.analysis.sequential import log_against_rate, log_against_share
+from verifier.base.documents import Count, Level, Limits, Magnitude
+from verifier.base.errors import ExitCode, InputError, Place, shown, unknown_name
+from verifier.base.files import read_text
+
+COLUMNS = ("metric", "count", "of")
+LARGEST = 10**12
+_FAR = 300.0
+Falls: TypeAlias = Literal["requirement", "rate"]
+"""What falls when it fires: that the requirements are met, or what is said of them per hour."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Indicator:
+    """One claim about what is counted in the field.
+
+    Attributes:
+        metric: what is counted, as the file of the field names it.
+        kind: a share of items, or a rate per hour.
+        side, threshold: what is claimed of it.
+        requirements, falls: what falls when it is contradicted.
+        measure: how to count: what an item is, and which count.
+        source: where the threshold comes from.
+        least: items or hours after which a `departure` is found with probability .9; None if beyond reach.
+        action: what to do when it fires.
+    """
+
+    metric: Annotated[str, Limits(min_length=1)]
+    kind: Literal["share", "rate"]
+    side: Literal["at_least", "at_most"]
+    threshold: Magnitude
+    departure: str
+    requirements: tuple[str, ...]
+    falls: Falls
+    measure: str
+    source: str
+    least: float | None
+    action: str
+
+    @property
+    def told(self) -> str:
+        """For people: `recall ped [0, 10) m at least 0.95`."""
+        unit = " per hour" if self.kind == "rate" else ""
+        return f"{self.metric} {self.side.replace('_', ' ')} {self.threshold:.6g}{unit}"
+
+    def evidence(self, count: float, of: float) -> float:
+        """Log of the evidence against it."""
+        if self.kind == "rate":
+            return log_against_rate(count, of, self.threshold)
+        if self.side == "at_least":
+            return log_against_share(count, of, self.threshold)
+        return log_against_share(of - count, of, 1 - self.threshold)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpiResult:
+    """The indicators of a case; each is tested at its own level."""
+
+    schema: ClassVar[str] = "verifier.spi"
+    version: ClassVar[int] = 1
+    title: str
+    level: Level
+    indicators: tuple[Indicator, ...]
+
+
+@dataclass(frozen=True)
+class FieldRow:
+    """What was counted since the row of the same metric before: `count` of so many items, or in so many hours."""
+
+    metric: str
+    count: float
+    of: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndicatorFound:
+    """What the field says of one indicator.
+
+    Attributes:
+        looks, count, of: rows and their sums.
+        evidence_log10: the most that there was at any look; it fires at -log10(1 - level).
+        fired_at: look at which it fired, from 1; None where it did not.
+    """
+
+    indicator: Indicator
+    looks: Count
+    count: float
+    of: float
+    evidence_log10: float
+    fired_at: int | None
+
+    @property
+    def state(self) -> str:
+        """For people."""
+        if self.fired_at is not None:
+            return "fired"
+        return "not contradicted" if self.looks else "no data"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpiCheckResult:
+    """Result of `verify spi check`."""
+
+    schema: ClassVar[str] = "verifier.spi_check"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    title: str
+    level: Level
+    found: tuple[IndicatorFound, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Violated where one fired, inconclusive where one has no data."""
+        states = {each.state for each in self.found}
+        if "fired" in states:
+            return ExitCode.VIOLATED
+        return ExitCode.INCONCLUSIVE if "no data" in states else ExitCode.SATISFIED
+
+
+def read_field(path: str | Path) -> tuple[FieldRow, ...]:
+    """The rows of a CSV file with the columns metric, count, of; InputError with its line."""
+    text, _ = read_text(path)
+    reader = csv.reader(io.StringIO(text), strict=True)
+    found = list[FieldRow]()
+    try:
+        for cells in reader:
+            place = Place(str(path), reader.line_num)
+            if reader.line_num == 1 and tuple(map(str.strip, cells)) != COLUMNS:
+                raise InputError(f"expected the columns {', '.join(COLUMNS)}, found {shown(','.join(cells))}", place)
+            if reader.line_num > 1 and cells:
+                found.append(_row(cells, place))
+    except csv.Error as error:
+        raise InputError(f"no CSV: {error}", Place(str(path), reader.line_num)) from None
+    if not reader.line_num:
+        raise InputError(f"expected the columns {', '.join(COLUMNS)}, found nothing", Place(str(path)))
+    return tuple(found)
+
+
+def _row(cells: Sequence[str], place: Place) -> FieldRow:
+    try:
+        metric, count, of = cells[0].strip(), float(cells[1]), float(cells[2])
+    except (IndexError, ValueError):
+        raise InputError(f"expected a metric and two numbers, found {shown(','.join(cells))}", place) from None
+    if len(cells) != len(COLUMNS) or not (0 <= count <= LARGEST and 0 < of <= LARGEST) or count % 1:
+        raise InputError("expected a whole count from 0, of a number of items or hours above 0", place)
+    return FieldRow(metric, count, of)
+
+
+def tested(spi: SpiResult, rows: Sequence[FieldRow], file: str) -> tuple[IndicatorFound, ...]:
+    """What the field says of each indicator.
+
+    Raises:
+        InputError: a metric that no indicator is about, or of a share more counts than items, or a part of an item.
+    """
+    metrics = {each.metric: each.kind for each in spi.indicators}
+    for each in rows:
+        if each.metric not in metrics:
+            message, hint = unknown_name("metric", each.metric, metrics)
+            raise InputError(message, Place(file), hint)
+        if metrics[each.metric] == "share" and (each.count > each.of or each.of % 1):
+            said = f"{shown(each.metric)}: expected a count of at most as many items, a whole number"
+            raise InputError(said, Place(file))
+    by_metric = {name: [row for row in rows if row.metric == name] for name in metrics}
+    return tuple(_tested(each, by_metric[each.metric], spi.level) for each in spi.indicators)
+
+
+def _tested(each: Indicator, rows: Sequence[FieldRow], level: float) -> IndicatorFound:
+    count, of, most, fired = 0.0, 0.0, 0.0, None
+    for look, row in enumerate(rows, 1):
+        count, of = count + row.count, of + row.of
+        most = max(most, min(each.evidence(count, of) / math.log(10), _FAR))
+        if fired is None and most >= -math.log10(1 - level):
+            fired = look
+    return IndicatorFound(indicator=each, looks=len(rows), count=count, of=of, evidence_log10=most, fired_at=fired)

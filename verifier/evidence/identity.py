@@ -1,0 +1,123 @@
+"""Which document evidence is, and which program made or checked it.
+
+[document]: id, revision, issued, author, reviewer, approver, previous (digest of the bundle before)
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from verifier.base.toml import Element
+from verifier.base.version import __version__
+from verifier.evidence.declarations import date_at, digest_at
+
+NOT_ISSUED = "not issued"
+DISTRIBUTION = "verify-perception"
+_PACKAGE = Path(__file__).resolve().parent.parent
+_WORDS = {
+    "id": "document id",
+    "revision": "revision",
+    "issued": "issue date",
+    "author": "author",
+    "reviewer": "reviewer",
+    "approver": "approver",
+    "previous": "digest of the previous revision",
+}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What tells a document from all others, and who stands behind it; empty or None where that is not stated.
+
+    Attributes:
+        issued: the day that is stated, or that of SOURCE_DATE_EPOCH when it was built.
+        previous: digest of the bundle that this one replaces.
+    """
+
+    id: str = ""
+    revision: str = ""
+    issued: datetime.date | None = None
+    author: str = ""
+    reviewer: str = ""
+    approver: str = ""
+    previous: str = ""
+
+    @property
+    def told(self) -> dict[str, str]:
+        """For people, name -> what is stated; a day that is missing is "not issued"."""
+        found = {name: str(getattr(self, key) or "") for key, name in _WORDS.items()}
+        return found | {_WORDS["issued"]: str(self.issued or NOT_ISSUED)}
+
+    @property
+    def missing(self) -> list[str]:
+        """What is not stated, for people."""
+        optional = ("previous",)  # a first revision has none
+        return [name for key, name in _WORDS.items() if key not in optional and not getattr(self, key)]
+
+
+def read_identity(top: Element, issued: datetime.date | None) -> Identity:
+    """The identity that a context states; `issued` where it states no day. InputError with file, line and key."""
+    if not top.has("document"):
+        return Identity(issued=issued)
+    table = top.at("document").table(tuple(each.name for each in fields(Identity)), ("id",))
+    texts = ("id", "revision", "author", "reviewer", "approver")
+    told: dict[str, Any] = {key: table.given(key, Element.string, "") for key in texts}
+    day, previous = table.given("issued", date_at, issued), table.given("previous", digest_at, "")
+    return Identity(**told, issued=day, previous=previous)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """The program, as it is installed.
+
+    Attributes:
+        commit: of the source it runs from, with `+` where files differ from it; empty where there is no repository.
+        sha256: over path and SHA-256 of every file of the installed package.
+        environment: name -> version of every distribution that it is installed with.
+    """
+
+    name: str
+    version: str
+    commit: str
+    sha256: str
+    environment: Mapping[str, str]
+
+
+@cache
+def tool_identity() -> Tool:
+    """This program."""
+    found = {each.metadata["Name"].lower(): each.version for each in importlib.metadata.distributions()}
+    return Tool(DISTRIBUTION, __version__, _commit(), _package_digest(), dict(sorted(found.items())))
+
+
+def _package_digest() -> str:
+    files = sorted(path for path in _PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    named = ((hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(_PACKAGE).as_posix()) for path in files)
+    return hashlib.sha256("".join(f"{digest}  {name}\n" for digest, name in named).encode()).hexdigest()
+
+
+def _commit() -> str:
+    """From the repository around the package, or from what an installer recorded."""
+    if (_PACKAGE.parent / ".git").exists():
+        git = ["git", "-C", str(_PACKAGE.parent)]
+        try:
+            head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+            changed = [*git, "status", "--porcelain", "--", str(_PACKAGE)]
+            differs = subprocess.run(changed, capture_output=True, text=True, check=True).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):
+            return ""
+        return head.stdout.strip() + ("+" if differs else "")
+    try:
+        recorded = importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    return str(json.loads(recorded or "{}").get("vcs_info", {}).get("commit_id", ""))

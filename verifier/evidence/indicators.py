@@ -1,0 +1,175 @@
+"""Safety performance indicators of a case: from what its requirements ask, matrices, exposures and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from verifier.analysis.sequential import hours_needed, items_needed
+from verifier.base.statistics import clopper_pearson
+from verifier.base.words import counted, name_text
+from verifier.evidence.case.recalls import asked_recalls
+from verifier.evidence.defeaters.about_data import matrices_behind
+from verifier.evidence.documents import Document
+from verifier.evidence.field import Falls, Indicator, SpiCheckResult, SpiResult
+from verifier.evidence.rates.hazard import EVERY
+from verifier.telling.blocks import Paragraph, Table
+from verifier.telling.terminal import blocks_lines
+
+LEVEL, POWER = 0.95, 0.9
+DEPARTURE, FACTOR = 0.05, 1.5
+"""Of a share, and of a rate, that is found within the least sample."""
+_AGAIN = "verify again with new matrices; until then the claim is defeated"
+_ANEW = "count and state it again; until then what is said per hour is defeated"
+
+
+def indicators_of(title: str, documents: Sequence[Document]) -> SpiResult:
+    """The indicators that follow from the documents of a case."""
+    runs = [each for each in documents if each.kind == "run"]
+    found = [*_recalls(runs, documents), *_false_positives(runs, documents), *_distances(runs, documents)]
+    found += [*_encounters(documents), *_conditions(documents)]
+    return SpiResult(title=title, level=LEVEL, indicators=tuple(dict.fromkeys(found)))
+
+
+def _share(
+    metric: str, threshold: float, low: bool, names: Sequence[str], falls: Falls, measure: str, source: str
+) -> Iterator[Indicator]:
+    """An indicator about a share, unless nothing can contradict it."""
+    if not (threshold > 0 if low else threshold < 1):
+        return
+    least = threshold if low else 1 - threshold
+    true = least - DEPARTURE if least > 2 * DEPARTURE else least / 2
+    yield Indicator(
+        metric=metric,
+        kind="share",
+        side="at_least" if low else "at_most",
+        threshold=threshold,
+        departure=f"{abs(true - least):.6g} {'below' if low else 'above'}",
+        requirements=tuple(names),
+        falls=falls,
+        measure=measure,
+        source=source,
+        least=items_needed(least, true, 1 - LEVEL, POWER),
+        action=_AGAIN if falls == "requirement" else _ANEW,
+    )
+
+
+def _recalls(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[Indicator]:
+    for asked in asked_recalls(runs, documents):
+        name = asked.result.requirement.name
+        for cell in asked.cells:
+            least, where = Fraction(cell.required or 0), f"{name_text(cell.label)} {name_text(cell.bin)}"
+            source = f"least recall that {name_text(name)} asks for, {name_text(asked.document.name)}"
+            of = f"annotated {name_text(cell.label)} in {name_text(cell.bin)}"
+            for metric, threshold, low, measure in (
+                ("recall", least, True, f"reported, of {of}"),
+                ("misses after a miss", 1 - least, False, f"missed, of {of} that was missed in the frame before"),
+            ):
+                yield from _share(f"{metric} {where}", float(threshold), low, [name], "requirement", measure, source)
+
+
+def _false_positives(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[Indicator]:
+    for run in runs:
+        counts = matrices_behind(run, documents)
+        if counts is None or "empty" not in counts.content["labels"] or counts.content.get("score_thresholds"):
+            continue
+        at = counts.content["labels"].index("empty")
+        names = [
+            each.name
+            for each in run.result.requirements
+            if each.target is not None and any("empty" in point.draws for point in each.points)
+        ]
+        for each in counts.content["bins"] if names else ():
+            column = [row[at] for row in each["counts"]]
+            if sum(column):
+                upper = clopper_pearson(np.array(sum(column) - column[at]), np.array(sum(column)), (1 - LEVEL) / 2)[1]
+                where = f"{each['distance_m']}{each.get('where') or ''}"
+                measure = f"something reported, of frames without an object in distances {where} m"
+                source = f"upper end at {LEVEL:g} of {name_text(counts.name)}"
+                metric = f"false positives {where}"
+                yield from _share(metric, float(upper), False, names, "requirement", measure, source)
+
+
+def _distances(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[Indicator]:
+    for run in runs:
+        counts = matrices_behind(run, documents)
+        found = None if counts is None else counts.content.get("localisation")
+        if counts is None or not found:
+            continue
+        table = np.array(found["counts"])
+        right, items = int(np.trace(table)), int(table.sum())
+        if items:
+            lower = float(clopper_pearson(np.array(right), np.array(items), (1 - LEVEL) / 2)[0])
+            names = [each.name for each in run.result.requirements if each.target is not None]
+            source = f"lower end at {LEVEL:g} of {name_text(counts.name)}"
+            measure = "in the bin of its true distance, of reported objects"
+            yield from _share("reported in the true distance bin", lower, True, names, "requirement", measure, source)
+
+
+def _encounters(documents: Sequence[Document]) -> Iterator[Indicator]:
+    for document in documents:
+        for term in document.result.terms if document.kind == "rate" else ():
+            where = "" if term.environment == EVERY else f" {name_text(term.environment)}"
+            most = float(term.exposure.upper)
+            if most > 0:
+                yield Indicator(
+                    metric=f"encounters{where}",
+                    kind="rate",
+                    side="at_most",
+                    threshold=most,
+                    departure=f"{FACTOR:g} times as many",
+                    requirements=(document.result.requirement,),
+                    falls="rate",
+                    measure=f"encounters{where}, in hours of operation",
+                    source=f"upper end of the exposure, {name_text(term.exposure.source or 'source not stated')}",
+                    least=hours_needed(most, FACTOR * most, 1 - LEVEL, POWER),
+                    action=_ANEW,
+                )
+
+
+def _conditions(documents: Sequence[Document]) -> Iterator[Indicator]:
+    for document in documents:
+        if document.kind != "risk":
+            continue
+        names = list(dict.fromkeys(each.requirement for each in document.result.hazards))
+        for where in document.result.environments:
+            of = f"encounters {name_text(where.name)} in a listed condition"
+            for share in where.shares:
+                metric, measure = (
+                    f"share {name_text(share.name)} {name_text(where.name)}",
+                    f"in the condition, of {of}",
+                )
+                for end, low in ((share.lower, True), (share.upper, False)):
+                    source = name_text(share.source or "source not stated")
+                    yield from _share(metric, float(end), low, names, "rate", measure, source)
+            metric, measure = (
+                f"no listed condition {name_text(where.name)}",
+                f"in none, of encounters {name_text(where.name)}",
+            )
+            source = name_text(where.unlisted.source or "unlisted encounters as stated")
+            yield from _share(metric, where.unlisted.upper, False, names, "rate", measure, source)
+
+
+def spi_table(found: SpiCheckResult) -> str:
+    """The output of `verify spi check`."""
+    rows = tuple(
+        (
+            name_text(each.indicator.told),
+            f"{each.count:g} of {each.of:g}" if each.looks else "-",
+            str(each.looks),
+            f"{10**each.evidence_log10:.4g}" if each.evidence_log10 < 9 else f"1e{each.evidence_log10:.0f}",
+            f"{each.state} at look {each.fired_at}" if each.fired_at else each.state,
+            ", ".join(map(name_text, each.indicator.requirements)) if each.fired_at else "-",
+        )
+        for each in found.found
+    )
+    header = ("indicator", "counted", "looks", "evidence against", "state", "what falls")
+    fired = sum(each.fired_at is not None for each in found.found)
+    wrong = f"{1 - found.level:.4g}"
+    said = (
+        f"{counted(fired, 'indicator')} of {len(found.found)} fired. Each fires where the evidence against it "
+        f"reaches {1 / (1 - found.level):.4g} at any look; one that is true does so with probability {wrong} at most."
+    )
+    return "\n".join(blocks_lines([Table(name_text(found.title), header, rows), Paragraph(said)])) + "\n"
