@@ -260,6 +260,7 @@ HOSTILE = [
     (FILE.replace('depth = { folder = "depth" }', 'depth = { constant_m = 30 }'), "needs depth maps"),
     (FILE.replace('depth = { folder = "depth" }\n', ""), "needs depth"),
     (FILE.replace("level = [0.2, 0.5]", "level = [-1]"), "expected a number above 0"),
+    (FILE.replace("level = [0.2, 0.5]", "level = [0.5, 0.2]"), "adr: expected increasing"),
     (FILE + "\n[extra]\n", "unknown key 'extra'"),
     (FILE.replace("seed", "seed") + "\n[mutations.more]\n", "more"),
     (FILE.replace("[mutations]", "[mutations]\nseed = 99999999999999999999999"), "whole number"),
