@@ -107,6 +107,15 @@ def test_what_is_not_defined_is_told_and_not_a_number(folder, capsys):
     assert "under dark no object is left that can be judged" in out
 
 
+def test_intervals_without_width_promise_nothing(folder):
+    import verifier
+
+    coco(folder, [(image, 0, 0.9) for image in range(4)], "perfect.json")
+    found = verifier.adr(["truth.json"], {"a": "perfect.json", "a@dark": "dark.json"}, draws=20)
+    assert found.rates[0].adr_interval == (1, 1)
+    assert any("a: the interval has no width under baseline: " in each for each in found.remarks)
+
+
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from verifier.base.arrays import Floats
-from verifier.base.errors import InputError, Place, UsageError
+from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.closedloop.logs import Detections, LogLimits, Logs, check_plausible
 from verifier.perception.detections import class_map
 from verifier.perception.detections.cameras import read_cameras
@@ -191,6 +191,7 @@ def kitti_tracking_logs(
     )
     if placing is not None:
         sets = {name: placing(each) for name, each in sets.items()}
+        people_placed(next(iter(sets.values())))
         how = "the median depth of its rectangle" if placing.depth_folder else "where its foot meets flat ground"
         remarks.append(f"a detection without a box in space is placed by its rectangle: {how}")
         for name, each in sets.items():
@@ -198,6 +199,19 @@ def kitti_tracking_logs(
             if lost:
                 remarks.append(f"{name}: {lost} of {len(each.detections)} detections have no place: they stop nobody")
     return logs_of(sets, drive, remarks)
+
+
+def people_placed(data: DetectionSet) -> None:
+    """Refuse annotated people without a place, whom a drive would pass as if nobody stood there; InputError."""
+    people = data.annotations
+    lost = np.flatnonzero(np.isnan(people.box_3d[:, 0])) if people.box_3d is not None else np.zeros(0, np.int64)
+    if len(lost):
+        first = shown(data.frame_name[int(people.frame[lost[0]])])
+        raise InputError(
+            f"{len(lost)} of {len(people)} people have no place, the first in frame {first}: the ray through the "
+            "foot of the rectangle does not meet the ground",
+            hint="correct the cameras, or leave such labels out; --metric roc_a and roc_b need no places",
+        )
 
 
 def _kitti_drive(names: Sequence[str], speed_mps: float) -> Drive:

@@ -90,6 +90,8 @@ def campaign_result(file: str, folder: str, jobs: int = 1, watch: Watch = lambda
         for detector in campaign.detectors
         for each in (made[detector][name],)
     ]
+    if campaign.collision is not None:
+        remarks += _without_lambda(rows, campaign.collision.distance_m)
     document = _document(campaign, scenes, _with_areas(rows, loop), (*remarks, *adr.remarks), loop)
     return CampaignResult(replace(document, not_defined=without), adr, loop, runs)
 
@@ -282,6 +284,19 @@ def _row(
         collision_interval=ends,
         requirements=requirements,
     )
+
+
+def _without_lambda(rows: Iterable[CampaignRow], distance_m: float) -> Iterator[str]:
+    """Where lambda was asked and is not defined."""
+    missing: dict[str, list[str]] = {}
+    for row in rows:
+        if row.collision is None:
+            missing.setdefault(row.detector, []).append(row.condition)
+    for detector, names in missing.items():
+        yield (
+            f"{detector}: lambda is not defined under {', '.join(names)}: no distance of an object was reported near "
+            f"{distance_m:g} m"
+        )
 
 
 def _with_areas(rows: Iterable[CampaignRow], loop: TradeOffs | None) -> Iterator[CampaignRow]:
