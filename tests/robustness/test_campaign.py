@@ -145,6 +145,10 @@ def test_lambda_is_that_of_verify_collision(made, capsys):
     assert row.collision == pytest.approx(found["probability"][0][0], abs=1e-12)
 
 
+def test_what_p_assumes_is_told(made):
+    assert "P assumes what DETECTOR/CONDITION/run.json says of it, such as a memoryless detector" in made[1].remarks
+
+
 def test_a_lambda_that_is_not_defined_is_told(streets, tmp_path, capsys):
     (streets / "high.toml").write_text(FILE.replace("min_score = 0.5", "min_score = 50"))
     assert main(["campaign", str(streets / "high.toml"), "-o", str(tmp_path / "out")]) == 0
