@@ -191,7 +191,7 @@ def kitti_tracking_logs(
     )
     if placing is not None:
         sets = {name: placing(each) for name, each in sets.items()}
-        people_placed(next(iter(sets.values())))
+        _check_people(next(iter(sets.values())))
         how = "the median depth of its rectangle" if placing.depth_folder else "where its foot meets flat ground"
         remarks.append(f"a detection without a box in space is placed by its rectangle: {how}")
         for name, each in sets.items():
@@ -201,16 +201,16 @@ def kitti_tracking_logs(
     return logs_of(sets, drive, remarks)
 
 
-def people_placed(data: DetectionSet) -> None:
+def _check_people(data: DetectionSet) -> None:
     """Refuse annotated people without a place, whom a drive would pass as if nobody stood there; InputError."""
     people = data.annotations
-    lost = np.flatnonzero(np.isnan(people.box_3d[:, 0])) if people.box_3d is not None else np.zeros(0, np.int64)
+    lost = np.arange(len(people)) if people.box_3d is None else np.flatnonzero(np.isnan(people.box_3d[:, 0]))
     if len(lost):
         first = shown(data.frame_name[int(people.frame[lost[0]])])
         raise InputError(
-            f"{len(lost)} of {len(people)} people have no place, the first in frame {first}: the ray through the "
-            "foot of the rectangle does not meet the ground",
-            hint="correct the cameras, or leave such labels out; --metric roc_a and roc_b need no places",
+            f"{len(lost)} of {len(people)} people have no place, the first in frame {first}: no box in space, "
+            "and depth maps place detections only, or the foot of the rectangle meets no ground",
+            hint="correct labels or cameras; --metric roc_a and roc_b need no places",
         )
 
 
