@@ -16,7 +16,7 @@ from verifier.evidence.bundle.check import CheckLimits, check_bundle
 from verifier.evidence.bundle.sign import sign_bundle
 from verifier.evidence.changes.claims import compare_bundles
 from verifier.evidence.changes.telling import diff_table
-from verifier.evidence.declarations import today
+from verifier.evidence.declarations import clock_day
 from verifier.evidence.field import SpiCheckResult, SpiResult, read_field, tested
 from verifier.evidence.findings import CheckReport
 from verifier.evidence.indicators import spi_table
@@ -50,7 +50,7 @@ def check_command(arguments: CheckSettings, command: Command) -> int:
     )
     if arguments.signed_by is not None:
         path = arguments.signatures or default_path(arguments.bundle)
-        found = find_signature(path, report.digest, arguments.signed_by, arguments.role, today())
+        found = find_signature(path, report.digest, arguments.signed_by, arguments.role, clock_day())
         report = report.sealed(found, Path(path).name)
     print(_json_text(report, command) if arguments.json else check_text(report), end="")
     return int(report.exit_code)
