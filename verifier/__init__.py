@@ -47,13 +47,16 @@ File = str | Path
 Files = File | Sequence[File]
 
 
-def run(spec: File, cm: Counts, *, system: SystemModel | None = None, **choices: Any) -> RunResult:
+def run(
+    spec: File, cm: Counts, *, system: SystemModel | None = None, scheduler: str | None = None, **choices: Any
+) -> RunResult:
     """How likely a system meets the requirements of a spec, how sure that is, and what that decides (`verify run`).
 
     Args:
         spec: requirements in LTL (.ltl); the file names the system model.
         cm: confusion matrices: a file (.json), or what `count` or a metric gave.
         system: the model that the spec names with a planner in Python, from `with_planner`.
+        scheduler: who works, as `--scheduler`.
         choices: as the options of `verify run`, such as `environment="ped"`, `planner="all"`,
             `sweep={"vmax": (1, 2)}` or `sweep="vmax=1..10"`.
 
@@ -71,7 +74,7 @@ def run(spec: File, cm: Counts, *, system: SystemModel | None = None, **choices:
     from verifier.study.options import RunOptions
 
     with named_file(cm) as file:
-        return verify_spec(spec, file, settings_from(RunOptions, choices), system=system)
+        return verify_spec(spec, file, settings_from(RunOptions, choices), system=system, scheduler=scheduler)
 
 
 def with_planner(
@@ -183,6 +186,7 @@ def compare(
     """
     from contextlib import ExitStack
 
+    from verifier.base.blocks import Pool
     from verifier.evidence.consistency import read_baseline
     from verifier.perception.confusion.document import named_file
     from verifier.questions.compare.comparing import compare as compared
@@ -192,9 +196,10 @@ def compare(
     with ExitStack() as stack:
         files = {name: stack.enter_context(named_file(cm)) for name, cm in detectors.items()}
         named = tuple(f"{name}={path}" for name, path in files.items())
-        asked = settings_from(ComparisonSettings, {"spec": specs, "cm": named, **choices})
+        asked = settings_from(ComparisonSettings, {"spec": specs, "cm": named, **choices}, ("scheduler",))
         baseline = None if asked.baseline is None else read_baseline(asked.baseline)
-        return compared(asked.spec, files, compare_options(asked, baseline), asked.options, system=system)
+        pool, options = stack.enter_context(Pool(asked.scheduler)), compare_options(asked, baseline)
+        return compared(asked.spec, files, options, asked.options, system=system, pool=pool)
 
 
 def count(
@@ -253,7 +258,7 @@ def collision_map(**choices: Any) -> CollisionResult:
     from verifier.collision.request import collision_result
     from verifier.collision.settings import CollisionSettings
 
-    return collision_result(settings_from(CollisionSettings, choices))
+    return collision_result(settings_from(CollisionSettings, choices, ("scheduler",)))
 
 
 def drive_logs(logs: File, **choices: Any) -> TradeOffs:

@@ -8,23 +8,25 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from verifier.analysis.channel_test import Channel
-from verifier.analysis.confidence import Confidence, confidence
+from verifier.analysis.confidence import Confidence, Data, confidence
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.analysis.robust.step_counting import refuse_uncountable
 from verifier.analysis.step_counts import StepCount
+from verifier.base.blocks import HERE, Pool
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import EngineError, LimitError, NoAnswerError
 from verifier.chains import DecisionProcess
-from verifier.checking.process import StormProcess
+from verifier.checking.process import StormProcess, own_storm
 from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
@@ -58,6 +60,8 @@ from verifier.study.world_decisions import with_decisions
 from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[list[Case]], Iterable[Case]]
+Found = TypeVar("Found")
+Sent = TypeVar("Sent")
 AnyError = TypeVar("AnyError", bound=EngineError | LimitError)
 
 
@@ -67,6 +71,7 @@ def verify_spec(
     options: RunOptions = RunOptions(),
     progress: Progress = iter,
     system: SystemModel | None = None,
+    scheduler: str | None = None,
 ) -> RunResult:
     """Check every requirement of a spec in every scenario.
 
@@ -76,13 +81,15 @@ def verify_spec(
         options: see `RunOptions`.
         progress: wraps the list of cases, for a progress bar.
         system: the model that the spec names, with further planners.
+        scheduler: who computes, see `Pool`.
 
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
     options = options.by_default()
-    with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
-        return verified(Study.of(read_inputs(spec_path, confusion_path, options, system), options), storm, progress)
+    with StormProcess() as storm, Pool(scheduler) as pool:  # starts at once, so that Storm loads while files are read
+        study = Study.of(read_inputs(spec_path, confusion_path, options, system), options)
+        return checked_and_told(study, storm, progress, pool=pool)[1]
 
 
 def verified(study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False) -> RunResult:
@@ -91,11 +98,11 @@ def verified(study: Study, storm: StormProcess, progress: Progress = iter, *, pa
 
 
 def checked_and_told(
-    study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False
+    study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False, pool: Pool = HERE
 ) -> tuple[CheckedStudy, RunResult]:
-    """What was computed, proofs included, and the result; as `verified`."""
+    """What was computed, proofs included, and the result; as `verified` and `checked_study`."""
     with memory_limit(study.options.limits.memory_bytes):
-        checked = checked_study(study, storm, progress, partial=partial)
+        checked = checked_study(study, storm, progress, partial=partial, pool=pool)
         return checked, result_of(checked, study.options)
 
 
@@ -121,7 +128,7 @@ class CheckedStudy:
 
 
 def checked_study(
-    study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False
+    study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False, pool: Pool = HERE
 ) -> CheckedStudy:
     """Both engines' values in every case, and how sure the data make them.
 
@@ -129,18 +136,23 @@ def checked_study(
         study: what is asked.
         storm, progress: as for `verified`.
         partial: go on without the requirements that have no answer within the limits, as long as one has.
+        pool: who computes; elsewhere each case has a Storm of its own, and is built there again.
 
     Raises:
         VerifierError: as `verify_spec`; NoAnswerError where there is no answer.
     """
     begun, clock = time.monotonic(), clock_of(study.options, len(study.requirements) * len(study.cases))
-    cases = tuple(check_case(case, storm, partial=partial) for case in progress(list(study.cases)))
+    checking = functools.partial(checked_elsewhere, study, partial)
+    cases = tuple(
+        _each_case(study, pool, progress, lambda case: check_case(case, storm, partial=partial), checking, put_back)
+    )
     study, cases, unanswered = _answered(study, cases, partial=partial)
     clock.spend(time.monotonic() - begun)
     evidence: tuple[tuple[Confidence, ...] | None, ...] = (None,) * len(cases)
     if study.bounded:
         with clock.running("intervals and bounds over all matrices: --point-only leaves them out. It"):
-            evidence = tuple(map(_evidence_of, progress(list(study.cases))))
+            judging = functools.partial(_evidence_elsewhere, study, study.data)
+            evidence = tuple(_each_case(study, pool, progress, functools.partial(_evidence_of, study.data), judging))
             found = profiles(study, study.data)
     else:
         found = profiles(study, None)
@@ -153,9 +165,40 @@ def checked_study(
     return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered, found)
 
 
-def _evidence_of(case: Case) -> tuple[Confidence, ...] | None:
+def _each_case(
+    study: Study,
+    pool: Pool,
+    progress: Progress,
+    here: Callable[[Case], Found],
+    elsewhere: Callable[[int], Any],
+    put_back: Callable[[Case, Any], Found] = lambda case, sent: sent,
+) -> Iterator[Found]:
+    """What is found of every case, in their order: here, or elsewhere by its number."""
+    cases = progress(list(study.cases))
+    if pool.is_here:
+        return map(here, cases)
+    return map(put_back, cases, pool.map(elsewhere, range(len(study.cases))))
+
+
+def checked_elsewhere(study: Study, partial: bool, number: int) -> dict[str, Any]:
+    """What a worker finds of a case, without the case itself, for `put_back`."""
+    checked = check_case(study.cases[number], own_storm(), partial=partial)
+    return {each.name: getattr(checked, each.name) for each in fields(checked) if each.name != "case"}
+
+
+def put_back(case: Case, sent: Mapping[str, Any]) -> CheckedCase:
+    """What a worker found of a case, with the case."""
+    numbers = range(len(case.study.requirements))
+    return CheckedCase(case.asking(number for number in numbers if number not in sent["refused"]), **sent)
+
+
+def _evidence_elsewhere(study: Study, data: Data | None, number: int) -> tuple[Confidence, ...] | None:
+    return _evidence_of(data, study.cases[number])
+
+
+def _evidence_of(data: Data | None, case: Case) -> tuple[Confidence, ...] | None:
     """How sure the data make every requirement; the data are those of all cases."""
-    data, settings = case.study.data, case.study.options.confidence
+    settings = case.study.options.confidence
     return None if data is None or settings is None else confidence(case.objectives, data, settings)
 
 

@@ -33,7 +33,7 @@ from verifier.perception.confusion.dependence import (
 from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
-from verifier.perception.confusion.request import (
+from verifier.perception.confusion.preparing import (
     dependence_document,
     frame_numbers,
     track_numbers,

@@ -4,9 +4,9 @@ import numpy as np
 
 from verifier.perception.confusion.choices import default_policy, matching_policy
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
+from verifier.perception.confusion.preparing import prepared
 from verifier.perception.confusion.record import record_table
 from verifier.perception.confusion.replay import Tracked
-from verifier.perception.confusion.request import prepared
 from verifier.perception.settings import CountSettings
 
 DETECTORS = {"pointrcnn": ("det_pointrcnn", "centre_bev", 2.0, 2.0), "rrc": ("det_rrc2d", "iou_2d", 0.5, 0.8)}

@@ -26,6 +26,10 @@ class Cache:
         self._kept: dict[Hashable, tuple[object, int]] = {}
         self._alive: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
 
+    def __reduce__(self) -> tuple[type["Cache"], tuple[int]]:
+        """In another process it begins empty."""
+        return Cache, (self._limit,)
+
     def kept(self, key: Hashable, make: Callable[[], Value], size_of: Callable[[Value], int] = _one) -> Value:
         """The value of a key, made if it is not there; `size_of` gives its size, which is 1 if left out."""
         value: Value | None = self._alive.get(key)

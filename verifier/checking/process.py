@@ -26,6 +26,7 @@ import math
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -378,3 +379,17 @@ def _is_abandoned(entry: os.DirEntry[str]) -> bool:
     finally:
         os.close(lock)
     return True
+
+
+class _Own(threading.local):
+    storm: StormProcess | None = None
+
+
+_OWN = _Own()
+
+
+def own_storm() -> StormProcess:
+    """One Storm of each thread that asks, for the worker of a pool: it ends when that does."""
+    if _OWN.storm is None:
+        _OWN.storm = StormProcess().__enter__()
+    return _OWN.storm

@@ -2,11 +2,12 @@
 
 from functools import partial
 
+from verifier.base.blocks import Pool
 from verifier.base.errors import UsageError
 from verifier.base.files import csv_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import Bars, columns
+from verifier.cli.terminal import Bars, columns, tell_shares
 from verifier.collision.request import CollisionRequest
 from verifier.collision.result import CollisionResult
 from verifier.collision.settings import CollisionSettings
@@ -34,8 +35,9 @@ def collision_command(arguments: CollisionSettings, command: Command) -> int:
     request = CollisionRequest(arguments)
     check_targets(arguments, apart=True)
     _check_plots(arguments, len(request.detectors))
-    with Bars() as bars:
-        result = request.result(bars)
+    with Bars() as bars, Pool(arguments.scheduler) as pool:
+        result = request.result(bars, pool)
+    tell_shares(pool.shares)
     document = with_provenance(result.json_text(), command)
     pictures = {name: partial(_picture, result, name) for name in PLOTS}
     give(

@@ -8,12 +8,13 @@ from verifier.base.errors import UsageError
 from verifier.base.version import own_versions
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import give
-from verifier.cli.terminal import Bars, progress_bar
+from verifier.cli.terminal import Bars, progress_bar, tell_shares
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import confusion_text, read_counts, write_confusion
 from verifier.perception.confusion.record import check_record_target, write_record
 from verifier.perception.confusion.replay import Replayed, replay_record, with_replay
 from verifier.perception.confusion.request import check_data_named, counted, merged
+from verifier.perception.confusion.shards import command_of_shards
 from verifier.perception.confusion.streaming import finish
 from verifier.perception.settings import CountSettings, MergeSettings, ReplaySettings
 from verifier.telling.confusion import audit_table, counts_table, replay_table, validation_table
@@ -34,7 +35,10 @@ def count_command(arguments: CountSettings, command: Command) -> int:
     if arguments.plot_runs is not None and not arguments.memory.startswith("run:"):
         raise UsageError("--plot-runs needs counts by run: --memory run:L")
     with Bars() as bars:
-        found = counted(arguments, bars("rows", unit="row", unit_scale=True))
+        parted = arguments.scheduler is not None or arguments.shard is not None
+        looks = {"unit": "block"} if parted else {"unit": "row", "unit_scale": True}
+        found = counted(arguments, bars("partitions" if parted else "rows", **looks))
+    tell_shares(found.shares)
     if found.record is not None and arguments.record is not None:
         write_record([found.record], arguments.record)
     give(
@@ -51,7 +55,7 @@ def count_command(arguments: CountSettings, command: Command) -> int:
 def merge_command(arguments: MergeSettings, command: Command) -> int:
     """Run `verify confusion merge` and give its exit code."""
     counts = merged(arguments)
-    give(arguments, _document(counts, command), lambda: counts_table(counts))
+    give(arguments, _document(counts, command_of_shards(arguments.files) or command), lambda: counts_table(counts))
     return 0
 
 

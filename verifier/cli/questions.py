@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+from verifier.base.blocks import Pool
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
 from verifier.base.files import csv_text, write_text
@@ -10,7 +11,7 @@ from verifier.base.options import named_files
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import columns, progress_bar
+from verifier.cli.terminal import columns, progress_bar, tell_shares
 from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.consistency import read_baseline
@@ -72,7 +73,9 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
     baseline = None if arguments.baseline is None else read_baseline(arguments.baseline)
     asked, files = compare_options(arguments, baseline), named_files("--cm", arguments.cm)
     options = with_default_memory(arguments.options, arguments.best_planner)
-    result = compare(arguments.spec, files, asked, options, progress_bar)
+    with Pool(arguments.scheduler) as pool:
+        result = compare(arguments.spec, files, asked, options, progress_bar, pool=pool)
+    tell_shares(pool.shares)
     matrices = list(files.values())
     give(
         arguments,

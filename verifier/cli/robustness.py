@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
+from verifier.base.blocks import Pool
 from verifier.base.errors import ExitCode, UsageError, one_line
 from verifier.base.files import document_text, write_bytes, write_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import columns, is_watched, progress_bar
+from verifier.cli.terminal import columns, is_watched, progress_bar, tell_shares
 from verifier.robustness.assessment.document import assess_document
 from verifier.robustness.assessment.plan import plans_text
 from verifier.robustness.assessment.request import assessed
@@ -58,7 +59,9 @@ def mutate_command(arguments: MutateSettings, command: Command) -> int:
     if arguments.show:
         print(shown_mutations(chosen_mutations(arguments)), end="")
         return int(ExitCode.SATISFIED)
-    result, folder = mutated(arguments, _bar), Path(arguments.output or "")
+    with Pool(arguments.scheduler) as workers:
+        result, folder = mutated(arguments, _bar, workers), Path(arguments.output or "")
+    tell_shares(workers.shares)
     document = with_provenance(result.json_text(), command)
     write_text(folder / RESULT_FILE, document)
     if result.sheet is not None and arguments.sheet is not None:

@@ -14,13 +14,14 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from verifier.analysis.channel_test import detector_text
+from verifier.base.blocks import Pool
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, document_text, read_json, write_bytes, write_text
 from verifier.chains import EXPORT_FORMATS, write_model
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
-from verifier.cli.terminal import columns, progress_bar, wants_colour
+from verifier.cli.terminal import columns, progress_bar, tell_shares, wants_colour
 from verifier.language.specs import Specification
 from verifier.pipeline import CheckedStudy, checked_and_told, verified
 from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share
@@ -68,16 +69,17 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         if path is not None and Path(path).suffix not in EXPORT_FORMATS:
             raise UsageError(f"{option}: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
     watch = Stopwatch()
-    with StormProcess() as storm:
+    with StormProcess() as storm, Pool(arguments.scheduler) as pool:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         study = Study.of(inputs, options)
         if any(path is not None for path in exports.values()):
             require_one_case(study)
         if arguments.export_bounds is not None:
             exported_region(study)
-        checked, result = checked_and_told(study, storm, watch.around(progress_bar), partial=True)
+        checked, result = checked_and_told(study, storm, watch.around(progress_bar), partial=True, pool=pool)
         held = gates_of(gates, arguments, result, storm)
         draw = None if arguments.plot is None else _figure(arguments, inputs, options, storm, result)
+    tell_shares(pool.shares)
     # Everything is made before anything is written.
     proofs = None if arguments.certificates is None else _certificates(checked)
     picture = b"" if draw is None or arguments.plot is None else _picture(draw(), arguments.plot)

@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
+from verifier.base.blocks import Share
+from verifier.base.errors import one_line
+
 Item = TypeVar("Item")
 
 
@@ -53,6 +56,12 @@ def watched(finished: Iterable[Item], count: int, what: str) -> Iterator[Item]:
         told = f", about {left:.0f} s left" if number < count else ""
         print(f"verify: {number} of {count} {what}{told}", file=sys.stderr, flush=True)
         yield each
+
+
+def tell_shares(shares: Sequence[Share]) -> None:
+    """Say on stderr what each worker did; nothing of a command that asked none."""
+    for share in shares:
+        print(one_line(str(share)), file=sys.stderr)
 
 
 class Bars:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import UsageError
 from verifier.base.options import named_file
 from verifier.base.words import percent
@@ -37,7 +38,8 @@ def collision_result(settings: CollisionSettings, stages: Stages = unwatched) ->
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
-    return CollisionRequest(settings).result(stages)
+    with Pool(settings.scheduler) as pool:
+        return CollisionRequest(settings).result(stages, pool)
 
 
 class CollisionRequest:
@@ -64,12 +66,12 @@ class CollisionRequest:
             raise UsageError(f"two detectors have one name: {', '.join(titles)}")
         return detectors
 
-    def result(self, stages: Stages = unwatched) -> CollisionResult:
-        """Everything found; see `collision_result`."""
+    def result(self, stages: Stages = unwatched, pool: Pool = HERE) -> CollisionResult:
+        """Everything found; see `collision_result` and `collision_study`."""
         detectors = self.detectors
         with contextlib.ExitStack() as stack:
             storm = stack.enter_context(StormProcess()) if self.study.loop is not None else None
-            policies = collision_study(detectors, self.study, storm, stages)
+            policies = collision_study(detectors, self.study, storm, stages, pool)
             storm_version = {} if storm is None else {"storm": storm.storm_version()}
         return CollisionResult(
             self.settings.title or ", ".join(detector.pairs.title for detector in detectors),

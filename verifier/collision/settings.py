@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from verifier.base.options import Option, PrintedTables, Written, reads, writes
+from verifier.base.options import Option, PrintedTables, Scheduler, Written, reads, writes
 from verifier.perception.settings import Affinity, Format, Measure, OwnColumns
 
 NegativeReports: TypeAlias = Literal["error", "zero", "left_out"]
@@ -148,6 +148,7 @@ class CollisionSettings:
     exact: Annotated[bool, Option("exact rational arithmetic")] = False
 
     json: PrintedTables = False
+    scheduler: Scheduler = None
     output: Written = None
     csv: Annotated[str | None, writes("write one row per detector, distance and speed")] = None
     plot: Annotated[str | None, _plot("heat maps with the curve y = S(v)")] = None

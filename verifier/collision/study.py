@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from functools import partial
+from itertools import combinations, islice
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from verifier.base.arrays import Floats
+from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import UsageError
-from verifier.checking.process import StormProcess
+from verifier.checking.process import StormProcess, own_storm
 from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bridge import REPLICATES as LOOP_REPLICATES
@@ -34,6 +37,8 @@ from verifier.collision.trust import Confidence, confidence
 
 Stages = Callable[[str], Progress]
 """Gives for each stage of the study, named for people, what to call with the work done and the work there is."""
+Block: TypeAlias = tuple[BrakingPolicy, tuple[int, ...]]
+"""A policy, and the numbers of the detectors that a piece is about; none for all together."""
 
 
 def unwatched(name: str) -> Progress:
@@ -175,6 +180,7 @@ def collision_study(
     settings: StudySettings,
     storm: StormProcess | None = None,
     stages: Stages = unwatched,
+    pool: Pool = HERE,
 ) -> tuple[PolicyResult, ...]:
     """Study the detectors under every policy.
 
@@ -182,7 +188,8 @@ def collision_study(
         detectors: pairs of one or more detectors, with different titles.
         settings: every choice.
         storm: a running worker; needed where `settings.loop` asks for a closed loop.
-        stages: told of progress.
+        stages: told of progress, here.
+        pool: who works; what is drawn for one map or comparison does not depend on any other.
 
     Raises:
         UsageError, LimitError, InputError, EngineError: as the functions that are called.
@@ -197,22 +204,48 @@ def collision_study(
         for policy in settings.policies:
             replace(settings.loop.drive, policy=policy)  # refused now rather than after minutes of work
     found = on_common_images(detectors)
-    return tuple(_under(policy, found, settings, storm, stages) for policy in settings.policies)
+    numbers = range(len(detectors))
+    pieces: list[tuple[int, ...]] = [*((each,) for each in numbers), *combinations(numbers, 2)]
+    pieces += [()] if len(detectors) > 1 else []
+    blocks = [(policy, piece) for policy in settings.policies for piece in pieces]
+    here, elsewhere = partial(_piece, found, settings, storm, stages), partial(_piece_elsewhere, found, settings)
+    made = pool.map(here if pool.is_here else elsewhere, blocks)
+    return tuple(_put_together(policy, list(islice(made, len(pieces)))) for policy in settings.policies)
 
 
-def _under(
-    policy: BrakingPolicy,
+def _put_together(policy: BrakingPolicy, found: Sequence[Any]) -> PolicyResult:
+    """The pieces of a policy: those of single detectors, of every two, and of all together where they are several."""
+    detectors = tuple(each for each in found if isinstance(each, DetectorResult))
+    comparisons = tuple(each for each in found if isinstance(each, Compared))
+    ranking, combination = (None, None) if len(detectors) == 1 else found[-1]
+    return PolicyResult(policy, detectors, comparisons, ranking, combination)
+
+
+def _piece_elsewhere(found: Sequence[ReadPairs], settings: StudySettings, block: Block) -> Any:
+    return _piece(found, settings, own_storm() if settings.loop is not None else None, unwatched, block)
+
+
+def _piece(
     found: Sequence[ReadPairs],
     settings: StudySettings,
     storm: StormProcess | None,
     stages: Stages,
-) -> PolicyResult:
-    detectors = tuple(_detector(each, policy, settings, storm, stages) for each in found)
+    block: Block,
+) -> DetectorResult | Compared | tuple[Ranking | None, Combination]:
+    """What is found of one detector, of two, or, without numbers, of all together."""
+    policy, numbers = block
     pairs = [each.pairs for each in found]
-    if len(pairs) == 1:
-        return PolicyResult(policy, detectors, (), None, None)
-    numbers = combinations(range(len(pairs)), 2)
-    comparisons = tuple(_compared(pairs, one, other, policy, settings, stages) for one, other in numbers)
+    if len(numbers) == 1:
+        return _detector(found[numbers[0]], policy, settings, storm, stages)
+    if numbers:
+        one, other = numbers
+        return _compared(pairs, one, other, policy, settings, stages)
+    return _ranked(pairs, policy, settings, stages)
+
+
+def _ranked(
+    pairs: Sequence[Pairs], policy: BrakingPolicy, settings: StudySettings, stages: Stages
+) -> tuple[Ranking | None, Combination]:
     what = (pairs, settings.grid, policy, settings.estimator)
     ranking = None
     if not settings.estimator.two_bandwidths:
@@ -227,7 +260,7 @@ def _under(
         )
     rng = np.random.default_rng([settings.seed, 3])
     combination = combine(*what, rng=rng, weight=settings.weight, penalty=EVEN, fraction=settings.held_out)
-    return PolicyResult(policy, detectors, comparisons, ranking, combination)
+    return ranking, combination
 
 
 def _compared(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
-from verifier.base.options import Option, pair, reads, writes
+from verifier.base.options import Option, Scheduler, pair, reads, writes
 
 Format: TypeAlias = Literal[
     "auto",
@@ -239,8 +239,13 @@ class CountSettings:
     stream: Annotated[
         bool, Option("count chunk by chunk in little memory (table, Parquet)", group="large Parquet tables")
     ] = False
+    scheduler: Scheduler = None
+    shard: Annotated[
+        str | None,
+        Option("count the I-th of N shards of whole sequences, to be merged", metavar="I/N", role="output"),
+    ] = None
     checkpoint: Annotated[str | None, writes("continue from this file after an interruption")] = None
-    chunk_rows: Annotated[int, Option("rows in memory", metavar="N")] = 200_000
+    chunk_rows: Annotated[int, Option("rows in memory, and least rows of a partition", metavar="N")] = 200_000
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,9 @@ from verifier.perception.confusion.counting import confusion_counts, count
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.matrices import EMPTY
+from verifier.perception.confusion.preparing import prepared
 from verifier.perception.confusion.recall import class_names
-from verifier.perception.confusion.request import check_data_named, check_stream, prepared
+from verifier.perception.confusion.request import check_data_named, check_stream
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import Matches, MatchingPolicy, match

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.settings import ExplainSettings, Semantics
 from verifier.base.errors import UsageError, one_line, shown
-from verifier.base.options import Option, Part, Printed, PrintedTables, Written, reads, whole_above_0, writes
+from verifier.base.options import (
+    Option,
+    Part,
+    Printed,
+    PrintedTables,
+    Scheduler,
+    Written,
+    reads,
+    whole_above_0,
+    writes,
+)
 from verifier.study.options import CHANNEL, SCENARIOS, RunOptions
 
 if TYPE_CHECKING:
@@ -57,6 +67,7 @@ class RunSettings:
     csv: Annotated[str | None, writes("write one row per requirement and scenario")] = None
     plot: Annotated[str | None, writes("plot probability against initial state (.png, .svg, .pdf)")] = None
     plot_scale: Annotated[Scale, Option("of the probabilities", role="output")] = "linear"
+    scheduler: Scheduler = None
     export: Annotated[
         str | None,
         writes(
@@ -309,6 +320,7 @@ class ComparisonSettings:
     certificates: Annotated[
         str | None, writes("write the proof of every probability (.zip), which verifier/analysis/kernel.py checks")
     ] = None
+    scheduler: Scheduler = None
     pairs: Annotated[bool, Option("also show the posterior probabilities of all pairs", role="output")] = False
 
 

@@ -9,7 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from verifier.base.options import Option, PrintedTables, Written, above_0, limited, reads, share, whole, writes
+from verifier.base.options import (
+    Option,
+    PrintedTables,
+    Scheduler,
+    Written,
+    above_0,
+    limited,
+    reads,
+    share,
+    whole,
+    writes,
+)
 from verifier.perception.confusion.drives import GroupedBy
 from verifier.perception.settings import IMAGE_SUFFIXES, Format
 
@@ -82,6 +93,7 @@ class MutateSettings:
     ] = None
     sheet: Annotated[str | None, writes("a contact sheet of the first images (.png)")] = None
     jobs: Annotated[int, writes("images at the same time", metavar="N")] = 1
+    scheduler: Scheduler = None
     resume: Annotated[
         bool, Option("keep what an interrupted run already made from the same inputs", role="output")
     ] = False

@@ -70,6 +70,10 @@ class Study:
     matrices: ConfusionMatrices
     cache: Cache
 
+    def __getstate__(self) -> dict[str, object]:
+        """In another process it begins without what was built here."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
     @classmethod
     def of(cls, inputs: Inputs, options: RunOptions) -> Study:
         """What files and options ask for; VerifierError where they do not fit together."""

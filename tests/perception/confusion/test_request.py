@@ -152,5 +152,5 @@ def test_choices_that_do_not_go_together_are_refused(folder, choices, message):
 
 
 def test_an_audit_does_not_stream(folder):
-    with pytest.raises(UsageError, match="--stream counts Parquet tables"):
+    with pytest.raises(UsageError, match="--stream, --scheduler and --shard count Parquet tables"):
         audited(CountSettings(**DATA, stream=True, matching_audit=True))

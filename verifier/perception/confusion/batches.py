@@ -10,7 +10,7 @@ from verifier.base.keywords import settings_from
 from verifier.perception.confusion.choices import default_policy, matching_policy, reader_options, reading
 from verifier.perception.confusion.counting import Count, accumulate, confusion_counts, count_and_observe
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.request import prepared
+from verifier.perception.confusion.preparing import prepared
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import refuse_absurd
 from verifier.perception.confusion.streaming import added_origin
@@ -24,6 +24,7 @@ NOT_OF_BATCHES = frozenset((
     "detection_distance_field", "distance_key", "depth_folder", "depth_scale", "calibration", "detected_class",
     "image_size", "first_category", "detection_frame", "localisation", "average_precision", "memory", "gaps",
     "period", "units", "matching_audit", "spec", "empty_columns", "stream", "checkpoint", "chunk_rows",
+    "scheduler", "shard",
 ))  # fmt: skip
 """Choices about files, and of what is counted from frame to frame."""
 

@@ -27,7 +27,7 @@ from verifier.perception.confusion.places import Located, check_inside, frame_pa
 from verifier.perception.confusion.rules import EMPTY_NAME, CountingRule
 from verifier.perception.confusion.sanity import Remark, remark, with_sanity
 from verifier.perception.confusion.tally import Tally, counted, no_counts, summed
-from verifier.perception.confusion.tracks import Tracks, count_tracks, family_of_tracks, track_numbers
+from verifier.perception.confusion.tracks import Tracks, count_tracks, family_of_tracks, joined_tracks, track_numbers
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.perception.matching import Matches, MatchingPolicy, match
 
@@ -254,25 +254,27 @@ def nothing_counted(rule: CountingRule) -> Count:
     return Count((), np.zeros(0, dtype=np.int64), no_counts(rule.threshold_count), dict.fromkeys(TOTALS, 0))
 
 
-def accumulate(parts: Sequence[Count]) -> Count:
+def accumulate(parts: Sequence[Count], whole: bool = False) -> Count:
     """The counts of all parts together; at least one. Sequences of the same name are one sequence.
 
-    Tracks are left out: one that goes on in the next part has shares of neither.
+    Tracks are left out, as one that goes on in the next part has shares of neither, unless sequences are `whole`.
     """
     numbers: dict[str, int] = {}
-    tallies, frames = [], np.zeros(sum(len(part.sequences) for part in parts), dtype=np.int64)
+    tallies, tracks, frames = [], list[Tracks](), np.zeros(sum(len(part.sequences) for part in parts), dtype=np.int64)
     for part in parts:
         own = np.array([numbers.setdefault(name, len(numbers)) for name in part.sequences], dtype=np.int64)
         np.add.at(frames, own, part.frames)
         tallies.append(part.tally.renumbered(own))
+        tracks += [part.tracks.renumbered(own)] if part.tracks is not None and whole else []
     tally = summed(
         np.concatenate([each.index for each in tallies]), np.concatenate([each.counts for each in tallies])
     )
     totals = {name: sum(part.totals[name] for part in parts) for name in TOTALS}
     left_out = [each for part in parts for each in part.remarks if each == NO_TRACKS_IN_PARTS]
-    if any(part.tracks is not None for part in parts):
+    kept = joined_tracks(tracks) if len(tracks) == len(parts) else None
+    if kept is None and any(part.tracks is not None for part in parts):
         left_out.append(NO_TRACKS_IN_PARTS)
-    return Count(tuple(numbers), frames[: len(numbers)], tally, totals, remarks=tuple(left_out[:1]))
+    return Count(tuple(numbers), frames[: len(numbers)], tally, totals, kept, tuple(left_out[:1]))
 
 
 def confusion_counts(
@@ -293,7 +295,7 @@ def confusion_counts(
         )
     metadata: dict[str, Any] = rule.record(policy.record())
     metadata |= {"totals": dict(found.totals)} | ({} if source is None else {"source": source})
-    known = found.sequences != (NO_SEQUENCE,) or found.tracks is not None
+    known = found.sequences not in ((), (NO_SEQUENCE,)) or found.tracks is not None
     sequences = Sequences(found.sequences, found.frames, found.tally, found.tracks) if known else None
     table = found.tally.dense(rule.bins.count, len(labels))
     counts = ConfusionCounts(rule.labelling, labels, rule.bins, rule.thresholds, table, sequences, title, metadata)

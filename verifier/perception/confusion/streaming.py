@@ -55,6 +55,46 @@ class Progress:
     by_context: Count | None = None
     begun: Begun = field(default_factory=Begun)
 
+    @classmethod
+    def nothing(cls, rule: CountingRule, memory: Memory | None) -> Progress:
+        """Before the first frame."""
+        return cls(None, nothing_counted(rule), by_context=None if memory is None else nothing_counted(rule))
+
+
+@dataclass(frozen=True)
+class PartCount:
+    """What comes of a part of the data, or of a file that is hashed.
+
+    Attributes:
+        progress: the counts; None of a file, and of a part without frames.
+        digests: path -> SHA-256.
+        how: rule and matching policy, where these follow from the data.
+        tests: of dependence along the tracks, of one part after the other; documents of the key `dependence`.
+    """
+
+    progress: Progress | None = None
+    digests: Mapping[str, str] = field(default_factory=dict)
+    how: tuple[CountingRule, MatchingPolicy] | None = None
+    tests: tuple[Any, ...] = ()
+
+
+def added_parts(one: PartCount, other: PartCount) -> PartCount:
+    """Two parts, which hold different sequences; InputError where they are not counted by one rule."""
+    digests, how = {**one.digests, **other.digests}, one.how or other.how
+    if other.how not in (None, how):
+        raise InputError(
+            "some sequences have other boxes or distances than others, and would be matched by another rule",
+            hint="name --distance and --affinity",
+        )
+    if one.progress is None or other.progress is None:
+        return PartCount(one.progress or other.progress, digests, how, one.tests + other.tests)
+    before, now, by_context = one.progress, other.progress, None
+    if before.by_context is not None and now.by_context is not None:
+        by_context = accumulate([before.by_context, now.by_context])
+    counted, origin = accumulate([before.counted, now.counted], whole=True), added_origin(before.origin, now.origin)
+    progress = Progress(None, counted, origin, before.parts + now.parts, by_context)
+    return PartCount(progress, digests, how, one.tests + other.tests)
+
 
 @dataclass(frozen=True)
 class StreamFiles:
@@ -207,8 +247,7 @@ def _contexts_document(found: Count, begun: Begun) -> dict[str, Any]:
 
 def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> Progress:
     if files.checkpoint is None or not files.checkpoint.exists():
-        by_context = None if memory is None else nothing_counted(rule)
-        return Progress(None, nothing_counted(rule), by_context=by_context)
+        return Progress.nothing(rule, memory)
     place = Place(str(files.checkpoint))
     document, _ = read_json(files.checkpoint)
     if not isinstance(document, dict) or (document.get("schema"), document.get("version")) != (SCHEMA, VERSION):

@@ -15,12 +15,14 @@ When something does not fit, the elements are looked at one by one, to name the 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import zipfile
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
@@ -41,6 +43,7 @@ class NoFilesError(InputError):
     """A folder or an archive without a file of the kind that was looked for."""
 
 
+_ONLY: ContextVar[Collection[str] | None] = ContextVar("only", default=None)
 MOST_FILES = 500_000
 """Files of one folder or archive; more is refused."""
 
@@ -85,10 +88,20 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
             members = tuple(_archive(target, str(path), suffix))
         else:
             members = (Member(str(path), target.stem, target.parent.name, raw),)
-    if not members:
+    if not members and _ONLY.get() is None:
         raise NoFilesError(f"no file *{suffix} in it", Place(str(path)))
     record = {"role": role, "name": target.name, "files": len(members), "sha256": digest}
     return Source(members, record)
+
+
+@contextlib.contextmanager
+def only_files(paths: Collection[str]) -> Iterator[None]:
+    """Of folders `read_source` reads these files alone, none where none of them is there."""
+    token = _ONLY.set(paths)
+    try:
+        yield
+    finally:
+        _ONLY.reset(token)
 
 
 def digest_record(role: str, path: str | Path, raw: bytes) -> dict[str, Any]:
@@ -102,7 +115,9 @@ def _check_size(size: int, place: Place) -> None:
 
 
 def _folder(folder: Path, shown_as: str, suffix: str) -> Iterator[Member]:
+    only = _ONLY.get()
     found = sorted(each for each in folder.rglob(f"*{suffix}") if each.is_file())
+    found = found if only is None else [each for each in found if str(each) in only]
     if len(found) > MOST_FILES:
         raise InputError(f"it has {len(found)} files; at most {MOST_FILES} are read", Place(shown_as))
     _check_size(sum(each.stat().st_size for each in found), Place(shown_as))

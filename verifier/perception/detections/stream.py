@@ -1,39 +1,36 @@
 """Parquet tables of any size, a chunk of whole frames at a time, in memory that does not grow with the files.
 
-Both files list their rows by ascending frame (within ascending sequence), so one pass over each suffices.
+All tables list their rows by ascending frame (within ascending sequence), so one pass over each suffices.
 """
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, first_line, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.libraries import library
 from verifier.perception.detections.assembly import Material, assemble
 from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.parquetfiles import FilesInOrder, Key, Rows, opened, without_rows
 from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.tablefiles import (
-    REQUIRED,
-    REQUIRED_SCORED,
     NamedTable,
-    check_columns,
     frame_keys,
     frames_of,
     looked_up,
     renamed,
     rows_of,
 )
-
-Key: TypeAlias = tuple[Any, Any]
+from verifier.perception.detections.tableparts import NEEDED, TablePart, Tables
 
 
 @dataclass(frozen=True)
@@ -63,12 +60,16 @@ def stream_tables(
     rows_per_chunk: int = 200_000,
     after: str | None = None,
     numbered: bool = False,
+    tables: Tables | None = None,
+    part: TablePart | None = None,
+    records: Sequence[Mapping[str, Any]] | None = None,
 ) -> Iterator[Chunk]:
     """The same as `tables`, for Parquet files whose rows ascend by sequence and frame.
 
     Every chunk has the same classes: those of the class map or `classes`. `after` is the `last_frame` of an
     earlier run: what follows is read. Frames do not repeat between chunks, so the counts of the chunks add up. With
-    `numbered` all frames are looked through beforehand, to number them.
+    `numbered` all frames are looked through beforehand, to number them. Who has looked at the files already gives
+    `tables`, and who hashed them `records`; of a `part` nothing else is read.
 
     Raises:
         InputError: as `tables`; rows that are not in ascending order; no frame named `after`; frames to be numbered
@@ -78,22 +79,16 @@ def stream_tables(
     reading = reading or Reading()
     if reading.class_map is None and not classes:
         raise UsageError("streaming needs a class map, or the names of the classes")
-    columns = check_columns(columns or {})
-    detection_columns = columns if detection_columns is None else check_columns(detection_columns)
-    truth = _Side(annotations, "annotations", columns, REQUIRED, rows_per_chunk)
-    found = _Side(detections, "detections", detection_columns, REQUIRED_SCORED, rows_per_chunk)
-    listed = None
-    if frames is not None:
-        wanted = {name: own for name, own in columns.items() if name in ("frame", "sequence")}
-        listed = _Side(frames, "frames", wanted, ("frame",), rows_per_chunk)
-    sides = [side for side in (truth, found, listed) if side is not None]
+    tables = tables or Tables.of(annotations, detections, columns, detection_columns, frames)
+    rows = (part or tables.whole).rows
+    sides = [_Side(*each, rows_per_chunk) for each in zip(tables.files, tables.columns, NEEDED, rows, strict=False)]
+    listed = sides[2] if frames is not None else None
     numbers = None
     if numbered:
-        own = {name: given for name, given in columns.items() if name in ("frame", "sequence")}
-        numbers = _Numbers(
-            _Side(annotations if frames is None else frames, "frames", own, ("frame",), rows_per_chunk)
-        )
-    records = [side.record() for side in sides]
+        own = {name: given for name, given in tables.columns[0].items() if name in ("frame", "sequence")}
+        at = 0 if frames is None else 2
+        numbers = _Numbers(_Side(tables.files[at], own, ("frame",), rows[at], rows_per_chunk))
+    records = tables.records() if records is None else records
     skipping = after is not None
     while any(not side.finished() for side in sides):
         parts = _next_parts(sides)
@@ -107,10 +102,11 @@ def stream_tables(
             parts = [side.from_key(part, floor) for side, part in zip(sides, parts, strict=True)]
             keys, names = keys[start:], names[start:]
         if keys or len(parts[1][0]):
-            data = _chunk_set(parts[0][0], parts[1][0], keys, reading, classes, records)
-            done = sum(side.rows_done for side in sides)
+            with _placed(tables.files):
+                data = _chunk_set(parts, tables.files, keys, reading, classes, records)
+            done = sum(side.rows_done - side.rows[0] for side in sides)
             place = None if numbers is None else np.array([places[name] for name in data.frame_name], dtype=np.int64)
-            yield Chunk(data, names[-1] if names else "", done, sum(side.rows_total for side in sides), place)
+            yield Chunk(data, names[-1] if names else "", done, sum(end - first for first, end in rows), place)
     if skipping:
         raise InputError(f"no frame named {shown(after)}, after which to resume", Place(str(annotations)))
 
@@ -146,25 +142,41 @@ def _texts(key: Key) -> tuple[str, str]:
 
 
 def _chunk_set(
-    truth: NamedTable,
-    found: NamedTable,
+    parts: Sequence[tuple[NamedTable, list[Key]]],
+    files: Sequence[FilesInOrder],
     keys: list[Key],
     reading: Reading,
     classes: tuple[str, ...],
-    records: list[dict[str, Any]],
+    records: Sequence[Mapping[str, Any]],
 ) -> DetectionSet:
     texts = [_texts(key) for key in keys]
     index = {key: number for number, key in enumerate(texts)}
-    rows = []
-    for file, named in enumerate((truth, found)):
-        codes, names = frame_keys(named)
-        rows.append(rows_of(named, looked_up(codes, names, index), file, scored=file == 1))
+    rows, names = [], list[str]()
+    for scored, (named, _) in enumerate(parts[:2]):
+        codes, own = frame_keys(named)
+        found = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))
+        file = np.searchsorted(files[scored].starts, named.line - 1, side="right") - 1
+        line = named.line - np.array(files[scored].starts)[file]
+        rows.append(replace(found, line=line, file=(file + len(names)).astype(np.int32)))
+        names += files[scored].paths
     frames = frames_of(texts)
-    material = Material("table", frames, rows[0], rows[1], (truth.file, found.file), records, classes, whole=False)
+    material = Material("table", frames, rows[0], rows[1], tuple(names), records, classes, whole=False)
     if reading.sequences is not None:
         present = tuple(name for name in reading.sequences if name in frames.sequences)
-        reading = Reading(**{**vars(reading), "sequences": present})
+        reading = replace(reading, sequences=present)
     return assemble(material, reading)
+
+
+@contextlib.contextmanager
+def _placed(tables: Sequence[FilesInOrder]) -> Iterator[None]:
+    """A row of a table of several files is told as that of its file."""
+    try:
+        yield
+    except InputError as error:
+        for files in tables:
+            if error.place.file == files.name and error.place.line is not None:
+                raise InputError(error.message, files.place(error.place.line - 1), error.hint) from None
+        raise
 
 
 class _Numbers:
@@ -197,38 +209,21 @@ class _Numbers:
 
 
 class _Side:
-    """One file: what is read of it and not yet handed out, with the frame of each run of rows."""
+    """One table, or some rows of it: what is read and not yet handed out, with the frame of each run of rows."""
 
     def __init__(
-        self, path: str | Path, role: str, columns: Mapping[str, str], required: tuple[str, ...], rows: int
+        self, files: FilesInOrder, columns: Mapping[str, str], required: tuple[str, ...], rows: Rows, most: int
     ) -> None:
-        self.file, self.role, self.columns, self.required, self.rows = str(path), role, columns, required, rows
-        arrow, parquet = library("pyarrow"), library("pyarrow.parquet")
-        try:
-            self.source = parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
-        except FileNotFoundError:
-            raise InputError("no such file", Place(self.file)) from None
-        except (arrow.ArrowException, OSError):
-            raise InputError("not a readable Parquet file", Place(self.file)) from None
-        self.rows_total = int(self.source.metadata.num_rows)
-        self.batches = self._batches(min(rows, 65_536))
-        empty = self.source.schema_arrow.empty_table()
-        self.buffer = renamed(empty, columns, required, self.file)
+        self.files, self.file, self.columns, self.required = files, files.name, columns, required
+        self.rows, self.most = rows, most
+        self.batches = files.batches(rows, min(most, 65_536))
+        with opened(files.paths[files.file_of(rows[0])]) as source:
+            self.buffer = without_rows(source, columns, required, self.file)
         self.keys: list[Key] = []
         self.starts = np.zeros(0, dtype=np.int64)
-        self.rows_done = 0
+        self.rows_done = rows[0]
         self.exhausted = False
         self.last: Key | None = None
-
-    def _batches(self, rows: int) -> Iterator[Any]:
-        """Row group by row group: one iteration over all of them holds on to memory of those already read."""
-        for group in range(self.source.metadata.num_row_groups):
-            yield from self.source.iter_batches(batch_size=rows, row_groups=[group])
-
-    def record(self) -> dict[str, Any]:
-        with Path(self.file).open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        return {"role": self.role, "name": Path(self.file).name, "files": 1, "sha256": digest}
 
     def finished(self) -> bool:
         return self.exhausted and not len(self.buffer)
@@ -238,17 +233,14 @@ class _Side:
         arrow = library("pyarrow")
         parts = [self.buffer]
         held = len(self.buffer)
-        while not self.exhausted and (held < self.rows or len(self.keys) < 2):
-            try:
-                batch = next(self.batches, None)
-            except (arrow.ArrowException, OSError) as error:
-                raise InputError(f"not readable: {first_line(error)}", Place(self.file)) from None
-            if batch is None:
+        while not self.exhausted and (held < self.most or len(self.keys) < 2):
+            file, table = next(self.batches, (None, None))
+            if file is None:
                 self.exhausted = True
             else:
-                parts.append(renamed(arrow.Table.from_batches([batch]), self.columns, self.required, self.file))
+                parts.append(renamed(table, self.columns, self.required, file).select(self.buffer.column_names))
                 held += len(parts[-1])
-            if held >= self.rows or self.exhausted:
+            if held >= self.most or self.exhausted:
                 self.buffer, parts = arrow.concat_tables(parts), []
                 self._find_runs()
                 parts = [self.buffer]
@@ -263,7 +255,7 @@ class _Side:
             column = self.buffer[name].combine_chunks()
             if column.null_count:
                 row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-                raise InputError(f"{name}: the cell is empty", Place(self.file, self.rows_done + row + 1))
+                raise InputError(f"{name}: the cell is empty", self.files.place(self.rows_done + row))
             if n > 1:
                 differs = compute.not_equal(column[1:], column[:-1])
                 change[1:] |= differs.to_numpy(zero_copy_only=False)
@@ -281,7 +273,7 @@ class _Side:
                 raise InputError(
                     f"frame {shown('/'.join(filter(None, _texts(key))))} comes after "
                     f"{shown('/'.join(filter(None, _texts(previous))))}: rows must ascend by sequence and frame",
-                    Place(self.file, self.rows_done + start + 1),
+                    self.files.place(self.rows_done + start),
                     "sort the file, or read it at once",
                 )
             previous = key

@@ -18,17 +18,17 @@ from typing import TypeAlias
 import numpy as np
 
 from verifier.analysis.channel_test import Channel
-from verifier.analysis.confidence import Data, bounds_of_chain
-from verifier.analysis.objective import Objective
-from verifier.analysis.robust.solutions import Effort, RobustBounds
+from verifier.analysis.confidence import Data
+from verifier.analysis.robust.solutions import RobustBounds
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.arrays import Floats
+from verifier.base.blocks import HERE, Pool
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
-from verifier.pipeline import check_case
+from verifier.questions.compare.checking import Checking, Draws, Job
 from verifier.questions.compare.compare_result import (
     CompareChoices,
     CompareResult,
@@ -41,11 +41,10 @@ from verifier.questions.compare.gating import Baseline, gate_of
 from verifier.questions.compare.memories import one_memory, with_default_memory
 from verifier.questions.compare.metric_tables import ClassMetrics
 from verifier.questions.compare.metrics import Swaps, class_metrics, reversals
-from verifier.questions.compare.reach import about, reaches
+from verifier.questions.compare.reach import reaches
 from verifier.questions.compare.scores import (
     Scores,
     check_enough_draws,
-    drawn_probabilities,
     pareto_view,
     places_of,
     requirement_comparison,
@@ -71,7 +70,6 @@ from verifier.study.results import RequirementResult, RunInput, engines_over
 from verifier.systems.model import SystemModel
 
 Constants: TypeAlias = tuple[tuple[str, str], ...]
-Job: TypeAlias = "tuple[str, Case]"
 Progress: TypeAlias = Callable[[Sequence[Job]], Iterable[Job]]
 
 
@@ -113,6 +111,7 @@ def compare(
     options: RunOptions = RunOptions(),
     progress: Progress = iter,
     system: SystemModel | None = None,
+    pool: Pool = HERE,
 ) -> CompareResult:
     """Compare every planner with every detector under every spec.
 
@@ -124,6 +123,7 @@ def compare(
             whether the confidence bounds or the measured matrices are compared with the targets.
         progress: wraps the chains to be checked (of one spec at a time), for a progress bar.
         system: as in `verify_spec`; the specs all name its file.
+        pool: who checks and draws.
 
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
@@ -153,7 +153,7 @@ def compare(
             check_enough_draws(count, asked.least_chance)
             found = [
                 task.compared(
-                    {name: replace(each, draws=count) for name, each in mine.items()}, settings, storm, progress
+                    {name: replace(each, draws=count) for name, each in mine.items()}, settings, storm, progress, pool
                 )
                 for task, mine in zip(tasks, data, strict=True)
             ]
@@ -242,7 +242,12 @@ class _Task:
         return {name: data for name, study in self.studies.items() if (data := study.data) is not None}
 
     def compared(
-        self, data: Mapping[str, Data], settings: ConfidenceSettings, storm: StormProcess, progress: Progress
+        self,
+        data: Mapping[str, Data],
+        settings: ConfidenceSettings,
+        storm: StormProcess,
+        progress: Progress,
+        pool: Pool,
     ) -> _Compared:
         """Everything about the spec; `data` of each detector, with as many draws of each."""
         (count,) = {each.draws for each in data.values()}
@@ -261,16 +266,14 @@ class _Task:
         said = list(grid_remarks(self.grid, self.options.false_positives, matrices))
         swaps = Swaps(self.studies)
         configurations, noticed = self.configurations, list[tuple[Case, tuple[str, ...]]]()
-        for detector, case in progress(
-            [(name, case) for name, study in self.studies.items() for case in study.cases]
-        ):
-            with about(detector):
-                checked = check_case(case, storm)
+        jobs = [(name, case) for name, study in self.studies.items() for case in study.cases]
+        found_of_jobs = Checking(self.studies, data, settings).found(jobs, storm, pool)
+        for (detector, case), (checked, draws) in zip(progress(jobs), found_of_jobs, strict=True):
             said += checked.remarks
             noticed.append((case, checked.notes))
             assumed.setdefault(detector, []).extend(case.assumed)
             configuration = configurations.index(Configuration(detector, case.planner.name))
-            self._collect(checked, configuration, data[detector], settings, scores, points, means)
+            self._collect(checked, configuration, data[detector], draws, scores, points, means)
             for index, objective in enumerate(case.objectives if self.asked.metrics else ()):
                 sign = -1 if self.grid.requirements[index].comparison in ("<=", "<") else 1
                 swaps.add(index, configuration, detector, objective, sign)
@@ -328,7 +331,7 @@ class _Task:
         checked: CheckedCase,
         configuration: int,
         data: Data,
-        settings: ConfidenceSettings,
+        drawn_of: Draws,
         scores: Scores,
         points: dict[tuple[int, int], list[Point]],
         means: Mapping[tuple[int, int], tuple[Profile, dict[Constants, Floats]]],
@@ -339,14 +342,13 @@ class _Task:
         where = places_of(case, objectives[0].skeleton)
         judging = Judging(run_settings(study, self.options, data), study.tests)
         results = collected(study.requirements, [checked], [None], judging)
-        held = self._held_against(objectives, data, settings)
-        for index, (result, objective) in enumerate(zip(results, objectives, strict=True)):
+        held, draws = drawn_of
+        for index, (result, drawn) in enumerate(zip(results, draws, strict=True)):
             sign = -1 if result.is_upper else 1
             judged = result.points
             if held is not None:
                 judged = tuple(_judged(judging, result, held[index]))
             known = points.setdefault((index, configuration), [])
-            drawn = drawn_probabilities(objective, data, settings)
             if (index, configuration) in means:
                 profile, found = means[index, configuration]
                 share = np.array(profile.weights[len(known) : len(known) + len(judged)], dtype=np.float64)
@@ -356,15 +358,6 @@ class _Task:
                 scores.add_points(index, configuration, sign, where, result.points)
                 scores.add(index, configuration, sign, where, drawn)
             known.extend(judged)
-
-    def _held_against(
-        self, objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings
-    ) -> tuple[RobustBounds, ...] | None:
-        """The confidence bounds that decide the verdicts; None where the point does."""
-        if self.options.verdict_from == "point":
-            return None
-        effort = Effort(attained=settings.semantics == "shared_matrix", certificates=False)
-        return bounds_of_chain(objectives, data, settings, effort)
 
     def _remarks(self, data: Mapping[str, Data], assumed: Mapping[str, list[str]]) -> Iterable[str]:
         for name, study in self.studies.items():

@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
+from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, Place, UsageError, one_line, shown
 from verifier.base.files import write_bytes
 from verifier.base.libraries import library
@@ -113,7 +114,11 @@ Progress: TypeAlias = Callable[[Iterable[ImageResult], int], Iterable[ImageResul
 
 
 def mutate_files(
-    images: Sequence[ImageFile], settings: BatchSettings, folder: Path, progress: Progress | None = None
+    images: Sequence[ImageFile],
+    settings: BatchSettings,
+    folder: Path,
+    progress: Progress | None = None,
+    workers: Pool = HERE,
 ) -> tuple[ImageResult, ...]:
     """Write every image under every mutation to `folder`/MUTATION/NAME.png, and annotations beside (`annotations`).
 
@@ -122,6 +127,7 @@ def mutate_files(
         settings: what is done.
         folder: where to; made if it is not there.
         progress: wraps the results as they come in, with their number.
+        workers: who works; elsewhere than here they see the same files, and `settings.jobs` plays no part.
 
     Returns:
         One result for each image, in their order.
@@ -137,6 +143,8 @@ def mutate_files(
         # Pillow warns of sizes that `read_image` refuses; the filter is for all threads, and so set once, here.
         warnings.simplefilter("ignore", library("PIL.Image").DecompressionBombWarning)
         coming: Iterable[ImageResult] = _in_order(pool, images, settings, folder)
+        if not workers.is_here:
+            coming = workers.map(partial(_image_elsewhere, settings, folder), images)
         results = tuple(coming if progress is None else progress(coming, len(images)))
     if settings.annotations is not None:
         for number, mutation in enumerate(settings.mutations):
@@ -161,6 +169,11 @@ def _in_order(
     finally:
         for each in waiting:
             each.cancel()
+
+
+def _image_elsewhere(settings: BatchSettings, folder: Path, image: ImageFile) -> ImageResult:
+    warnings.simplefilter("ignore", library("PIL.Image").DecompressionBombWarning)
+    return _image(image, settings, folder)
 
 
 def _image(image: ImageFile, settings: BatchSettings, folder: Path) -> ImageResult:

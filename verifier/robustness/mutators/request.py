@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, Place, UsageError, one_line, shown, unknown_name
 from verifier.base.files import make_folder
 from verifier.base.libraries import library
@@ -49,7 +50,7 @@ def chosen_mutations(settings: MutateSettings) -> tuple[AnyMutation, ...]:
     return tuple(dict.fromkeys(mutations))
 
 
-def mutated(settings: MutateSettings, progress: Progress | None = None) -> BatchResult:
+def mutated(settings: MutateSettings, progress: Progress | None = None, workers: Pool = HERE) -> BatchResult:
     """Write every image under every mutation to the folder `settings.output`; the list of an earlier run goes.
 
     The new list and the contact sheet are left to the caller.
@@ -57,6 +58,7 @@ def mutated(settings: MutateSettings, progress: Progress | None = None) -> Batch
     Args:
         settings: of `verify mutate`; `show` and `json` play no part.
         progress: wraps the results as they come in, with their number.
+        workers: who works, see `mutate_files`.
 
     Raises:
         UsageError: choices that do not go together, an output that would overwrite an input or be taken for one.
@@ -79,7 +81,7 @@ def mutated(settings: MutateSettings, progress: Progress | None = None) -> Batch
     _check_sheet(settings, folder, images)
     _make(folder)
     earlier = _files_of(batch, folder)
-    results = mutate_files(images, batch, folder, _Start(folder / RESULT_FILE, progress))
+    results = mutate_files(images, batch, folder, _Start(folder / RESULT_FILE, progress), workers)
     sheet = None if settings.sheet is None else contact_sheet(images, results, batch, folder)
     return BatchResult(results, batch, _left_over(earlier, results, folder), sheet)
 

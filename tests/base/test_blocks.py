@@ -1,0 +1,159 @@
+"""Work in blocks: the same sums whoever works, in whatever order; clear words where nobody can."""
+
+import logging
+import os
+import random
+import socket
+import time
+from functools import partial
+
+import pytest
+from dask_clusters import Killer, cluster
+
+from verifier.base import blocks
+from verifier.base.blocks import Pool
+from verifier.base.errors import InputError, NoAnswerError, Place, UsageError
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    with cluster(3, processes=False) as address:
+        yield address
+
+
+def listed(block, slow=0.0):
+    time.sleep(slow * random.random())
+    return [block]
+
+
+def joined(one, other):
+    return one + other
+
+
+def shape(one, other):
+    return (one, other)
+
+
+def faulty_at(places, block):
+    if block in places:
+        raise InputError("no number", Place("part.parquet", block), "write one")
+    return [block]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33])
+def test_a_sum_is_in_order(count):
+    with Pool() as pool:
+        assert pool.sum(listed, range(count), joined) == list(range(count))
+        assert pool.shares == ()
+
+
+def test_the_tree_is_the_same_whoever_works_and_in_whatever_order(scheduler):
+    # Sums of floats would show another tree; so does a sum that is the tree itself.
+    with Pool() as here, Pool(scheduler) as there:
+        for count in (1, 6, 13):
+            work = partial(listed, slow=0.02)
+            assert there.sum(work, range(count), shape) == here.sum(listed, range(count), shape)
+    assert sum(share.blocks for share in there.shares) == 20
+    assert len(there.shares) == 3
+
+
+def test_five_leaves_make_this_tree():
+    with Pool() as pool:
+        assert pool.sum(str, range(5), shape) == ((("0", "1"), ("2", "3")), "4")
+
+
+def test_nothing_to_add_is_a_fault_of_the_caller():
+    with Pool() as pool, pytest.raises(ValueError, match="at least one block"):
+        pool.sum(listed, [], joined)
+
+
+def test_progress_is_told_block_by_block(scheduler):
+    for pool in (Pool(), Pool(scheduler)):
+        told = []
+        with pool:
+            pool.sum(listed, range(5), joined, lambda done, total: told.append((done, total)))  # noqa: B023
+        assert told == [(done, 5) for done in range(6)]
+
+
+def test_the_error_is_that_of_the_first_faulty_block(scheduler):
+    for pool in (Pool(), Pool(scheduler)):
+        with pool, pytest.raises(InputError) as caught:
+            pool.sum(partial(faulty_at, {7, 11, 38}), range(40), joined)
+        assert str(caught.value) == "part.parquet:7: no number\n  hint: write one"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "-2", "1.5", "2000", "nowhere", "tcp://", "tcp://host", "host:port", "a b:1"]
+)
+def test_what_is_no_scheduler_is_refused_at_once(text):
+    with pytest.raises(UsageError, match="--scheduler: expected"), Pool(text):
+        pass
+
+
+def test_a_scheduler_that_does_not_answer_is_given_up(monkeypatch):
+    monkeypatch.setattr(blocks, "CONNECT_S", 0.5)
+    with socket.socket() as silent:  # takes connections and says nothing
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            pytest.raises(NoAnswerError, match=f"the scheduler {address} does not answer within 0.5 s"),
+            Pool(address),
+        ):
+            pass
+
+
+def test_a_scheduler_without_workers_is_given_up(monkeypatch):
+    monkeypatch.setattr(blocks, "CONNECT_S", 0.5)
+    with (
+        cluster(0, processes=False) as address,
+        pytest.raises(NoAnswerError, match="has no worker within"),
+        Pool(address),
+    ):
+        pass
+
+
+def test_a_worker_of_another_version_works_on_nothing(scheduler, monkeypatch):
+    # Workers of this process share its modules, so the client pretends to be the other version.
+    with Pool(scheduler) as pool:
+        worked = blocks._worked
+        monkeypatch.setattr(blocks, "_worked", partial(_of_version, worked))
+        with pytest.raises(UsageError, match=r"worker tcp://127\S+ has another version of this program than"):
+            pool.sum(listed, range(3), joined)
+
+
+def _of_version(worked, version, work, block):
+    return worked("9.9", work, block)
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(blocks.library.__globals__["importlib"].sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"pip install '\.\[scale\]'"), Pool("2"):
+        pass
+
+
+def test_loggers_are_left_as_they_were(scheduler):
+    before = logging.getLogger("distributed").level
+    with Pool(scheduler):
+        assert logging.getLogger("distributed").level == blocks.SILENT
+    assert logging.getLogger("distributed").level == before
+
+
+def test_a_killed_worker_loses_and_doubles_nothing():
+    with cluster(2) as address:
+        killer = Killer(address, [0.2, 0.5])
+        with Pool(address) as pool:
+            assert pool.sum(partial(listed, slow=0.05), range(60), joined, killer) == list(range(60))
+        assert len(killer.killed) == 2
+
+
+def suicidal(block):
+    if block == 2:
+        os.kill(os.getpid(), 9)
+    return [block]
+
+
+@pytest.mark.slow
+def test_a_block_that_kills_every_worker_is_named():
+    with pytest.raises(NoAnswerError, match="block 3 ended every process that worked on it"), Pool("1") as pool:
+        pool.sum(suicidal, range(4), joined)

@@ -1,0 +1,327 @@
+"""The same work on every block: in this process, by processes of this machine, or by the workers of a Dask scheduler.
+
+Work is a pure function of its block, so a block that is lost with its worker, or with the scheduler, is worked on
+again, and each result is taken once. Results are added in a tree whose shape depends on the number of blocks alone:
+sums are the same bytes however many workers there are, and in whatever order they end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import logging
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from tempfile import TemporaryDirectory
+from typing import Any, Generic, Self, TypeVar
+
+from verifier.base.errors import EngineError, NoAnswerError, UsageError, first_line, memory_text, shown
+from verifier.base.libraries import library
+from verifier.base.version import __version__
+
+Block = TypeVar("Block")
+Result = TypeVar("Result")
+MOST_WORKERS = 1024
+ADDRESS = r"([a-z]+://)?[^\s/]+:[0-9]{1,5}"
+CONNECT_S = 10.0
+"""So long a scheduler may take to answer, and then to have a worker."""
+RETURN_S = 60.0
+"""So long a scheduler that was lost may take to return."""
+SILENT = logging.CRITICAL + 1
+MOST_DEATHS = 5
+"""Workers of this machine that may die of one block before it is given up."""
+
+
+def nothing(done: int, total: int) -> None:
+    """A report that nobody reads."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one worker did: blocks, seconds of work, and the most memory that its process ever held."""
+
+    worker: str
+    blocks: int
+    seconds: float
+    peak_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.worker}: {self.blocks} blocks, {self.seconds:.1f} s, at most {memory_text(self.peak_bytes)}"
+
+
+@dataclass(frozen=True)
+class _Done(Generic[Result]):
+    """A result, or the error in its place, and who it is from."""
+
+    result: Result | None
+    error: Exception | None
+    share: Share
+
+
+@dataclass
+class Pool:
+    """Who works on blocks; a context where that is a scheduler.
+
+    Attributes:
+        scheduler: N processes of this machine, or the address of a Dask scheduler; None for this process.
+        shares: what each worker did, in the order of their names; empty without a scheduler.
+    """
+
+    scheduler: str | None = None
+    _shares: dict[str, Share] = field(default_factory=dict)
+    _client: Any = None
+    _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    def __enter__(self) -> Self:
+        """Raises UsageError and NoAnswerError as `_connect`."""
+        with contextlib.ExitStack() as stack:
+            if self.scheduler is not None:
+                library("distributed")
+                for logger in map(logging.getLogger, ("distributed", "distributed.client")):
+                    stack.callback(logger.setLevel, logger.level)
+                    logger.setLevel(SILENT)  # what is lost is worked on again, and what fails is raised
+                self._connect(stack, CONNECT_S)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether nobody else is asked."""
+        return self.scheduler is None
+
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """What each worker did."""
+        return tuple(share for _, share in sorted(self._shares.items()))
+
+    def results(
+        self,
+        work: Callable[[Block], Result],
+        blocks: Sequence[Block],
+        report: Callable[[int, int], None] = nothing,
+    ) -> Iterator[tuple[int, Result]]:
+        """The place of each block and the result of its work, as they come.
+
+        Args:
+            work: of one block; what a worker elsewhere can be sent, as are blocks and results.
+            blocks: to work on.
+            report: told how many of how many are done.
+
+        Raises:
+            Exception: what the work on the first block raises for which it raises anything.
+            NoAnswerError: the scheduler is lost, or a block ends the processes that work on it.
+        """
+        report(0, len(blocks))
+        results = enumerate(map(work, blocks)) if self.is_here else self._results(work, blocks)
+        for done, found in enumerate(results, 1):
+            report(done, len(blocks))
+            yield found
+
+    def map(self, work: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:
+        """The results in the order of the blocks, each as soon as those before it are there; errors as `results`."""
+        early, next_place = dict[int, Result](), 0
+        for place, result in self.results(work, blocks):
+            early[place] = result
+            while next_place in early:
+                yield early.pop(next_place)
+                next_place += 1
+
+    def sum(
+        self,
+        work: Callable[[Block], Result],
+        blocks: Sequence[Block],
+        add: Callable[[Result, Result], Result],
+        report: Callable[[int, int], None] = nothing,
+    ) -> Result:
+        """The sum of the results of at least one block, in their order; errors as `results`."""
+        waiting: dict[tuple[int, int], Result] = {}
+        for place, result in self.results(work, blocks, report):
+            first, size, total = place, 1, result
+            while size < len(blocks):
+                other = first ^ size  # where the range begins that makes one of twice the size with this one
+                if other < len(blocks):
+                    if (other, size) not in waiting:
+                        waiting[first, size] = total
+                        break
+                    mine = waiting.pop((other, size))
+                    total = add(mine, total) if other < first else add(total, mine)
+                first, size = min(first, other), 2 * size
+            else:
+                return total
+        raise ValueError("expected at least one block")
+
+    def _connect(self, stack: contextlib.ExitStack, patience_s: float) -> None:
+        """Have a client with at least one worker.
+
+        Raises:
+            UsageError: there can be no such scheduler.
+            NoAnswerError: it does not answer in time.
+        """
+        scheduler, distributed = str(self.scheduler), library("distributed")
+        if scheduler.isdecimal():
+            if not 1 <= int(scheduler) <= MOST_WORKERS:
+                raise UsageError(f"--scheduler: expected from 1 to {MOST_WORKERS} processes, got {scheduler}")
+            folder = stack.enter_context(TemporaryDirectory())
+            where: Any = stack.enter_context(_own_cluster(int(scheduler), folder))
+        elif re.fullmatch(ADDRESS, scheduler):
+            where = scheduler
+        else:
+            raise UsageError(
+                f"--scheduler: expected a number or an address such as tcp://HOST:8786, got {shown(scheduler)}"
+            )
+        try:
+            if where is scheduler:
+                _ask(where, patience_s)
+            self._client = distributed.Client(where, timeout=patience_s, set_as_default=False)
+            stack.callback(self._left)
+            self._client.wait_for_workers(1, timeout=patience_s)
+        except (OSError, TimeoutError):
+            what = "has no worker" if self._client is not None else "does not answer"
+            raise NoAnswerError(
+                f"the scheduler {scheduler} {what} within {patience_s:g} s",
+                hint="dask scheduler starts one, dask worker ADDRESS a worker; --scheduler N needs neither",
+            ) from None
+
+    def _left(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            with contextlib.suppress(OSError, TimeoutError):
+                client.close(timeout=CONNECT_S)
+
+    def _results(self, work: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[tuple[int, Result]]:
+        missing = dict.fromkeys(range(len(blocks)))
+        failed: tuple[int, Exception] | None = None
+        while missing:
+            places = [place for place in missing if failed is None or place < failed[0]]
+            for place, done in self._received(partial(_worked, __version__, work), blocks, places):
+                if isinstance(done, Exception):
+                    failed = place, done
+                    break
+                del missing[place]
+                self._credit(done.share)
+                if done.error is not None:
+                    failed = place, done.error
+                    break
+                yield place, done.result
+            if failed is not None and not any(place < failed[0] for place in missing):
+                raise failed[1]
+
+    def _received(
+        self, work: Callable[[Block], _Done[Result]], blocks: Sequence[Block], places: Sequence[int]
+    ) -> Iterator[tuple[int, Any]]:
+        """What comes of the blocks at these places, or an error; ends early where the scheduler was lost."""
+        distributed = library("distributed")
+        futures = self._client.map(work, [blocks[place] for place in places], pure=False, batch_size=1000)
+        place_of = {future.key: place for place, future in zip(places, futures, strict=True)}
+        try:
+            for future in distributed.as_completed(futures, loop=self._client.loop):
+                if future.status == "error":
+                    yield place_of[future.key], self._fault(future.exception(), place_of[future.key])
+                elif future.status == "finished":
+                    yield place_of[future.key], future.result(timeout=RETURN_S)
+                    future.release()
+                else:
+                    break
+        except (OSError, TimeoutError, distributed.client.FutureCancelledError):
+            pass
+        finally:
+            lost = self._client.status != "running" or any(each.status in ("lost", "cancelled") for each in futures)
+            with contextlib.suppress(OSError, TimeoutError):
+                self._client.cancel(futures, force=True)
+        if lost:
+            self._return()
+
+    def _return(self) -> None:
+        """Be a client again of the scheduler that was lost."""
+        end = time.monotonic() + RETURN_S
+        while True:
+            try:
+                self._left()
+                self._connect(self._stack, CONNECT_S)
+            except NoAnswerError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(1)
+            else:
+                return
+
+    def _fault(self, error: Any, place: int) -> Exception:
+        if isinstance(error, library("distributed").KilledWorker):
+            message = (
+                f"block {place + 1} ended every process that worked on it; the last was {error.last_worker.address}"
+            )
+            hint = "give workers more memory, or make blocks smaller (of verify confusion: --chunk-rows)"
+            return NoAnswerError(message, hint=hint)
+        if isinstance(error, ImportError | AttributeError) or "deserializ" in str(error):
+            return _other_version("a worker, or the scheduler,", first_line(error))
+        return EngineError(f"block {place + 1} could not be worked on: {type(error).__name__}: {first_line(error)}")
+
+    def _credit(self, share: Share) -> None:
+        before = self._shares.get(share.worker, replace(share, blocks=0, seconds=0.0))
+        self._shares[share.worker] = Share(
+            share.worker,
+            before.blocks + share.blocks,
+            before.seconds + share.seconds,
+            max(before.peak_bytes, share.peak_bytes),
+        )
+
+
+HERE = Pool()
+"""This process."""
+
+
+def _own_cluster(workers: int, folder: str) -> Any:
+    """Processes of this machine, on its loopback, with their files in a folder."""
+    own, distributed = "127.0.0.1", library("distributed")
+    settings = {"distributed.scheduler.allowed-failures": MOST_DEATHS, "temporary-directory": folder}
+    looks = {"host": own, "dashboard_address": f"{own}:0", "silence_logs": SILENT}
+    try:
+        with library("dask").config.set(settings):
+            return distributed.LocalCluster(n_workers=workers, threads_per_worker=1, **looks)
+    except BaseException:  # one that is half made cannot be closed at exit
+        atexit.unregister(distributed.deploy.spec.close_clusters)
+        raise
+
+
+def _ask(address: str, patience_s: float) -> None:
+    """Whether a scheduler answers; OSError, TimeoutError. A client would wait for ever for one that says nothing."""
+    distributed = library("distributed")
+
+    async def answer() -> None:
+        security = distributed.Security().get_connection_args("client")
+        (await distributed.comm.connect(address, timeout=patience_s, **security)).abort()
+
+    with ThreadPoolExecutor(1) as thread:  # here a loop may run already, as in a notebook
+        thread.submit(asyncio.run, asyncio.wait_for(answer(), patience_s)).result()
+
+
+def _other_version(who: str, found: str) -> UsageError:
+    return UsageError(
+        f"{who} has another version of this program than {__version__}, or none: {found}\n"
+        "  hint: install the same version, with the extra 'scale', for client, scheduler and workers"
+    )
+
+
+def _worked(version: str, work: Callable[[Block], Result], block: Block) -> _Done[Result]:
+    """The work on a block, done by a worker: what comes of it, and what it took."""
+    import resource
+
+    worker = library("distributed").get_worker().address
+    begun, result, error = time.monotonic(), None, None
+    try:
+        if version != __version__:
+            raise _other_version(f"worker {worker}", __version__)
+        result = work(block)
+    except Exception as raised:
+        error = raised
+    seconds, peak = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return _Done(result, error, Share(worker, 1, seconds, peak if sys.platform == "darwin" else peak * 1024))

@@ -1,0 +1,103 @@
+"""The data that settings name, read with distances and filtered, and what is tested along their tracks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from verifier.base.errors import UsageError
+from verifier.perception.confusion.choices import counting_rule, default_measure, filters, reader_options, reading
+from verifier.perception.confusion.counting import Observed
+from verifier.perception.confusion.dependence import Outcomes, dependence
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH
+from verifier.perception.confusion.tracks import frame_numbers, track_numbers
+from verifier.perception.detections import DetectionSet, read_detections, with_depth, with_distances, with_ground
+from verifier.perception.detections.depth import UNITS_PER_M
+from verifier.perception.settings import CountSettings
+
+
+def prepared(settings: CountSettings, data: DetectionSet | None = None) -> tuple[DetectionSet, CountingRule]:
+    """The data that the settings name, or `data`, with distances and filtered, and the rule they are counted by.
+
+    Raises:
+        VerifierError: as reading, filters and the rule raise.
+    """
+    data = _read(settings, data)
+    sources = (settings.depth_folder, settings.distance_file, settings.distance_field)
+    projected = settings.calibration is not None and not data.annotations.in_space
+    measure = settings.distance or ("given" if any(sources) or projected else default_measure(data))
+    if settings.calibration is not None:
+        data = with_ground(data, settings.calibration, measure)
+    data = filters(settings, measure)(data)
+    return data, counting_rule(settings, data.classes, measure)
+
+
+def _read(settings: CountSettings, data: DetectionSet | None) -> DetectionSet:
+    others = (settings.distance_file, settings.distance_field, settings.detection_distance_field)
+    if settings.depth_folder is not None and any((*others, settings.calibration)):
+        raise UsageError(
+            "--depth-folder gives every distance; leave out --distance-file, --distance-field, "
+            "--detection-distance-field and --calibration"
+        )
+    if settings.depth_scale is not None and settings.depth_folder is None:
+        raise UsageError("--depth-scale belongs to --depth-folder")
+    if settings.calibration is not None and settings.detection_distance_field is not None:
+        raise UsageError("both --calibration and --detection-distance-field give the distances of detections")
+    how = reading(settings)
+    if data is None:
+        data = read_detections(
+            settings.format or "", settings.annotations, settings.detections, how, **reader_options(settings)
+        )
+    if settings.depth_folder is not None:
+        return with_depth(
+            data,
+            settings.depth_folder,
+            scale=UNITS_PER_M if settings.depth_scale is None else settings.depth_scale,
+            ignore=how.ignore,
+            any_focal_length=IMPLAUSIBLE_DEPTH in settings.accept,
+        )
+    if settings.distance_file is not None:
+        return with_distances(data, settings.distance_file, settings.distance_key)
+    return data
+
+
+def dependence_document(
+    data: DetectionSet, observed: Observed, rule: CountingRule, seed: int = 0
+) -> dict[str, Any] | list[dict[str, Any]] | None:
+    """The key `dependence` of a confusion document: the test of each class that has tracks.
+
+    Of a family over score thresholds it is a list with one entry for each.
+
+    Returns:
+        None where the annotations have no tracks, or none with two successive frames.
+    """
+    outcomes = track_outcomes(data, observed, rule)
+    if outcomes is None:
+        return None
+    found = dependence(outcomes, rule.classes, seed)
+    if not found[0]:
+        return None
+    documents = [{"seed": seed, "classes": [each.document() for each in classes]} for classes in found]
+    return documents[0] if rule.thresholds is None else documents
+
+
+def track_outcomes(data: DetectionSet, observed: Observed, rule: CountingRule) -> Outcomes | None:
+    """The objects that lie on a track and in a bin; None where the annotations have no attribute `track`."""
+    if "track" not in data.annotations.attributes:
+        return None
+    objects = observed.scene.objects
+    track = track_numbers(data.annotations, data.frame_sequence)
+    used = (track >= 0) & (objects.bin >= 0) & (objects.label >= 0)
+    right = np.where(objects.reported == objects.label, objects.level, 0)
+    place = objects.bin[used].astype(np.int64)
+    return Outcomes(
+        track[used],
+        frame_numbers(data.frame_name, data.frame_sequence)[objects.frame[used]],
+        objects.label[used],
+        place * len(rule.classes) + objects.label[used],
+        right[used],
+        rule.threshold_count,
+        rule.bins.distance_part(place),
+    )

@@ -1,0 +1,286 @@
+"""One count shared out among jobs that know nothing of each other: shard i of n, and the whole from all n.
+
+Each shard is a document of its own that says which rows of which files it counted, so that a sum of shards is the
+document of the whole, byte for byte, or is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from typing import Any, TypeAlias, TypeVar
+
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.files import read_json
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.document_dependence import check_dependence, combined_dependence
+from verifier.perception.confusion.document_reader import METADATA
+from verifier.perception.confusion.drives import DriveTable, sequences_in_drives
+from verifier.perception.confusion.merging import merge
+from verifier.perception.confusion.sanity import OF_COUNTS, refuse_absurd, remark, with_sanity
+from verifier.perception.confusion.streaming import PartCount, added_origin
+from verifier.perception.detections.parquetfiles import FilesInOrder
+from verifier.perception.detections.tableparts import ROLES, TablePart, Tables
+
+Shard: TypeAlias = tuple[int, int]
+"""Its number, from 1, and how many there are."""
+MOST_SHARDS = 100_000
+SHARD = "shard"
+Part = TypeVar("Part")
+
+
+def parsed_shard(text: str) -> Shard:
+    """`i/n`; UsageError where it is none."""
+    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
+    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= of <= MOST_SHARDS:
+        raise UsageError(f"--shard: expected I/N with I from 1 to N, at most {MOST_SHARDS}, got {shown(text)}")
+    return number, of
+
+
+def share_of(parts: Sequence[Part], shard: Shard) -> Sequence[Part]:
+    """The parts of a shard, which follow each other; none where there are more shards than parts."""
+    number, of = shard
+    return parts[(number - 1) * len(parts) // of : number * len(parts) // of]
+
+
+def shard_record(
+    shard: Shard,
+    tables: Tables,
+    parts: Sequence[TablePart],
+    found: PartCount,
+    accepted: Iterable[str],
+    drives: DriveTable | None,
+) -> dict[str, Any]:
+    """What a shard says of itself.
+
+    Args:
+        shard: its number, and of how many.
+        tables: what is counted.
+        parts: of it that are the shard's.
+        found: what was counted, and the SHA-256 of the files that it read.
+        accepted: kinds of implausible data that the whole may be.
+        drives: what the sequences of the whole are put together by.
+    """
+    rows = [[part[0][0], part[-1][1]] for part in zip(*(each.rows for each in parts), strict=True)]
+    return {
+        "number": shard[0],
+        "of": shard[1],
+        "rows": rows,
+        "tables": [asdict(each.without_folders) for each in tables.files],
+        "digests": [[found.digests.get(path) for path in each.paths] for each in tables.files],
+        "tests": list(found.tests),
+        "accepted": list(accepted),
+        "drives": None if drives is None else {"drives": dict(drives.drives), **drives.record()},
+    }
+
+
+def with_shard(counts: ConfusionCounts, told: Mapping[str, Any]) -> ConfusionCounts:
+    """The counts of a shard, with what it says of itself in their source, and in a remark for whoever uses them."""
+    source = {**counts.metadata.get("source", {}), SHARD: told}
+    text = f"shard {told['number']} of {told['of']}: the other shards are not in these counts"
+    return with_sanity(replace(counts, metadata={**counts.metadata, "source": source}), [remark(SHARD, text)])
+
+
+def _damaged(path: str, message: str, hint: str | None = None) -> InputError:
+    raise ValueError(message)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadShard:
+    """A document of a shard: what it says of itself, checked, and the counts."""
+
+    name: str
+    counts: ConfusionCounts
+    shard: Shard
+    rows: list[list[int]]
+    tables: tuple[FilesInOrder, ...]
+    digests: list[list[str | None]]
+    tests: list[Any]
+    accepted: list[str]
+    drives: DriveTable | None
+
+    @classmethod
+    def of(cls, name: str, counts: ConfusionCounts) -> ReadShard | None:
+        """None where the document is no shard; InputError where it is a damaged one."""
+        source = counts.metadata.get("source")
+        told = source.get(SHARD) if isinstance(source, Mapping) else None
+        if told is None:
+            return None
+        try:
+            number, of = parsed_shard(f"{told['number']}/{told['of']}")
+            tables = tuple(
+                FilesInOrder(str(each["name"]), tuple(map(str, each["paths"])), tuple(map(int, each["starts"])))
+                for each in told["tables"]
+            )
+            rows = [[int(first), int(end)] for first, end in told["rows"]]
+            digests = [
+                [None if digest is None else str(digest) for digest, _ in zip(own, table.paths, strict=True)]
+                for own, table in zip(told["digests"], tables, strict=True)
+            ]
+            drives = told["drives"]
+            if drives is not None:
+                places = dict.fromkeys(drives["drives"], Place(drives["name"]))
+                drives = DriveTable(drives["of"], drives["drives"], places, drives["name"], drives["sha256"])
+            accepted, tests = list(map(str, told["accepted"])), list(told["tests"])
+            for test in tests:
+                check_dependence(
+                    test,
+                    None if counts.thresholds is None else len(counts.thresholds),
+                    _damaged,
+                    counts.bins.shape[0],
+                )
+        except (UsageError, AttributeError, KeyError, TypeError, ValueError):
+            message = "what the shard says of itself is damaged"
+            raise InputError(message, Place(name, path="/source/shard"), "count the shard again") from None
+        return cls(name, counts, (number, of), rows, tables, digests, tests, accepted, drives)
+
+
+def shards_of(names: Sequence[str], parts: Sequence[ConfusionCounts]) -> list[ReadShard]:
+    """The files as shards; none where none is.
+
+    Raises:
+        InputError: a damaged shard, or some files are shards and others are not.
+    """
+    found = [ReadShard.of(name, counts) for name, counts in zip(names, parts, strict=True)]
+    shards = [each for each in found if each is not None]
+    if 0 < len(shards) < len(found):
+        raise InputError(
+            f"no shard, and {shards[0].name} is shard {shards[0].shard[0]}/{shards[0].shard[1]}",
+            Place(names[found.index(None)]),
+            "merge all shards of a count to the whole first",
+        )
+    return shards
+
+
+def command_of_shards(files: Sequence[str]) -> tuple[str, ...] | None:
+    """The command that made the shards, which is that of the whole; None where the files are no shards.
+
+    Raises:
+        InputError: shards that were counted by other commands.
+    """
+    documents = [read_json(file)[0] for file in files]
+    if not all(SHARD in (each.get("source") or ()) for each in documents):
+        return None
+    commands = [tuple(each.get("command", ())) for each in documents]
+    for file, command in zip(files, commands, strict=True):
+        if command != commands[0]:
+            raise InputError(
+                f"a shard of another count than {files[0]}: {' '.join(command)} here, {' '.join(commands[0])} there",
+                Place(file),
+                "count all shards with the same files and options",
+            )
+    return commands[0]
+
+
+def joined_shards(found: Sequence[ReadShard], hashes: Sequence[str]) -> ConfusionCounts:
+    """The document of the whole.
+
+    Args:
+        found: all shards of one count, in any order.
+        hashes: SHA-256 of each file.
+
+    Raises:
+        InputError: shards of another count, one that is there twice or missing, files that changed meanwhile; names
+            files and shards.
+    """
+    digest_of = {each.name: digest for each, digest in zip(found, hashes, strict=True)}
+    shards = sorted(found, key=lambda each: each.shard)
+    _check_numbers(shards)
+    _check_same_count(shards)
+    _check_rows(shards)
+    digests = _digests(shards)
+    first = shards[0]
+    origins = [dict(each.counts.metadata["source"]) for each in shards]
+    made = [each for shard in shards for each in shard.counts.metadata.get("remarks", ()) if each["kind"] != SHARD]
+    plain = {
+        each.name: replace(each.counts, metadata={**each.counts.metadata, "remarks": []})
+        for each in [each for each in shards if each.counts.sequences is not None] or shards
+    }
+    total = merge(list(plain.values()), list(plain), "error", [digest_of[name] for name in plain])
+    for origin in origins:
+        del origin[SHARD]
+    source = reduce(added_origin, [origin for origin in origins if origin] or [{}])
+    source["sources"] = [
+        each.record(role, own) for role, each, own in zip(ROLES, first.tables, digests, strict=False)
+    ]
+    tests = [test for each in shards for test in each.tests]
+    metadata = {**total.metadata, "source": source} | ({"dependence": combined_dependence(tests)} if tests else {})
+    total = replace(total, metadata={key: metadata[key] for key in METADATA if key in metadata and key != "remarks"})
+    total = with_sanity(total, [each for each in made if each["kind"] not in OF_COUNTS])
+    refuse_absurd(total.metadata, first.accepted)
+    return total if first.drives is None else sequences_in_drives(total, first.drives)
+
+
+def _check_numbers(shards: Sequence[ReadShard]) -> None:
+    """Every shard is there, once; they come in their order."""
+    of = shards[0].shard[1]
+    there: dict[int, str] = {}
+    for each in shards:
+        number, own = each.shard
+        if own != of:
+            other = f"{shards[0].name} is shard {shards[0].shard[0]}/{of}"
+            raise InputError(f"shard {number}/{own}, and {other}", Place(each.name), "merge shards of one count")
+        if number in there:
+            message = f"shard {number}/{of} is in {there[number]}, too: its items would count twice"
+            raise InputError(message, Place(each.name), "name each shard once")
+        there[number] = each.name
+    missing = [str(number) for number in range(1, of + 1) if number not in there]
+    if missing:
+        more = f" and {len(missing) - 9} more" if len(missing) > 9 else ""
+        raise InputError(
+            f"of {of} shards {', '.join(missing[:9])}{more} missing: there are {', '.join(there.values())}",
+            hint="merge all shards of a count at once",
+        )
+
+
+def _check_same_count(shards: Sequence[ReadShard]) -> None:
+    first = shards[0]
+    for each in shards[1:]:
+        for what, mine, other in (
+            ("tables", each.tables, first.tables),
+            ("drives", each.drives, first.drives),
+            ("accepted", each.accepted, first.accepted),
+        ):
+            if mine != other:
+                raise InputError(
+                    f"a shard of another count than {first.name}: {what} differ: {shown(mine, 200)} here, "
+                    f"{shown(other, 200)} there",
+                    Place(each.name),
+                    "count all shards with the same files and options",
+                )
+
+
+def _check_rows(shards: Sequence[ReadShard]) -> None:
+    """The rows of the shards follow each other, from the first to the last of each table."""
+    tables = shards[0].tables
+    ends = [0] * len(tables)
+    for each in shards:
+        if each.rows and ([first for first, _ in each.rows] != ends or len(each.rows) != len(tables)):
+            at = next((k for k, (own, end) in enumerate(zip(each.rows, ends, strict=False)) if own[0] != end), 0)
+            raise InputError(
+                f"begins at row {each.rows[at][0] + 1} of {tables[at].name}, and the shards before it end with row "
+                f"{ends[at]}",
+                Place(each.name),
+                "count all shards again, with the same files and options",
+            )
+        ends = [end for _, end in each.rows] or ends
+    for table, end in zip(tables, ends, strict=True):
+        if end != len(table):
+            raise InputError(f"rows from {end + 1} on are in no shard", Place(table.name), "count all shards again")
+
+
+def _digests(shards: Sequence[ReadShard]) -> list[list[str]]:
+    """The SHA-256 of every file of every table, on which all shards that read it agree."""
+    found = []
+    for number, table in enumerate(shards[0].tables):
+        found.append(list[str]())
+        for at, path in enumerate(table.paths):
+            told = {digest: each.name for each in shards if (digest := each.digests[number][at]) is not None}
+            if len(told) != 1:
+                what = f"the file has changed between {' and '.join(told.values())}" if told else "no shard read it"
+                raise InputError(what, Place(path), "count all shards again")
+            found[-1] += told
+    return found

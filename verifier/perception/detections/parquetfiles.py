@@ -1,0 +1,183 @@
+"""Parquet files that are one table together: one file, or those of a folder in the order of their names; on this
+machine, or wherever fsspec reaches (`s3://`, `gs://`, `https://`, ...).
+
+Rows are numbered through from 0, and `place` says in which row of which file one stands. A part of the table is a
+range of rows, so whoever reads a part opens the files that it lies in and no others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, TypeAlias
+
+from verifier.base.errors import InputError, Place, UsageError, first_line, shown
+from verifier.base.libraries import library
+from verifier.perception.detections.tablefiles import renamed
+
+Rows: TypeAlias = tuple[int, int]
+"""The first row of a part, and one past its last."""
+Key: TypeAlias = tuple[Any, Any]
+"""Sequence, None where a table names none, and frame."""
+
+
+@dataclass(frozen=True)
+class FilesInOrder:
+    """The files of one table.
+
+    Attributes:
+        name: as it was given.
+        paths: of the files, as they are opened and told.
+        starts: (files + 1,) rows before each file, and of all files.
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    starts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, path: str | Path, columns: Mapping[str, str], required: Sequence[str]) -> FilesInOrder:
+        """Look at all files.
+
+        Raises:
+            InputError: nothing there, unreadable, a column missing, or files of different columns.
+        """
+        paths, starts, first = _listed(str(path)), [0], None
+        for file in paths:
+            with opened(file) as source:
+                starts.append(starts[-1] + int(source.metadata.num_rows))
+                schema = without_rows(source, columns, required, file).schema
+            first = schema if first is None else first
+            mine, others = (dict(zip(each.names, map(str, each.types), strict=True)) for each in (schema, first))
+            for name in {**others, **mine}:
+                if mine.get(name) != others.get(name):
+                    raise InputError(
+                        f"column '{name}': {mine.get(name, 'none')} here, {others.get(name, 'none')} in {paths[0]}",
+                        Place(file),
+                        "files of one table have the same columns: write them again with one schema",
+                    )
+        return cls(str(path), tuple(paths), tuple(starts))
+
+    @property
+    def without_folders(self) -> FilesInOrder:
+        """By names that do not depend on where the files lie."""
+        short, own = PurePath(self.name).name, self.name.rstrip("/")
+        return FilesInOrder(short, tuple(f"{short}{path[len(own) :]}" for path in self.paths), self.starts)
+
+    def __len__(self) -> int:
+        return self.starts[-1]
+
+    def file_of(self, row: int) -> int:
+        """The number of the file that a row stands in; of a table without rows the first."""
+        return min(max(bisect_right(self.starts, row) - 1, 0), len(self.paths) - 1)
+
+    def place(self, row: int) -> Place:
+        """Where a row stands."""
+        file = self.file_of(row)
+        return Place(self.paths[file], row - self.starts[file] + 1)
+
+    def within(self, rows: Rows) -> range:
+        """The numbers of the files that hold these rows."""
+        return range(self.file_of(rows[0]), self.file_of(rows[1] - 1) + 1) if rows[0] < rows[1] else range(0)
+
+    def batches(self, rows: Rows, most: int, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Any]]:
+        """The file and an Arrow table of at most so many rows, one after the other: row group by row group, as one
+        iteration over all of them holds on to memory of those already read.
+
+        Raises:
+            InputError: a file cannot be read, or is not what it was when the table was looked at.
+        """
+        arrow = library("pyarrow")
+        for number in self.within(rows):
+            file, start = self.paths[number], self.starts[number]
+            with opened(file) as source:
+                if int(source.metadata.num_rows) != self.starts[number + 1] - start:
+                    raise InputError("the file has changed since it was first read", Place(file))
+                for group in range(source.metadata.num_row_groups):
+                    end = start + source.metadata.row_group(group).num_rows
+                    if start < rows[1] and rows[0] < end:
+                        try:
+                            for batch in source.iter_batches(batch_size=most, row_groups=[group], columns=columns):
+                                low, high = max(rows[0] - start, 0), min(rows[1] - start, len(batch))
+                                start += len(batch)
+                                if low < high:
+                                    yield file, arrow.Table.from_batches([batch.slice(low, high - low)])
+                        except (arrow.ArrowException, OSError) as error:
+                            raise InputError(
+                                f"not readable behind row {start - self.starts[number]}: {first_line(error)}",
+                                Place(file),
+                            ) from None
+                    start = end
+
+    def record(self, role: str, digests: Sequence[str]) -> dict[str, Any]:
+        """What is recorded of the files, as of every source; `digests` are their SHA-256."""
+        short = self.without_folders
+        digest = digests[0]
+        if short.paths != (short.name,):
+            own = zip((PurePath(path[len(short.name) + 1 :]) for path in short.paths), digests, strict=True)
+            lines = "".join(f"{each}  {name}\n" for name, each in sorted(own))
+            digest = hashlib.sha256(lines.encode()).hexdigest()
+        return {"role": role, "name": short.name, "files": len(self.paths), "sha256": digest}
+
+
+def without_rows(source: Any, columns: Mapping[str, str], required: Sequence[str], file: str) -> Any:
+    """The table of an open file as `renamed` gives it, with the types of its columns and no row."""
+    arrow = library("pyarrow")
+    fields = source.schema_arrow
+    row = arrow.Table.from_arrays([arrow.nulls(1, field.type) for field in fields], names=fields.names)
+    return renamed(row, columns, required, file).slice(0, 0)
+
+
+def digest_of(path: str) -> str:
+    """The SHA-256 of a file, in memory that does not grow with it; InputError."""
+    try:
+        with _stream(path) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or first_line(error)}", Place(path)) from None
+
+
+def opened(path: str) -> Any:
+    """A `pyarrow.parquet.ParquetFile`, as a context; InputError."""
+    arrow, parquet = library("pyarrow"), library("pyarrow.parquet")
+    try:
+        return parquet.ParquetFile(_stream(path), buffer_size=1 << 20, pre_buffer=False)
+    except FileNotFoundError:
+        raise InputError("no such file", Place(path)) from None
+    except (arrow.ArrowException, OSError) as error:
+        if isinstance(error, PermissionError):
+            raise InputError(f"cannot be read: {error.strerror or first_line(error)}", Place(path)) from None
+        raise InputError("not a readable Parquet file", Place(path)) from None
+
+
+def _stream(path: str) -> Any:
+    """The bytes of a file."""
+    return _filesystem(path).open(path, "rb") if "://" in path else Path(path).open("rb")
+
+
+def _listed(path: str) -> list[str]:
+    """The files that a path names: itself, or all of a folder."""
+    if "://" not in path:
+        found = sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else [path]
+    else:
+        files = _filesystem(path)
+        try:
+            found = [path]
+            if files.isdir(path):
+                found = sorted(map(files.unstrip_protocol, files.glob(path.rstrip("/") + "/**/*.parquet")))
+        except OSError as error:
+            raise InputError(f"cannot be read: {first_line(error)}", Place(path)) from None
+    if not found:
+        raise InputError("no file *.parquet in it", Place(path))
+    return found
+
+
+def _filesystem(path: str) -> Any:
+    """What reads an address; UsageError where nothing does."""
+    try:
+        return library("fsspec").core.url_to_fs(path)[0]
+    except (ValueError, ImportError) as error:
+        raise UsageError(f"{shown(path)}: nothing reads this address: {first_line(error)}") from None
