@@ -241,14 +241,9 @@ def _options(old: RunOptions, new: RunOptions) -> tuple[list[str], list[str]]:
 
 def _data(old: Side, new: Side, apart: bool) -> Iterator[tuple[Change, str]]:
     """Whether there are more data, other data, or one look too many; `apart` if counts differ for another reason."""
-    apart_from_run = [
-        {each.name: each.sha256 for each in side.context.risk.conditions}
-        | {each.name: each.sha256 for each in side.context.triggers}
-        for side in (old, new)
-    ]
     mains = tuple(digest_of(side.files[side.request.matrices]) for side in (old, new))
-    for name in apart_from_run[0].keys() & apart_from_run[1].keys():
-        hashes = apart_from_run[0][name], apart_from_run[1][name]
+    for name in sorted(old.conditions.keys() & new.conditions.keys()):
+        hashes = old.conditions[name], new.conditions[name]
         if hashes[0] != hashes[1] and hashes != mains and all(hashes):
             yield "other_data", f"matrices of {name_text(name)}"
     for text in _changed(old.elsewhere, new.elsewhere):

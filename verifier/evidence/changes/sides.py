@@ -74,11 +74,15 @@ class Side:
         return {each["name"]: each for each in self.matrices.get("sequences", ())}
 
     @cached_property
+    def conditions(self) -> dict[str, str | None]:
+        """Condition, or triggering condition -> SHA-256 of its matrices, if it has its own."""
+        stated = {each.name: each.sha256 for each in self.context.risk.conditions}
+        return stated | {each.name: each.sha256 for each in self.context.triggers}
+
+    @cached_property
     def elsewhere(self) -> dict[str, str]:
         """Path of what was put in, about other matrices than the run's and those of conditions -> SHA-256."""
-        risk, triggers = self.context.risk, self.context.triggers
-        known = {each.sha256 for each in risk.conditions} | {each.sha256 for each in triggers}
-        known.add(digest_of(self.files[self.request.matrices]))
+        known = {digest_of(self.files[self.request.matrices]), *self.conditions.values()}
         given = {path: digest_of(self.files[path]) for path in self.request.given}
         about = {
             path: {each["sha256"] for each in self._json(path).get("inputs", ()) if each["role"] == "confusion"}
