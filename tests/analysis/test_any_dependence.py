@@ -15,6 +15,7 @@ from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.checking.verdicts import ChannelTest
 from verifier.language.ltl import parse_formula
+from verifier.telling.grounds import channel_lines
 
 LABELS = ((), ("a",))
 
@@ -161,3 +162,23 @@ class TestChannel:
         metadata["dependence"]["classes"][0]["pairs"] = 0
         assert class_tests(metadata, {"ped": [0]}) == (Untested(label="ped"),)
         assert class_tests({}, {"ped": [0]}) == (Untested(label="ped"),)
+
+    def test_without_misses_nothing_is_tested(self):
+        metadata = self.dependence(ped=1.0)
+        metadata["dependence"]["classes"][0].update(misses=0, after_miss=0, joint_misses=0, miss_after_miss=None)
+        (found,) = class_tests(metadata, {"ped": [0]})
+        assert found == Untested(label="ped", no_misses=True)
+        assert channel_test([found]) == ChannelTest("untested")
+        assert list(channel_lines(Channel(classes=(found,)))) == ["ped: not tested (no misses to test it by)"]
+
+    @pytest.mark.parametrize("longest", [0, 3])
+    def test_without_misses_contexts_are_not_tested(self, longest):
+        tracks = {"ped": {"longest_wrong_run": longest, "with_drive": [0, 4], "later": [0, 9]}}
+        told = {"label": "ped", "contexts": "run:2", "z": None, "p_value": 1.0, "permutations": 999}
+        known = {"used": "run:2", "tests": [told], "e_values": [], "replays": [], "tracks": tracks}
+        (found,) = class_tests({"contexts": known}, {"ped": [0]})
+        assert found == Untested(label="ped", contexts="run:2", no_misses=not longest)
+        # The likelihood ratio of longer contexts tests these, where there are misses.
+        compared = {"label": "ped", "against": "run:10", "log10_e": -0.5}
+        (found,) = class_tests({"contexts": {**known, "e_values": [compared]}}, {"ped": [0]})
+        assert found.test == ("not_contradicted" if longest else "untested")

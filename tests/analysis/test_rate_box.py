@@ -200,3 +200,19 @@ def test_other_verbs_refuse_a_box(asked, tmp_path, capsys):
     (tmp_path / "b.toml").write_text(BOX)
     assert main(["explain", *asked[1:]]) == 2
     assert re.search(r"--rate-box", capsys.readouterr().err)
+
+
+def test_a_box_is_tested_by_what_went_before_also_where_that_is_not_used(asked, tmp_path, capsys):
+    """Misses after misses are out of the box, and hidden in the sum of all contexts; so are hits of a box too low."""
+    document = json.loads((tmp_path / "c.json").read_text())
+    (at,) = document["bins"]
+    at["contexts"] = {"start": [[8, 0], [2, 0]], "right*1": [[147, 0], [13, 0]], "wrong*1": [[5, 0], [25, 0]]}
+    document |= {"version": 2, "contexts": {"kind": "run", "cap": 1, "of": "outcome", "gaps": "break"}}
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    (tmp_path / "b.toml").write_text(BOX)
+    for memory in ("none", "run:1"):
+        assert main([*asked, "--memory", memory]) == 2
+        assert "after wrong*1 5 of 30 items of ped were reported as ped" in capsys.readouterr().err
+    assert main([*asked, "--memory", "none", "--assume-rate-box", "--dependence-free"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "(rates within the stated box; 3 steps)" in told

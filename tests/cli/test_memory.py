@@ -199,3 +199,127 @@ def test_required_recalls_of_contradicted_contexts_are_conditional(asked, verify
     assert verify(*memory)[0] == 3
     assert verify(*memory, "--assume-memoryless")[0] == 3
     assert verify(*memory, "--assume-contexts")[0] == 0
+
+
+LOOKS = {"start": [4000, 16000], "right*1": [1600, 38400], "wrong*1": [2400, 1600], "wrong*2": [1440, 160]}
+"""Misses and hits: 14 % of all frames are misses, 20 % of first looks, 60 % of those after a miss."""
+
+
+def looked(asked, p_value, target, **more):
+    """Spec and matrices: whether somebody is seen within three looks; the contexts are tested with this p-value."""
+    tests = [{"label": "ped", "contexts": "run:2", "z": 3.0, "p_value": p_value, "permutations": 9999}]
+    found = tracked_document(LOOKS, RUNS, **({} if p_value is None else {"tests": tests}))
+    spec, one = asked(found | more, target)
+    text = spec.read_text().replace("G seen = 0", "F seen = 1")
+    spec.write_text(text)
+    return spec, one
+
+
+@pytest.mark.parametrize(
+    ("p_value", "target", "expected"),
+    [
+        # The least P is 1 - 0.14 whatever the dependence, and 1 - 0.2 * 0.6 * 0.9 with contexts.
+        (0.0001, "P >= 0.8", (0, "satisfied", "any_dependence", "if items are independent")),
+        (0.5, "P >= 0.8", (0, "satisfied", "any_dependence", "if items are independent")),
+        (0.5, "P >= 0.88", (0, "satisfied", "contexts", "if items are independent")),
+        (0.0001, "P >= 0.88", (3, "inconclusive", None, None)),
+        (0.5, "P < 0.88", (1, "violated", "contexts", "if items are independent")),
+        (0.5, "P < 0.8", (1, "violated", "any_dependence", "if items are independent")),
+    ],
+)
+def test_the_first_basis_that_applies_decides(p_value, target, expected, asked, verify):
+    spec, one = looked(asked, p_value, target)
+    command = ["run", spec, "--cm", one, "--memory", "run:2", "--dependence-free", "--draws", "200"]
+    code, out, _ = verify(*command, "--json")
+    found = json.loads(out)
+    (point,) = found["requirements"][0]["points"]
+    assert (code, *(point.get(name) for name in ("verdict", "basis", "condition"))) == expected
+    assert found["settings"]["memory"] == "run:2"
+    assert point["probability"] == pytest.approx(1 - 0.2 * 0.6 * 0.9, rel=1e-12)
+    assert 0.8 < point["dependence_free"]["lower"] < 0.86 < 0.88 < point["uncertainty"]["confidence_bounds"]["lower"]
+    reason = point.get("reason") or {}
+    assert reason.get("contexts") == ("run:2" if code == 3 else None)
+    assert verify(*command, "--strict")[0] == 3
+
+
+def test_both_families_of_bounds_hold_at_once(asked, verify):
+    """Whichever of them decides, the confidence is as stated: each is what it is alone with half of alpha."""
+    spec, one = looked(asked, 0.5, "P >= 0.88")
+
+    def point_of(*more):
+        found = json.loads(verify("run", spec, "--cm", one, "--draws", "200", "--json", *more)[1])
+        return found, found["requirements"][0]["points"][0]
+
+    free, memory = ("--dependence-free",), ("--memory", "run:2")
+    found, both = point_of(*free, *memory)
+    halves = [point_of(*more, "--confidence", "0.975")[1] for more in ((*free, "--memory", "none"), memory)]
+    assert both["dependence_free"] == halves[0]["dependence_free"]
+    assert both["uncertainty"]["confidence_bounds"] == halves[1]["uncertainty"]["confidence_bounds"]
+    alone = [point_of(*more)[1] for more in ((*free, "--memory", "none"), memory)]
+    assert both["dependence_free"]["lower"] < alone[0]["dependence_free"]["lower"]
+    assert both["uncertainty"]["interval"] == alone[1]["uncertainty"]["interval"]
+    bounds = found["settings"]["confidence"]["bounds"]
+    assert (bounds["level"], bounds["families"]) == (0.95, 2)
+    # Without memory both are of the same rates, which are bounded once.
+    assert "families" not in point_of(*free, "--memory", "none")[0]["settings"]["confidence"]["bounds"]
+    told = " ".join(verify("run", spec, "--cm", one, "--draws", "200", *free, *memory)[1].split())
+    assert "at once with those whatever the dependence (each has 1/2 of alpha)" in told
+    assert "however reports depend on each other, P lies in" in told
+
+
+def test_default_contexts_stay_beside_bounds_whatever_the_dependence(asked, verify):
+    spec, one = asked(counted_drives(drives(ROWS), RUNS))
+    _, out, _ = verify("run", spec, "--cm", one, "--dependence-free", "--draws", "200", "--json")
+    found = json.loads(out)
+    assert found["settings"]["memory"] == "run:2"
+    assert not any("counts by context are summed" in each for each in found["remarks"])
+
+
+@pytest.mark.parametrize("initial", ["worst", "counted", "wrong"])
+def test_every_initial_context_has_the_same_bounds_whatever_the_dependence(initial, asked, verify):
+    spec, one = looked(asked, 0.5, "P >= 0.5")
+    options = ["run", spec, "--cm", one, "--dependence-free", "--point-only", "--json"]
+    many = json.loads(verify(*options, "--memory", "run:2", "--initial-context", initial)[1])["requirements"][0]
+    (alone,) = json.loads(verify(*options, "--memory", "none")[1])["requirements"][0]["points"]
+    assert len(many["points"]) == (5 if initial == "worst" else 1)
+    assert {json.dumps(each["dependence_free"]) for each in many["points"]} == {json.dumps(alone["dependence_free"])}
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--persist", "2"), "--persist bounds what errors may do in each state, which --dependence-free"),
+        (("--memory", "run:2", "--bounds", "approximate"), "needs matrices that say which drive"),
+    ],
+)
+def test_what_these_bounds_do_not_stand_beside(more, told, asked, verify):
+    spec, one = looked(asked, 0.5, "P >= 0.5")
+    code, _, err = verify("run", spec, "--cm", one, "--dependence-free", *more)
+    assert (code, told in " ".join(err.split())) == (2, True)
+
+
+def test_gates_count_what_these_bounds_decide_beside_contexts(asked, verify):
+    spec, one = looked(asked, 0.0001, "P >= 0.88")
+    command = ["run", spec, "--cm", one, "--memory", "run:2", "--dependence-free", "--draws", "200", "--json"]
+    for floor, failed in (("0.84", False), ("0.87", True)):
+        (held,) = json.loads(verify(*command, "--fail-under", floor)[1])["gates"]["fail_under"]["requirements"]
+        assert held["failed"] == failed
+
+
+def test_a_comparison_by_drives_says_why_its_intervals_are_narrower(asked, verify):
+    """Both add a drive to each column; a run takes what it reports at its worst and at its best, this draws it."""
+    spec, one = asked(counted_drives(drives(ROWS), RUNS))
+    (point,) = json.loads(verify("run", spec, "--cm", one, "--draws", "200", "--json")[1])["requirements"][0][
+        "points"
+    ]
+    found = json.loads(verify("compare", spec, "--cm", one, "--draws", "200", "--json")[1])
+    (entry,) = found["specs"][0]["requirements"][0]["entries"]
+    width = {
+        name: each["upper"] - each["lower"]
+        for name, each in (("run", point["uncertainty"]["interval"]), ("compare", entry["interval"]))
+    }
+    assert width["compare"] < width["run"]
+    assert sum("are narrower than those of verify run" in each for each in found["remarks"]) == 1
+    _, two = asked(tracked_document(BETTER, RUNS), name="two.json")
+    items = json.loads(verify("compare", spec, "--cm", two, "--draws", "200", "--json")[1])
+    assert not any("are narrower" in each for each in items["remarks"])

@@ -5,9 +5,11 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from context_cases import tracked_document
 from forged_bundles import forged, rewritten
 from small_bundles import MODEL, write_inputs
 
@@ -19,6 +21,7 @@ from verifier.evidence.bundle import contents
 from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
+from verifier.perception.confusion.contexts import Contexts
 from verifier.study.options import RunOptions
 
 SPEC = """model "../models/two_looks.toml"
@@ -257,3 +260,31 @@ def test_the_command_builds_and_checks_and_grades_as_proven(tmp_path, capsys, mo
     assert numbers[0]["recomputed"] - numbers[1]["recomputed"] == 4 * runs
     repeated = 3 * 4  # by the explanation of each requirement, from the run
     assert numbers[0]["by_hash"] - numbers[1]["by_hash"] == 4 * runs + repeated  # what is undecided of the four
+
+
+def test_bounds_whatever_the_dependence_beside_contexts(tmp_path):
+    """The run has contexts, its linear programs have none; alpha is halved between the two, in request and check."""
+    rows = {"start": [1000, 3000], "right*1": [1000, 9000], "wrong*1": [600, 1400]}
+    tests = [{"label": "ped", "contexts": "run:1", "z": 9.0, "p_value": 0.001, "permutations": 999}]
+    written = tracked_document(rows, Contexts("run", 1), tests=tests)
+    written["bins"][0]["distance_m"] = [0, 10]
+    files = write_inputs(tmp_path, SPEC, written, MODEL)
+    bundle = make_bundle(Sources(*files), replace(FEW, memory="run:1", initial_context="worst"))
+    report = check_files("b", bundle.files, recompute=True)
+    assert report.findings == ()
+    run = json.loads(bundle.files[RUN])
+    assert (run["settings"]["memory"], run["settings"]["confidence"]["bounds"]["families"]) == ("run:1", 2)
+    points = run["requirements"][0]["points"]
+    assert [each["initial"]["context of ped"] for each in points] == [0, 1, 2]
+    assert {(each["verdict"], each["basis"]) for each in points} == {("satisfied", "any_dependence")}
+    assert len({each["probability"] for each in points}) == 3
+    (content,) = {bundle.files[path] for path in bundle.files if path == FREE.format(1, "lower")}
+    assert abs(flow_kernel.check(json.loads(content)) - Fraction(points[0]["dependence_free"]["lower"])) < 1e-15
+    for change in (
+        lambda point: point["dependence_free"].update(lower=0.9),
+        lambda point: point["dependence_free"].update(horizon=7),
+    ):
+        raw = rewritten(bundle.files[RUN], lambda run, change=change: change(run["requirements"][0]["points"][2]))
+        assert any("/requirements/0/points/2" in where for _, where in findings(forged(bundle, {RUN: raw})))
+    raw = rewritten(bundle.files[RUN], lambda run: run["settings"]["confidence"]["bounds"].update(families=1))
+    assert findings(forged(bundle, {RUN: raw}))

@@ -6,7 +6,8 @@ Where the document has the test of each bin, only bins that some chain of a run 
 chains: their p-values by Fisher's method, over those with a pair, and no test where none has one. Pairs across the
 ends of bins count only where all bins of the class's pairs are drawn: then the test of the whole class, which has
 them, is used. Which of the two is used follows from the bins alone, never from a p-value. Where a document has the
-test of the class only, that one is used. A bin in which nothing was missed is tested, with p = 1: it shows no memory.
+test of the class only, that one is used. A bin in which nothing was missed adds p = 1 to those of others; where no
+bin has a miss that a frame follows, nothing is tested.
 
 A channel with memory is tested for what its contexts do not say: by the residual test of each class, and by the
 e-value of a richer context function, where the document has them for the contexts that are used
@@ -41,12 +42,14 @@ class Untested:
         bins: numbers of the distance bins that some chain of the run draws for it, where the document has the test of
             each bin; None: the test is that of the class in all bins.
         contexts: what the detector remembers of it; None for nothing.
+        no_misses: whether there are tracks, but no misses on them that a frame follows.
     """
 
     label: str
     test: Literal["untested"] = field(default="untested", metadata=ALWAYS)
     bins: tuple[Count, ...] | None = None
     contexts: str | None = None
+    no_misses: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,6 +198,8 @@ def _class_test(name: str, bins: Sequence[int], counted: Mapping[str, Any] | Non
             counted = _over_bins([each for each in counted["bins"] if each["bin"] in bins and each["pairs"]])
     if counted is None or not counted["pairs"]:
         return Untested(label=name, bins=told)
+    if not counted["after_miss"]:
+        return Untested(label=name, bins=told, no_misses=True)
     test: Any = "contradicted" if counted["p_value"] < CONTRADICTED_BELOW else "not_contradicted"
     return CountedTest(label=name, test=test, bins=told, **{key: counted[key] for key in _NUMBERS})
 
@@ -204,8 +209,10 @@ def _context_test(name: str, found: Mapping[str, Any]) -> ContextTest | Untested
     residual = next((each for each in found["tests"] if each["label"] == name), None)
     compared = next((each for each in found["e_values"] if each["label"] == name), None)
     replays = [each for each in found.get("replays", ()) if each["label"] == name]
-    if residual is None and compared is None and not replays:
-        return Untested(label=name, contexts=used)
+    tracks = (found.get("tracks") or {}).get(name)
+    silent = tracks is not None and not tracks["longest_wrong_run"]
+    if silent or ((residual is None or residual["z"] is None) and compared is None and not replays):
+        return Untested(label=name, contexts=used, no_misses=silent)
     said = ContextTest(
         label=name,
         test="not_contradicted",

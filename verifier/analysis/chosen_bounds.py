@@ -58,7 +58,12 @@ def tier_of(settings: ConfidenceSettings, drives_known: bool) -> Tier:
 
 
 def choose_bounds(
-    measured: Measured, drives: DriveItems | None, events: Set[Event], columns: Ints, settings: ConfidenceSettings
+    measured: Measured,
+    drives: DriveItems | None,
+    events: Set[Event],
+    columns: Ints,
+    settings: ConfidenceSettings,
+    families: int = 1,
 ) -> tuple[BoundsBasis, RateIntervals | None]:
     """What the bounds of a run rest on, and its intervals; None where bounds come from draws instead.
 
@@ -66,6 +71,7 @@ def choose_bounds(
         drives: what each drive holds, with the weights of the settings; None where the file does not know.
         events: of all chains of the run.
         columns: (k, 2) pairs of bin and true label that the run needs.
+        families: among how many families of bounds alpha is divided.
 
     Raises:
         UsageError: as `tier_of`.
@@ -77,7 +83,7 @@ def choose_bounds(
     if tier == "independent_drives" and drives is not None:
         largest = _largest(drives, estimated, settings)
         told = _told(drives, largest, estimated, settings)
-    alpha = alpha_of(settings.level)
+    alpha = alpha_of(settings.level) / families
     if not holds_at_every_look(tier, told, settings.weights):
         alpha /= settings.looks
     basis = BoundsBasis(
@@ -87,6 +93,7 @@ def choose_bounds(
         level=settings.level,
         chances=len(events),
         looks=settings.looks,
+        families=families,
         shift=float(settings.shift),
         largest_drive=told,
         icc_at_most=None if settings.icc_at_most is None else float(settings.icc_at_most),

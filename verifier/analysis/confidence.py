@@ -76,8 +76,10 @@ class Data:
             return Region.of_bounds(skeleton, self.box.lower, self.box.upper)
         return None if self.intervals is None else region_of(skeleton, self.intervals)
 
-    def within(self, box: RateBox) -> Data:
-        """The same with bounds over a box of rates; columns held by convention stay as they are."""
+    def within(self, box: RateBox | None) -> Data:
+        """The same with bounds over a box of rates, if any; columns held by convention stay as they are."""
+        if box is None:
+            return self
         basis = BoundsBasis(
             tier="rate_box", weights=self.basis.weights, level=self.basis.level, chances=0, box=box.record
         )
@@ -102,12 +104,14 @@ def data_of_run(
     measured: Measured,
     sequences: Sequences | None,
     settings: ConfidenceSettings,
+    families: int = 1,
 ) -> Data:
     """What all chains of a run share.
 
     Args:
         chains: the objectives of each chain; they are looked at one chain at a time.
         measured, sequences: the counts, with the weights of the settings, and those of each sequence.
+        families: how many runs' bounds, of these data, are to hold at once.
 
     Raises:
         UsageError, InputError: as `choose_bounds` and `choose_interval`.
@@ -117,7 +121,7 @@ def data_of_run(
     bins, labels, _ = measured.counts.shape
     drives = None if sequences is None else drive_items(sequences, bins, labels, settings.weights)
     choice = choose_interval(drives, needs.estimated, settings.interval, settings.unit or "drive")
-    basis, intervals = choose_bounds(measured, drives, needs.events, needs.estimated, settings)
+    basis, intervals = choose_bounds(measured, drives, needs.events, needs.estimated, settings, families)
     draws = draws_of_run(needs, choice, basis, settings)
     differences = () if sequences is None else rate_differences(sequences, bins, labels, needs.events)
     return Data(measured, drives, needs.events, choice, draws, basis, intervals, differences)

@@ -99,7 +99,8 @@ def with_icc(data: Data, icc: Fraction) -> RateIntervals:
     intervals = _of(data)
     if data.drives is None or data.drives.weights != "item":
         raise ValueError("a correlation within drives needs items by drive")
-    alpha = alpha_of(data.basis.level) / data.basis.looks  # betting may hold at every look; this does not
+    alpha = alpha_of(data.basis.level) / data.basis.families
+    alpha /= data.basis.looks  # betting may hold at every look; this does not
     return replace(intervals, tier="icc_at_most", drives=data.drives, largest=None, icc=icc, alpha=alpha)
 
 

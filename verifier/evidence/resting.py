@@ -234,25 +234,26 @@ def contradictions(point: Point, settings: SettingsRecord | None, asked: str = "
         yield from _disordered(point.uncertainty, confidence, free=rounded or not asked.startswith("P"))
     if point.dependence_free is not None:
         bounded = None if settings is None else confidence is not None and not rounded
-        yield from free_apart(point.dependence_free, point.probability, bounded=bounded, rounded=rounded)
+        other = rounded or (settings is not None and settings.memory is not None)
+        yield from free_apart(point.dependence_free, point.probability, bounded=bounded, other=other)
     value, whatever = point.probability, point.whatever_predicted
     if whatever is not None and abs(whatever - value) > ROUNDING:
         yield "/whatever_predicted", f"expected the probability, {value}, or nothing"
 
 
-def free_apart(free: FreeBounds, value: float, *, bounded: bool | None, rounded: bool) -> Iterator[tuple[str, str]]:
+def free_apart(free: FreeBounds, value: float, *, bounded: bool | None, other: bool) -> Iterator[tuple[str, str]]:
     """(element below the point, what is wrong) of bounds whatever the dependence; `bounded` is whether the run bounds
-    rates, None where that is not known."""
+    rates, None where that is not known, and `other` whether its probability is of other rates."""
     where = "/dependence_free"
     if free.lower > free.upper:
         yield f"{where}/lower", f"expected at most the upper bound, {free.upper}, got {free.lower}"
     for k, left in enumerate(free.undecided):
         if not -SOLVING <= left <= 1 + SOLVING:
             yield f"{where}/undecided/{k}", f"expected a probability, got {left}"
-    expected = "confidence_region" if bounded else "measured"
-    if bounded is not None and free.rates != expected:
+    if bounded is not None and bounded == (free.rates == "measured"):
+        expected = "those that bounds are over" if bounded else "measured"
         yield f"{where}/rates", f"expected {expected}, as in the settings of the run, got {free.rates}"
-    elif free.rates == "measured" and not rounded and not free.lower - SOLVING <= value <= free.upper + SOLVING:
+    elif free.rates == "measured" and not other and not free.lower - SOLVING <= value <= free.upper + SOLVING:
         within = f"{free.lower} to {free.upper}"
         yield "/probability", f"expected a value within the bounds whatever the dependence, {within}, got {value}"
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from verifier.analysis.channel_test import ClassTest, Drawn, class_tests, classes_drawn, drawn_together
 from verifier.analysis.confidence import Data, data_of_run
 from verifier.analysis.intervals.measured import Measured, measured
-from verifier.analysis.intervals.tiers import read_rate_box
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Conditional, Gained, Objective, Quantile, build_objective
 from verifier.analysis.robust.optimum import build_optimum
@@ -60,6 +59,7 @@ class Study:
         given: that of B for `A given B`, else None.
         matrices: those that the options choose, or others with the same bins and labels.
         cache: of skeletons and products; studies about the same scenarios share it.
+        families: of bounds that hold at once with those of this study, itself counted.
     """
 
     inputs: Inputs
@@ -69,6 +69,7 @@ class Study:
     given: tuple[AbstractFormula | None, ...]
     matrices: ConfusionMatrices
     cache: Cache
+    families: int = 1
 
     def __getstate__(self) -> dict[str, object]:
         """In another process it begins without what was built here."""
@@ -102,6 +103,13 @@ class Study:
         formulas, given = inputs.formulas(self.requirements)
         matrices = inputs.matrices(self.options)
         return replace(self, inputs=inputs, matrices=matrices, formulas=formulas, given=given)
+
+    @cached_property
+    def forgetful(self) -> Study:
+        """The same without memory, which bounds whatever the dependence are about; their rates are others."""
+        if self.inputs.contexts is None:
+            return self
+        return replace(self, options=self.options.forgetful(), families=2).with_inputs(self.inputs.forgetful())
 
     def with_counts(self, counts: NDArray[np.int64], *, exact: bool) -> Study:
         """The same structure with other counts; on chains with fractions where `exact`."""
@@ -154,16 +162,14 @@ class Study:
     @cached_property
     def data(self) -> Data | None:
         """What intervals and bounds rest on; None where the options ask for none."""
-        if self.options.confidence is None or not self.bounded:
+        settings, chains = self.options.confidence, (case.objectives for case in self.cases)
+        if settings is None or not self.bounded:
             return None
-        chains = (case.objectives for case in self.cases)
-        strata = self.inputs.mixed(self.options)
-        if strata is not None:
-            return mixed_data(chains, self.measured, strata, self.options.confidence)
-        data = data_of_run(chains, self.measured, self.inputs.sequences(self.options), self.options.confidence)
-        if self.options.rate_box is None:
-            return data
-        return data.within(read_rate_box(self.options.rate_box, self.matrices, self.options.assume_rate_box))
+        if (strata := self.inputs.mixed(self.options)) is not None:
+            return mixed_data(chains, self.measured, strata, settings)
+        families = 2 if self.options.dependence_free and self.inputs.contexts is not None else self.families
+        data = data_of_run(chains, self.measured, self.inputs.sequences(self.options), settings, families)
+        return data.within(self.inputs.rate_box(self.options))
 
     @cached_property
     def tests(self) -> tuple[ClassTest, ...]:
@@ -358,9 +364,7 @@ class Case(Block):
     @cached_property
     def beginnings(self) -> tuple[tuple[dict[str, int], dict[int, Fraction]], ...]:
         """The initial states: valuation, and the number of each start of the skeleton with its weight."""
-        names = [
-            each.name for each in self.system.variables
-        ]  # memory begins alike everywhere, but for worst contexts
+        names = [each.name for each in self.system.variables]  # memory begins alike, but for worst contexts
         if self.study.options.initial_context == "worst":
             names += [name for name in self.states.valuations if name.startswith(CONTEXT_OF)]
         return self.states.beginnings(names)

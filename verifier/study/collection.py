@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -29,6 +29,7 @@ from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
+from verifier.study.forgetful import forgetful_starts
 from verifier.study.model_checks import Look
 from verifier.study.options import VerdictSource
 from verifier.study.points import FreeBounds, Point, PointBounds, PointInterval, RatesOf, Uncertainty
@@ -60,7 +61,8 @@ class CheckedCase:
         notes: for each requirement that is not vacuous throughout, what is constant in it.
         refused: number of a requirement -> why it has no answer; what is said of each requirement leaves it out.
         look: what the chain shows of the model.
-        free: for each requirement and initial state proven bounds whatever the dependence; empty where not asked for.
+        free: for each requirement and initial state of the block without memory proven bounds whatever the
+            dependence; empty where not asked for.
     """
 
     case: Case
@@ -119,7 +121,7 @@ class Judging:
         boxed = source is None and self.settings.tier == "rate_box"
         if free is not None and known is Verdict.INCONCLUSIVE:
             known = free.verdict(*asked)
-            condition = self.settings.assumption("bounds") if free.rates == "confidence_region" else None
+            condition = self.settings.assumption("bounds") if free.rates != "measured" else None
         return decide(
             model or verdict_of(*point.ends(self.settings.verdict_from), *asked),
             known,
@@ -171,15 +173,20 @@ def collected(
     return tuple(results)
 
 
-def _free(checked: CheckedCase, number: int, start: int) -> FreeBounds | None:
+def _free(checked: CheckedCase, number: int) -> Iterator[FreeBounds | None]:
+    """At each initial state."""
     if not checked.free:
-        return None
-    return FreeBounds.told(checked.free[number][start], rates_of(checked.case.study))
+        yield from (None for _ in checked.case.initial_states)
+        return
+    for start in forgetful_starts(checked.case):
+        yield FreeBounds.told(checked.free[number][start], rates_of(checked.case.study))
 
 
 def rates_of(study: Study) -> RatesOf:
     """What bounds whatever the dependence are bounds over."""
-    return "measured" if study.data is None else "confidence_region"
+    if study.data is None:
+        return "measured"
+    return "confidence_region" if study.data.box is None else "rate_box"
 
 
 def target_of(requirement: Requirement) -> Target | None:
@@ -204,7 +211,8 @@ def _points(
     judging: Judging | None,
 ) -> Iterable[Point]:
     case, target = checked.case, target_of(requirement)
-    for numbers, (_, parts) in zip(_numbers(checked, number), case.beginnings, strict=True):
+    told = zip(_numbers(checked, number), case.beginnings, _free(checked, number), strict=True)
+    for numbers, (_, parts), free in told:
         k, whatever = next(iter(parts)), {checked.whatever[number][each] for each in parts}
         point = Point(
             **numbers,
@@ -213,7 +221,7 @@ def _points(
             whatever_predicted=whatever.pop() if len(whatever) == 1 else None,
             vacuity=checked.vacuity[number][k],
             uncertainty=None if sure is None else _uncertainty(sure[number], k),
-            dependence_free=_free(checked, number, k),
+            dependence_free=free,
         )
         if judging is not None:
             point = point.decided(judging.decision(point, target))

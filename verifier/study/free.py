@@ -24,6 +24,7 @@ from verifier.base.errors import InputError, UsageError
 from verifier.base.files import json_of
 from verifier.study.case import Case, Study
 from verifier.study.collection import CheckedCase
+from verifier.study.forgetful import forgetful
 from verifier.study.inputs import refuse_others
 from verifier.study.points import block_text
 
@@ -32,12 +33,13 @@ Named: TypeAlias = Callable[[int, int, str, int], str]
 
 
 def free_bounds(case: Case) -> tuple[tuple[FreeBounds, ...], ...]:
-    """For each requirement, at each initial state, with proofs.
+    """For each requirement, at each initial state of the block without memory, with proofs.
 
     Raises:
         UsageError: bounds come from draws, which have no region; or something else than a probability is asked.
         VerifierError: as `dependence_free` and `ends_of`.
     """
+    case = forgetful(case)
     flat, width = [dependence_free(*asked) for asked in _asked(case)], len(case.skeleton.starts)
     return tuple(tuple(flat[first : first + width]) for first in range(0, len(flat), width))
 
@@ -48,7 +50,7 @@ def free_certificates(cases: Sequence[CheckedCase], named: Named) -> dict[str, b
     for block, checked in enumerate(cases):
         for number, starts in enumerate(checked.free):
             for start, found in enumerate(starts):
-                about = _about(checked.case, number, start)
+                about = _about(forgetful(checked.case), number, start)
                 for proof, end in zip(found.proofs, (found.lower, found.upper), strict=False):
                     content = {"about": about, **proof.document(end)}
                     files[named(block, number, proof.side, start)] = _bytes_of(content)
@@ -60,7 +62,7 @@ class CheckedEnds:
     """What certificates prove about one requirement at one initial state of a block.
 
     Attributes:
-        block, requirement, start: from 0.
+        block, requirement, start: from 0; the start is one of the block without memory.
         lower, upper: proven ends of P; None without a proof.
         horizon, flows: of the program that the inputs give; 0 where nothing is left to prove.
         paths: of the certificates that belong there.
@@ -89,7 +91,7 @@ def checked_ends(study: Study, files: Mapping[str, bytes], named: Named) -> Iter
     Raises:
         VerifierError: as `free_bounds`.
     """
-    for block, case in enumerate(study.cases):
+    for block, case in enumerate(study.forgetful.cases):
         for place, asked in enumerate(_asked(case)):
             number, start = divmod(place, len(case.skeleton.starts))
             program = program_from(*asked)

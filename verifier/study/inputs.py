@@ -13,11 +13,12 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
 from verifier.analysis.intervals.drive_items import weighted_matrices
+from verifier.analysis.intervals.tiers import RateBox, read_rate_box
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, unknown_name
 from verifier.base.files import read_text
 from verifier.base.numbers import decimal_text
@@ -61,6 +62,10 @@ class Inputs:
     def frames(self) -> int:
         """Steps of the chain in one of the model: the frames of that, where the detector remembers them."""
         return 1 if self.contexts is None else self.model.frames
+
+    def forgetful(self) -> Inputs:
+        """The same without what the detector remembers."""
+        return replace(self, contexts=None)
 
     def formulas(
         self, asked: Sequence[Requirement]
@@ -107,6 +112,17 @@ class Inputs:
         if found is not None and self.contexts is not None:
             return divided_sequences(found, self._contexts(self.contexts, options))
         return found.canonical() if found is not None and options.canonical else found
+
+    def rate_box(self, options: RunOptions) -> RateBox | None:
+        """The stated box of rates, where there is one; errors as `read_rate_box`."""
+        if options.rate_box is None:
+            return None
+        matrices, found = self.matrices(options), self.confusion.by_context
+        tested = [matrices]
+        if found is not None and self.contexts is None:  # a box speaks of every past, used or not
+            contexts = self._contexts(found, options)
+            tested.append(divided_matrices(matrices, contexts, options.empty_contexts))
+        return read_rate_box(options.rate_box, matrices, () if options.assume_rate_box else tested)
 
     def _check_units(self, options: RunOptions) -> None:
         """Refuse bounds by other units than the file counts; UsageError."""

@@ -171,7 +171,10 @@ class RunOptions:
     assume_rate_box: Annotated[bool, Option("accept a --rate-box that the data contradict")] = False
     dependence_free: Annotated[
         bool,
-        Option("also bounds that hold however reports depend on each other, by linear program (needs no memory)"),
+        Option(
+            "also bounds that hold however reports depend on each other, by linear program; where the detector "
+            "remembers, these and the others have half of alpha each"
+        ),
     ] = False
     horizon: Annotated[
         int | None,
@@ -226,6 +229,7 @@ class RunOptions:
             f"--verdict-from {self.verdict_from}": self.verdict_from != "bounds",
             "--semantics shared-matrix": self.confidence is not None and self.confidence.semantics != "per_state",
             "--strict": self.strict,
+            "--dependence-free": self.dependence_free,
         }
         for option in [option for option, given in others.items() if given]:
             raise UsageError(
@@ -300,6 +304,10 @@ class RunOptions:
         """The same without intervals, bounds and ranges; the rates keep their weights."""
         plain = replace(self.without_free_bounds(), confidence=None, verdict_from="point", strategies=False)
         return replace(plain, point_weights=self.weights)
+
+    def forgetful(self) -> RunOptions:
+        """The same for a detector without memory."""
+        return replace(self, memory="none", initial_context="start")
 
     def without_free_bounds(self) -> RunOptions:
         """The same without bounds whatever the dependence."""

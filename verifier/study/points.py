@@ -185,7 +185,7 @@ class Numbers:
         return 0.0 if self.probability == self.second_engine else abs(self.probability - self.second_engine)
 
 
-RatesOf: TypeAlias = Literal["confidence_region", "measured"]
+RatesOf: TypeAlias = Literal["confidence_region", "rate_box", "measured"]
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class FreeBounds:
         horizon: steps that were looked at.
         flows: variables of the linear program.
         undecided: what is not decided within these steps, in the optimum of the lower and of the upper end.
-        rates: of what: the confidence region of the data, or the measured matrix alone.
+        rates: of what: the confidence region of the data, a stated box, or the measured matrix alone.
     """
 
     lower: Share

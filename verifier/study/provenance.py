@@ -145,7 +145,7 @@ _AS_ASKED = (
 DROPPED = "the matrices were made without unmatched detections (false positives)"
 """Then column `empty` is held by convention (`verifier.analysis.intervals.measured`)."""
 OF_THE_MEAN = (
-    "P, intervals and bounds are for the mean matrix over {unit}s: where {unit}s differ, errors in successive steps "
+    "{numbers} are for the mean matrix over {unit}s: where {unit}s differ, errors in successive steps "
     "depend on each other through the {unit}, and the mean of P over {unit}s is another number"
 )
 """What no bound on rates says anything about."""
@@ -198,7 +198,8 @@ def run_remarks(
     if data is not None and options.confidence is not None:
         remarks += _draws_remark(data.draws, data.basis)
         remarks += _ceiling_remark(data.basis)
-        remarks += [] if data.drives is None else [OF_THE_MEAN.format(unit=data.basis.unit)]
+        numbers = "P, intervals and bounds" if data.box is None else "P and intervals"
+        remarks += [] if data.drives is None else [OF_THE_MEAN.format(numbers=numbers, unit=data.basis.unit)]
     if options.false_positives != "ignore" and not _reports_where_nothing_stands(matrices):
         stated = matrices.metadata.get("false_positives")
         reason = {"dropped": DROPPED, "counted": "no false positive was counted"}.get(

@@ -154,7 +154,10 @@ def _refuse_what_stands_against(
         ),
         "--weights track": (options.weights == "track", "shares of tracks are not counted by context"),
         "--strategies": (options.strategies, "strategies are looked for against memoryless detectors"),
-        "--dependence-free": (options.dependence_free, "it needs no contexts"),
+        "--rate-box and --dependence-free": (
+            options.rate_box is not None and options.dependence_free,
+            "rates of contexts are not those whatever the context",
+        ),
         "a world that decides": (bool(model.decides), "choices are looked for against memoryless detectors"),
     }
     for what, why in [(what, why) for what, (there, why) in with_what.items() if there]:

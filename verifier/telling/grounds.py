@@ -6,6 +6,7 @@ Numbers and names of documents as a person reads them. Nothing is rounded toward
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from verifier.analysis.channel_test import Channel, ContextTest, Untested, contradicted_text, detector_text
@@ -68,7 +69,8 @@ FREE_KNOWN = (
 
 def free_text(free: FreeBounds) -> str:
     """Bounds whatever the dependence, for people."""
-    rates = {"confidence_region": "rates within the confidence region", "measured": "the measured rates"}[free.rates]
+    within = {"confidence_region": "rates within the confidence region", "rate_box": "rates within the stated box"}
+    rates = within.get(free.rates, "the measured rates")
     left = max(free.undecided)
     undecided = f", probability {left:.3g} not decided within them" if left > 5e-7 else ""
     return (
@@ -104,7 +106,10 @@ def bounds_told(bounds: BoundsBasis) -> str:
 
 
 def looks_text(bounds: BoundsBasis) -> str:
-    """For which looks at growing data confidence bounds hold, to follow `they hold`."""
+    """For which looks at growing data confidence bounds hold, and with which others, to follow `they hold`."""
+    if bounds.families > 1:
+        others = f"at once with those whatever the dependence (each has 1/{bounds.families} of alpha)"
+        return f"{looks_text(replace(bounds, families=1))}, {others}"
     if bounds.tier in ("anytime", "rate_box"):
         return "at every look"
     if bounds.every_look:
@@ -129,7 +134,7 @@ def channel_lines(channel: Channel) -> Iterator[str]:
     """What the test of the detector says, class by class."""
     for test in channel.classes:
         if isinstance(test, Untested):
-            yield f"{test.label}: not tested"
+            yield f"{test.label}: not tested{' (no misses to test it by)' if test.no_misses else ''}"
             continue
         text = f"{test.label}: {test.test.replace('_', ' ')}"
         if isinstance(test, ContextTest):

@@ -220,15 +220,18 @@ def _channel_lines(channel: Channel) -> Iterator[str]:
             f"Assumes {detector_text(channel.contexts)}: one rate per bin, class and context for all objects and "
             "drives, and objects independent given what went before."
         )
-    untested = [test.label for test in channel.classes if isinstance(test, Untested)]
+    untested = [each for each in channel.classes if isinstance(each, Untested)]
+    silent, unknown = ([each.label for each in untested if each.no_misses == no] for no in (True, False))
     tested = [test for test in channel.classes if not isinstance(test, Untested) and test.test == "not_contradicted"]
     said = []
     if tested:
         least = min(test.least_p for test in tested)
         names = ", ".join(test.label for test in tested)
         said.append(f"Time steps tested along tracks, not contradicted: {names} (least p = {least:.2g}).")
-    if untested:
-        said.append(f"Not tested: {', '.join(untested)}{' (no tracks)' if channel.contexts is None else ''}.")
+    if silent:
+        said.append(f"Not tested: {', '.join(silent)} (no misses to test it by).")
+    if unknown:
+        said.append(f"Not tested: {', '.join(unknown)}{' (no tracks)' if channel.contexts is None else ''}.")
     said.append("Objects: not tested. If false, P can be wrong in either direction.")
     yield one_line(" ".join([assumed, *said]))
 

@@ -39,7 +39,7 @@ box is contradicted where some E is at least 2 K / 0.01, for K stated rates.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
@@ -88,13 +88,13 @@ class RateBox:
         return RateBox(self.record, lower, upper)
 
 
-def read_rate_box(path: str, matrices: ConfusionMatrices, accepted: bool = False) -> RateBox:
+def read_rate_box(path: str, matrices: ConfusionMatrices, tested: Sequence[ConfusionMatrices]) -> RateBox:
     """The box of a file, for the bins, contexts and labels of matrices.
 
     Args:
         path: TOML.
-        matrices: with counts of items, which may contradict it.
-        accepted: whether a box that the data contradict is accepted.
+        matrices: whose rates it states.
+        tested: counts of items that may contradict it: of these bins, or of each of them by what went before.
 
     Raises:
         InputError: the file cannot be read, names what is not there, or leaves no rates that sum to 1.
@@ -121,8 +121,7 @@ def read_rate_box(path: str, matrices: ConfusionMatrices, accepted: bool = False
             if column[0] > 1 or column[1] < 1:
                 raise entry.fail(f"no rates within these ends sum to 1 in {matrices.bin_text(at)}")
     record = BoxRecord(path, top.sha256, one_line(top.at("source").string()))
-    if not accepted:
-        _refuse_contradicted(path, matrices, stated, lower, upper)
+    _refuse_contradicted(path, tested, stated, lower, upper)
     return RateBox(record, lower, upper)
 
 
@@ -160,9 +159,29 @@ def _bins(entry: Element, matrices: ConfusionMatrices) -> list[int]:
 
 
 def _refuse_contradicted(
-    path: str, matrices: ConfusionMatrices, stated: NDArray[np.bool_], lower: NDArray[Any], upper: NDArray[Any]
+    path: str,
+    tested: Sequence[ConfusionMatrices],
+    stated: NDArray[np.bool_],
+    lower: NDArray[Any],
+    upper: NDArray[Any],
 ) -> None:
-    """UsageError where the counts contradict a stated rate."""
+    """UsageError where some of the counts contradict a stated rate."""
+    total = int(stated.sum()) * sum(each.bin_count for each in tested) // len(stated)
+    for matrices in tested:
+        parts = matrices.bin_count // len(stated)
+        ends = (each.repeat(parts, axis=0) for each in (stated, lower, upper))
+        _refuse_one(path, matrices, total, *ends)
+
+
+def _refuse_one(
+    path: str,
+    matrices: ConfusionMatrices,
+    total: int,
+    stated: NDArray[np.bool_],
+    lower: NDArray[Any],
+    upper: NDArray[Any],
+) -> None:
+    """UsageError where the counts contradict one of their stated rates, of so many in total."""
     cells = np.argwhere(stated)
     hits = matrices.counts[stated]
     items = matrices.counts.sum(axis=1)[cells[:, 0], cells[:, 2]]
@@ -170,7 +189,7 @@ def _refuse_contradicted(
     below = log_e_value(items - hits, items, 1 - lower[stated].astype(float))
     most = np.maximum(above, below)
     worst = int(most.argmax())
-    if most[worst] < math.log(2 * len(cells) / CONTRADICTED_BELOW):
+    if most[worst] < math.log(2 * total / CONTRADICTED_BELOW):
         return
     at, predicted, true = cells[worst].tolist()
     who, what = (label_text(matrices.labels[label]) for label in (true, predicted))
@@ -178,7 +197,7 @@ def _refuse_contradicted(
         f"--rate-box {path}: the data contradict it: in {matrices.bin_text(at)} {hits[worst]} of {items[worst]} "
         f"items of {who} were reported as {what}, and {float(lower[at, predicted, true]):g} to "
         f"{float(upper[at, predicted, true]):g} is stated (e-value 10^{most[worst] / math.log(10):.3g} for "
-        f"{len(cells)} rates): state a wider one, or accept it with --assume-rate-box"
+        f"{total} rates): state a wider one, or accept it with --assume-rate-box"
     )
 
 
@@ -255,6 +274,8 @@ class BoundsBasis(Derives):
         level: of all bounds of the run at once.
         chances: K0, among how many rates alpha is divided; also those of columns without items.
         looks: how often the data are looked at.
+        families: among how many families of bounds alpha is divided first, so that all hold at once: 2 where bounds
+            whatever the dependence are of other rates, because the detector remembers.
         every_look: whether they hold at every look while drives are added, if these are identically distributed.
         shift: how far the rate of each observation (the labels that a planner does not tell apart, as one) may lie
             from that of the data; columns held by convention do not shift.
@@ -286,6 +307,7 @@ class BoundsBasis(Derives):
     icc_at_most: Share | None = field(default=None, metadata=ALWAYS)
     box: BoxRecord | None = None
     unit: Unit = "drive"
+    families: Annotated[int, Limits(ge=1)] = 1
 
     def __post_init__(self) -> None:
         if (self.tier == "icc_at_most") != (self.icc_at_most is not None):

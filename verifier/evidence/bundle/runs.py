@@ -15,6 +15,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import PurePath
 from typing import Any
 
@@ -47,6 +48,7 @@ from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study
 from verifier.study.collection import rates_of
+from verifier.study.forgetful import forgetful_starts
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.points import FreeBounds
@@ -272,18 +274,20 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
         return
     from verifier.study.free import checked_ends  # linear programs take long to load
 
-    places, rates = {number: rows for number, _, rows in places_of(rebuilt)}, rates_of(rebuilt)
+    places, rates = {number: (case, rows) for number, case, rows in places_of(rebuilt)}, rates_of(rebuilt)
     proven = guessed = 0
     for each in checked_ends(rebuilt, parts.files, partial(free_certificate_file, of=of)):
         log.certificates |= {*each.paths} & parts.files.keys()
         for path, message in each.wrong:
             log.findings.append(Finding(path, "", message, "a proof that holds", Kind.CONTENT))
-        row, first = places[each.block][each.requirement]
-        for path in runs:
-            point = parts.documents[path].result.requirements[row].points[first + each.start]
-            stated, pointer = point.dependence_free, f"/requirements/{row}/points/{first + each.start}"
-            rounded = rebuilt.options.decimals is not None
-            for where, message in free_apart(stated, point.probability, bounded=rebuilt.bounded, rounded=rounded):
+        case, rows = places[each.block]
+        row, first = rows[each.requirement]
+        own = [first + place for place, start in enumerate(forgetful_starts(case)) if start == each.start]
+        other = rebuilt.options.decimals is not None or rebuilt.memory != "none"
+        for path, number in product(runs, own):
+            point = parts.documents[path].result.requirements[row].points[number]
+            stated, pointer = point.dependence_free, f"/requirements/{row}/points/{number}"
+            for where, message in free_apart(stated, point.probability, bounded=rebuilt.bounded, other=other):
                 log.findings.append(Finding(path, pointer + where, message, "numbers that fit", Kind.CONTENT))
             if each.lower is None or each.upper is None:
                 continue

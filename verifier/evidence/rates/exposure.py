@@ -281,7 +281,7 @@ class Grounds:
         self._vacuous = all(each.vacuous for each in used)
         drawn = sorted({name for each in used if each.whatever[0] < each.whatever[1] for name in each.draws})
         self._channel = channel_test(run.channel.classes, drawn)
-        self.free_of_data = "confidence_region" not in (each.free_rates for each in used)
+        self.free_of_data = {each.free_rates for each in used} <= {None, "measured"}
         """Whether bounds however reports depend on each other are not over rates that the data leave."""
 
     def _boxed(self, source: RateSource) -> bool:

@@ -365,6 +365,11 @@ class _Task:
             matrices, mine = study.inputs.confusion.matrices, assumed.get(name, ())
             said = run_remarks(matrices, self.options, mine, (), data[name], study.tests, study.divided)
             yield from (before + text for text in said)
+        if any(each.choice.kind == "bootstrap" for each in data.values()):
+            yield (
+                "intervals from resampled drives are narrower than those of verify run: errors that no drive shows "
+                "are drawn here, so that detectors are paired, and there taken at their worst and at their best"
+            )
 
 
 def _judged(judging: Judging, result: RequirementResult, bounds: RobustBounds) -> Iterator[Point]:
