@@ -290,6 +290,13 @@ def test_few_logs_of_a_kind(data, capsys):
     assert "area_interval" not in document["metrics"][0]["rows"][0]["cells"][0]
 
 
+def test_people_without_a_position_are_told(data, capsys):
+    people = [*PEOPLE[:-1], (PEOPLE[-1][0], np.nan, np.nan)]
+    write_logs(made_logs(DRIVES, people, {"good": sees(range(30), 0.9)}), "some")
+    told = result(capsys, "closed-loop", "some", *USUAL[2:])["remarks"]
+    assert f"1 of {len(people)} people have no position: only ROC A and B ask whether they are found" in told
+
+
 def test_outputs_that_cannot_be_written(data, capsys):
     for option in ("--output", "--csv", "--plot-table", "--curves"):
         target = "nowhere/a.png"

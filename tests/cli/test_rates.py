@@ -107,6 +107,15 @@ def test_what_is_not_defined_is_told_and_not_a_number(folder, capsys):
     assert "under dark no object is left that can be judged" in out
 
 
+def test_intervals_without_width_promise_nothing(folder):
+    import verifier
+
+    coco(folder, [(image, 0, 0.9) for image in range(4)], "perfect.json")
+    found = verifier.adr(["truth.json"], {"a": "perfect.json", "a@dark": "dark.json"}, draws=20)
+    assert found.rates[0].adr_interval == (1, 1)
+    assert any("a: the interval has no width under baseline: " in each for each in found.remarks)
+
+
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
@@ -215,12 +224,55 @@ def test_tables_that_are_none(tmp_path, capsys, text, complaint):
     assert complaint in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda rows: rows.pop(0), "no ADR of 'a' under 'baseline'"),
+        (lambda rows: rows[0].update(adr=None), "no ADR of 'a' under 'baseline'"),
+        (lambda rows: rows[0].update(detector="other"), "under 'baseline'"),
+        (lambda rows: rows.append(rows[0]), "occurs twice"),
+    ],
+)
+def test_documents_whose_rows_do_not_fit(folder, tmp_path, capsys, change, complaint):
+    import verifier
+
+    found = verifier.adr(["truth.json"], {"a": "clear.json", "a@dark": "dark.json"}, draws=0)
+    document = json.loads(found.json_text())
+    change(document["rates"])
+    (tmp_path / "bad.json").write_text(json.dumps(document))
+    assert main(["predict", str(tmp_path / "bad.json"), "--pair", "dark=dark"]) == ExitCode.BAD_INPUT
+    assert complaint in capsys.readouterr().err
+
+
+def test_a_mutation_is_not_predicted_from_itself_and_no_interval_promises_nothing(tmp_path, capsys):
+    text = "condition,a,b,c\nbaseline,.6,.5,.8\nalpha_blend,.5,.4,.7\nhaze,.4,.3,.5\n"
+    (tmp_path / "rates.csv").write_text(text)
+    rates = str(tmp_path / "rates.csv")
+    assert main(["predict", rates, "--pair", "haze=haze"]) == ExitCode.USAGE
+    assert "--pair haze=haze: 'haze' would be predicted from itself" in capsys.readouterr().err
+    assert main(["predict", rates]) == 0  # two other detectors are too few for 80 %
+    assert "jackknife" not in capsys.readouterr().out
+    assert main(["predict", rates, "--confidence", "0.5"]) == 0
+    assert "50 % prediction intervals" in (told := capsys.readouterr().out)
+    assert "with no probability that is proven" in told
+
+
 def test_pictures_show_every_detector_and_condition(folder, table_iv, tmp_path):
     import verifier
 
     found = verifier.adr(["truth.json"], {"a": "clear.json", "a@dark": "dark.json"}, draws=50)
     figure = curves_figure(found)
     assert [axis.get_title() for axis in figure.axes if axis.get_visible()] == ["baseline", "dark"]
+    limits = np.array([axis.get_xlim() for axis in figure.axes if axis.get_visible()])
+    assert (limits == limits[0]).all()
+    assert np.log10(limits[0]) == pytest.approx(np.log10(limits[0]).round(), abs=1e-12)
+    figure.draw_without_rendering()
+    assert not any(each.get_text() for each in figure.axes[0].xaxis.get_minorticklabels())
+    table = table_figure(found)
+    table.draw_without_rendering()
+    label = table.axes[1].yaxis.label.get_window_extent()
+    assert label.y0 >= 0
+    assert label.y1 <= table.bbox.height
     labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert labels == ["a", *(f"set at {level} in the baseline" for level in ("0.1", "0.01", "0.001"))]
     texts = [each.get_text() for each in table_figure(found).axes[0].texts]

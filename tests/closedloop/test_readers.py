@@ -433,6 +433,21 @@ def test_rectangles_are_placed_on_the_ground_or_by_depth(tmp_path):
     assert deep.person_m == pytest.approx(logs.person_m)  # people have boxes in space
 
 
+def test_people_whose_feet_stand_on_no_ground_are_refused_by_name(tmp_path):
+    folder = kitti_drive(tmp_path)
+    nowhere = "-1 -1 -1 -1000 -1000 -1000 -10"
+    labels = [f"0 1 Pedestrian 0 0 0 300 200 340 330 {nowhere}", f"2 1 Pedestrian 0 0 0 300 100 340 200 {nowhere}"]
+    (folder / "label_02/0000.txt").write_text("\n".join(labels) + "\n")
+    with pytest.raises(InputError, match="1 of 2 people have no place, the first in frame '0000/000002'"):
+        kitti_tracking_logs(
+            folder / "label_02",
+            {"rrc": folder / "rrc"},
+            3.0,
+            folder / "frames.csv",
+            placing=Placing(str(folder / "camera.csv")),
+        )
+
+
 def test_rocs_ask_for_no_positions_and_give_what_they_give_with_them(tmp_path, capsys):
     folder = kitti_drive(tmp_path)
     files = ["closed-loop", f"{folder}/label_02", "--format", "kitti_tracking", "--detections", f"rrc={folder}/rrc"]

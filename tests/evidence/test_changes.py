@@ -60,11 +60,17 @@ def options(looks=2, **more):
     return RunOptions(confidence=ConfidenceSettings(draws=100, looks=looks, **more))
 
 
-def built(folder, context=CONTEXT, spec=SPEC, matrices=MATRICES, model=MODEL, chosen=None):
+NIGHTLY = {"distance_m": [0, 10], "counts": [[150, 10], [250, 90]]}
+
+
+def built(folder, context=CONTEXT, spec=SPEC, matrices=MATRICES, model=MODEL, chosen=None, given=(), beside=None):
     folder.mkdir(parents=True)
+    for each in beside.glob("*.txt") if beside else ():
+        (folder / each.name).write_bytes(each.read_bytes())
     spec, matrices = write_inputs(folder, spec, matrices, model)
     (folder / "case.toml").write_text(context)
-    write_bundle(make_bundle(Sources(spec, matrices, folder / "case.toml"), chosen or options()).files, folder / "b")
+    sources = Sources(spec, matrices, folder / "case.toml", given)
+    write_bundle(make_bundle(sources, chosen or options()).files, folder / "b")
     return str(folder / "b")
 
 
@@ -185,6 +191,67 @@ def test_a_claim_stands_again_when_what_its_row_asks_for_is_there(base, tmp_path
         assert found.open_ == (0 if stands else 3)
         assert int(found.exit_code) == (0 if stands else 3)
     assert [one.done_by for one in found.changes[0].repeat] == [("separate",), ("latency",)]
+
+
+def test_a_document_by_another_name_and_matrices_by_another_title_show_nothing_again(tmp_path):
+    """What counts is bytes of documents and counts of matrices; names and titles are not evidence."""
+    found = []
+    for name, version, title in (("before", 1, "made up"), ("renamed", 2, "made up again")):
+        (tmp_path / name).mkdir()
+        context = CONTEXT.replace('version = "1"', f'version = "{version}"')
+        for claim in ("training_data", "integration"):
+            context += EVIDENCE.format(name=f"{name}_{claim}", claim=claim)
+            (tmp_path / name / f"{name}_{claim}.txt").write_text(claim)
+        found.append(
+            built(tmp_path / name / "x", context, matrices={**MATRICES, "title": title}, beside=tmp_path / name)
+        )
+    change = compare_bundles(*found).changes[0]
+    assert (change.recomputed, [one.done_by for one in change.repeat]) == (False, [(), ()])
+
+
+def test_a_result_from_elsewhere_that_is_worse_makes_its_claim_fall(base, tmp_path, capsys):
+    """Its chance to be worse is not that of the bundle's own run, which is what it was."""
+    spec, matrices = write_inputs(tmp_path, matrices={**MATRICES, "title": "night", "bins": [NIGHTLY]})
+    given = str(tmp_path / "night.json")
+    main(["run", str(spec), "--cm", str(matrices), "-o", given])
+    new = built(tmp_path / "new", given=(given,))
+    found = compare_bundles(base, new)
+    (change,) = found.changes
+    assert (change.kind, change.what[0][:50]) == ("other_data", "made elsewhere, inputs/given/night.json: nothing -")
+    by = {f"{each.kind} {each.name}": each for each in found.claims}
+    assert (by["met stops"].after, by["met stops"].relation, by["met stops"].worse) == ("violated", "worse", None)
+    assert by["met stops"].falls_by == ("other_data",)
+    assert not by["met stops"].stands_again
+    assert main(["evidence", "diff", base, new]) == 3
+    assert "worse with probability" not in capsys.readouterr().out
+
+
+def test_a_claim_that_lost_its_document_is_open(tmp_path, capsys):
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "tracks.txt").write_text("tracks")
+    old = built(tmp_path / "old", CONTEXT + EVIDENCE.format(name="tracks", claim="model"), beside=folder)
+    new = built(tmp_path / "new")
+    assert main(["evidence", "diff", old, new]) == 3
+    assert "No input differs" not in (said := capsys.readouterr().out)
+    assert "No claim falls. 1 other claim has a status worse than before." in said
+    assert main(["evidence", "diff", new, old]) == 0
+
+
+def test_distances_counted_anew_and_another_training_are_changes(tmp_path):
+    rows = [[0, 5], [5, 10]]
+    both = []
+    for name, right in (("a", 140), ("b", 150)):
+        matrices = {
+            **MATRICES,
+            "bins": [{"distance_m": each, "counts": [[150, 5], [50, 45]]} for each in rows],
+            "localisation": {"axes": ["reported", "true"], "counts": [[right, 150 - right], [10, 140]]},
+        }
+        both.append(built(tmp_path / name, matrices=matrices))
+    assert [each.kind for each in compare_bundles(*both).changes] == ["other_data"]
+    trained = CONTEXT.replace('weights = "abc"', 'weights = "abc"\ntrained_on = ["drive_1"]')
+    (change,) = compare_bundles(built(tmp_path / "c"), built(tmp_path / "d", trained)).changes
+    assert change.kind == "detector"
 
 
 def test_the_probability_to_be_worse_is_that_of_two_beta_draws(base, tmp_path):

@@ -1,6 +1,7 @@
 """Safety performance indicators of a bundle, and what the field does to its claims."""
 
 import csv
+import hashlib
 import io
 import json
 
@@ -159,6 +160,7 @@ BAD = {
     f'metric,count,of\n"{RECALL}",1,0\n': "field.csv:2",
     f'metric,count,of\n"{RECALL}",1,2,3\n': "field.csv:2",
     'metric,count,of\n"open,1,2\n': "no CSV",
+    f"metric,count,of\n{RECALL},1,2\n": "quotation marks",
 }
 
 
@@ -168,6 +170,44 @@ def test_files_of_the_field_that_cannot_be_right_are_refused_with_their_line(tex
     (tmp_path / "field.csv").write_text(text)
     assert main(["spi", "check", str(tmp_path / "spi.json"), str(tmp_path / "field.csv")]) == 4
     assert BAD[text] in capsys.readouterr().err
+
+
+IMPOSSIBLE = [
+    {"threshold": 5},
+    {"side": "at_most", "threshold": 1},
+    {"threshold": 0},
+    {"kind": "rate", "threshold": 1},
+    {"kind": "rate", "side": "at_most", "threshold": 0},
+]
+
+
+@pytest.mark.parametrize("change", IMPOSSIBLE)
+def test_an_indicator_that_no_count_can_contradict_is_refused(change, plain, tmp_path, capsys):
+    spi = {key: each for key, each in spi_of(plain).items() if key != "checksums"}
+    (tmp_path / "spi.json").write_text(json.dumps({**spi, "indicators": [{**spi["indicators"][0], **change}]}))
+    (tmp_path / "field.csv").write_text(counted((RECALL, 0, 1000)))
+    assert main(["spi", "check", str(tmp_path / "spi.json"), str(tmp_path / "field.csv")]) == 4
+    assert "/indicators/0" in capsys.readouterr().err
+
+
+def test_no_indicator_is_no_evidence_and_the_result_names_what_was_read(plain, tmp_path, capsys):
+    spi = {key: each for key, each in spi_of(plain).items() if key != "checksums"}
+    (tmp_path / "spi.json").write_text(json.dumps({**spi, "indicators": []}))
+    (tmp_path / "field.csv").write_text("metric,count,of\n")
+    command = ["spi", "check", str(tmp_path / "spi.json"), str(tmp_path / "field.csv"), "--json"]
+    assert main(command) == 3
+    files = {each["role"]: each["sha256"] for each in json.loads(capsys.readouterr().out)["inputs"]}
+    assert files == {
+        role: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+        for role, name in {"spi": "spi.json", "field": "field.csv"}.items()
+    }
+
+
+def test_bins_of_false_positives_are_named_as_everywhere(tmp_path):
+    rows = [[0, 10], [10, None]]
+    matrices = {**MATRICES, "bins": [{"distance_m": each, "counts": [[150, 5], [50, 45]]} for each in rows]}
+    found = [each["metric"] for each in spi_of(built(tmp_path, matrices=matrices))["indicators"]]
+    assert {"false positives [0, 10) m", "false positives [10, inf) m"} <= set(found)
 
 
 def test_indicators_that_are_none_are_refused(plain, tmp_path, capsys):

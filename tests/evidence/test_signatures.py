@@ -128,6 +128,7 @@ CHECKS = {
     "wrong key": ("other", "assessed", DAY, 4, "expected a signature by this key"),
     "last day": ("p256", "reviewed", "2026-12-31", 0, "1 signature"),
     "expired": ("p256", "reviewed", "2027-01-01", 4, "is valid on 2027-01-01; it expired on 2026-12-31"),
+    "not yet valid": ("ed25519", "assessed", "2026-05-27", 4, "it says that it was made on 2026-05-28"),
 }
 
 
@@ -135,7 +136,8 @@ CHECKS = {
 def test_wrong_role_wrong_key_and_expired_are_one_line_each(name, signed, monkeypatch, capsys):
     folder, _ = signed
     key, role, day, code, said = CHECKS[name]
-    monkeypatch.setattr("verifier.cli.evidence.today", lambda: day)
+    monkeypatch.setattr("verifier.cli.evidence.clock_day", lambda: day)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1780000000")  # which is no way to make an expired signature valid
     roles = [] if role is None else ["--role", role]
     found = main(["evidence", "check", str(folder / "b"), "--signed-by", str(folder / f"{key}.pub"), *roles])
     lines = capsys.readouterr().out.splitlines()
@@ -285,3 +287,39 @@ def test_keys_of_other_kinds_and_no_keys_are_refused(made, tmp_path, capsys):
         assert main(["evidence", "check", str(folder / "b"), "--signed-by", str(key)]) == 4
         assert "key" in capsys.readouterr().err
     assert main(["evidence", "check", str(folder / "b"), "--role", "built"]) == 2
+
+
+def test_a_signature_is_added_to_signatures_alone_and_beside_the_bundle(made, tmp_path, capsys):
+    folder, bundle = made
+    write_bundle(bundle.files, tmp_path / "b")
+    key = str(folder / "ed25519.pem")
+    command = ["evidence", "sign", str(tmp_path / "b"), "--key", key, "--role", "built"]
+    (tmp_path / "k.pem").write_bytes(pem := (folder / "p256.pem").read_bytes())
+    (tmp_path / "notes").write_text("[]\n")
+    for output, code in (("k.pem", 4), ("notes", 4), ("b/sig.json", 2)):
+        assert main([*command, "-o", str(tmp_path / output)]) == code
+        assert (output if code == 4 else "got one inside it") in capsys.readouterr().err
+    assert main([*command, "--until", "2020-01-01"]) == 2
+    assert "--until" in capsys.readouterr().err
+    assert (tmp_path / "k.pem").read_bytes() == pem
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["b", "k.pem", "notes"]
+    assert main(command) == 0
+    path = tmp_path / "b.sig.json"
+    path.write_text(path.read_text().rstrip())  # as other programs may leave it
+    assert main([*command[:-1], "reviewed"]) == 0
+    assert len(lines_of(tmp_path)) == 2
+
+
+def test_a_status_that_was_signed_and_is_not_what_the_bundle_shows_is_a_finding(signed, tmp_path, capsys):
+    folder, _ = signed
+    statement = json.loads(base64.b64decode(lines_of(folder)[0]["payload"]))
+    statement["predicate"]["status"] = "status: supported"
+    key = ["--signed-by", str(folder / "ed25519.pub"), "--signatures", str(tmp_path / "sig")]
+    for version, code in ((statement["predicate"]["tool"]["version"], 4), ("0.0.1", 0)):
+        statement["predicate"]["tool"]["version"] = version
+        theirs = Envelope(json.dumps(statement).encode(), PAYLOAD_TYPE, {})
+        theirs.sign(CryptoSigner(serialization.load_pem_private_key((folder / "ed25519.pem").read_bytes(), None)))
+        (tmp_path / "sig").write_text(json.dumps(theirs.to_dict()))
+        assert main(["evidence", "check", str(folder / "b"), *key]) == code
+        assert "found signed as status: supported" in (said := capsys.readouterr().out) or code == 0
+        assert ("signed by verifier 0.0.1 as: status: supported" in said) == (code == 0)

@@ -145,6 +145,19 @@ def test_lambda_is_that_of_verify_collision(made, capsys):
     assert row.collision == pytest.approx(found["probability"][0][0], abs=1e-12)
 
 
+def test_what_p_assumes_is_told(made):
+    assert "P assumes what DETECTOR/CONDITION/run.json says of it, such as a memoryless detector" in made[1].remarks
+
+
+def test_a_lambda_that_is_not_defined_is_told(streets, tmp_path, capsys):
+    (streets / "high.toml").write_text(FILE.replace("min_score = 0.5", "min_score = 50"))
+    assert main(["campaign", str(streets / "high.toml"), "-o", str(tmp_path / "out")]) == 0
+    told = json.loads((tmp_path / "out/campaign.json").read_text())["remarks"]
+    conditions = "baseline, haze-visibility_m_978, haze-visibility_m_97.8"
+    assert any(f"hog: lambda is not defined under {conditions}: " in each for each in told)
+    assert "lambda is not defined" in capsys.readouterr().out
+
+
 def test_people_stand_where_the_depth_of_their_rectangles_says(streets, made):
     """The median over rows of the median depth of each row, along the ray of the middle of the rectangle."""
     truth = json.loads((made[0] / "hog/baseline/annotations.json").read_text())
@@ -260,6 +273,7 @@ HOSTILE = [
     (FILE.replace('depth = { folder = "depth" }', 'depth = { constant_m = 30 }'), "needs depth maps"),
     (FILE.replace('depth = { folder = "depth" }\n', ""), "needs depth"),
     (FILE.replace("level = [0.2, 0.5]", "level = [-1]"), "expected a number above 0"),
+    (FILE.replace("level = [0.2, 0.5]", "level = [0.5, 0.2]"), "adr: expected increasing"),
     (FILE + "\n[extra]\n", "unknown key 'extra'"),
     (FILE.replace("seed", "seed") + "\n[mutations.more]\n", "more"),
     (FILE.replace("[mutations]", "[mutations]\nseed = 99999999999999999999999"), "whole number"),

@@ -54,6 +54,8 @@ LAYOUTS = {
                {"transposed": False, "objectness_column": 4, "score_columns": (5, None), "suppression_iou": 0.7}),
     "YOLOv10": ({"output0": rows(300, 2, 2, 8, 9, 0.5, 0)}, {"names": "{0: 'ped', 1: 'a', 2: 'b'}"},
                 {"labels": "output0", "label_column": 5, "score_columns": (4, 5), "suppression_iou": None}),
+    "YOLOv10 or end-to-end": ({"output0": rows(300, 2, 2, 8, 9, 0.5, 1)}, {"names": "{0: 'ped', 1: 'a'}"},
+                              {"labels": "output0", "label_column": 5, "suppression_iou": None}),
     "DETR": ({"pred_boxes": rows(100, 0.5, 0.5, 0.1, 0.2), "logits": rows(100, 3.0, -2.0)}, {},
              {"box_format": "cxcywh", "box_unit": "input_share", "activation": "softmax", "background": 1,
               "suppression_iou": None}),
@@ -171,3 +173,10 @@ def test_sixty_images_at_three_levels_take_ninety_cpu_seconds_at_most(tmp_path):
     other.mkdir()
     write_streets(other, 60)
     assert two_commands(other, "--jobs", "2")["campaign"] == alone["campaign"]
+
+
+def test_classes_that_do_not_fit_the_scores_are_told(streets, tmp_path, capsys):
+    outputs = {"output0": np.array(rows(300, 20, 20, 8, 9, 0.5).transpose(0, 2, 1))}
+    with_metadata(fixed(tmp_path / "net.onnx", outputs, ONE), {"names": "{0: 'ped', 1: 'a', 2: 'b'}"})
+    assert init(streets, tmp_path) == 0
+    assert "the metadata name 3, and the outputs have scores of 1" in capsys.readouterr().out

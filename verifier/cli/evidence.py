@@ -5,19 +5,20 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from verifier.base.documents import read_document
+from verifier.base.documents import InputFile, read_document
 from verifier.base.errors import UsageError, one_line
-from verifier.base.files import document_text, read_json
+from verifier.base.files import document_text, read_json, read_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
+from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.bundle.sign import sign_bundle
 from verifier.evidence.changes.claims import compare_bundles
 from verifier.evidence.changes.telling import diff_table
-from verifier.evidence.declarations import today
-from verifier.evidence.field import SpiCheckResult, SpiResult, read_field, tested
+from verifier.evidence.declarations import clock_day
+from verifier.evidence.field import SpiCheckResult, SpiResult, field_rows, tested
 from verifier.evidence.findings import CheckReport
 from verifier.evidence.indicators import spi_table
 from verifier.evidence.settings import BuildSettings, CheckSettings, DiffSettings, SignSettings, SpiSettings
@@ -50,7 +51,7 @@ def check_command(arguments: CheckSettings, command: Command) -> int:
     )
     if arguments.signed_by is not None:
         path = arguments.signatures or default_path(arguments.bundle)
-        found = find_signature(path, report.digest, arguments.signed_by, arguments.role, today())
+        found = find_signature(path, report.digest, arguments.signed_by, arguments.role, clock_day())
         report = report.sealed(found, Path(path).name)
     print(_json_text(report, command) if arguments.json else check_text(report), end="")
     return int(report.exit_code)
@@ -76,10 +77,16 @@ def diff_command(arguments: DiffSettings, command: Command) -> int:
 def spi_command(arguments: SpiSettings, command: Command) -> int:
     """Run `verify spi check` and give its exit code."""
     check_targets(arguments, "check")
-    spi = read_document(SpiResult, read_json(arguments.spi)[0], arguments.spi)
-    found = tested(spi, read_field(arguments.field), arguments.field)
+    content, raw = read_json(arguments.spi)
+    spi, (text, counted) = read_document(SpiResult, content, arguments.spi), read_text(arguments.field)
+    read = {"spi": (arguments.spi, raw), "field": (arguments.field, counted)}
     study = SpiCheckResult(
-        title=spi.title, level=spi.level, found=found, command=command, versions=program_versions()
+        title=spi.title,
+        level=spi.level,
+        found=tested(spi, field_rows(text, arguments.field), arguments.field),
+        inputs=tuple(InputFile.of(role, path, digest_of(raw)) for role, (path, raw) in read.items()),
+        command=command,
+        versions=program_versions(),
     )
     give(arguments, document_text(study), lambda: spi_table(study))
     return int(study.exit_code)

@@ -326,6 +326,10 @@ def _remarks(
         )
     else:
         remarks += [f"validation logs: {each}" for each in validation.remarks if each not in logs.remarks]
+    lost = int(np.isnan(logs.person_m[:, 0]).sum())
+    if lost and set(settings.metrics) - {"roc_a", "roc_b"}:
+        people = f"{lost} of {len(logs.person_m)} people have no position"
+        remarks.append(f"{people}: only ROC A and B ask whether they are found")
     images = min(each.image_count for each in tables.values())
     if settings.sensitivity[0] * images < 1:
         remarks.append(

@@ -234,7 +234,12 @@ def date_at(element: Element) -> datetime.date:
 
 def today() -> datetime.date:
     """The day of SOURCE_DATE_EPOCH, in UTC; of the clock where that is not set."""
-    return stated_day() or datetime.datetime.now(datetime.UTC).date()
+    return stated_day() or clock_day()
+
+
+def clock_day() -> datetime.date:
+    """The day of the clock, in UTC, whatever SOURCE_DATE_EPOCH says."""
+    return datetime.datetime.now(datetime.UTC).date()
 
 
 def stated_day() -> datetime.date | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from verifier.analysis.sequential import log_against_rate, log_against_share
-from verifier.base.documents import Count, Level, Limits, Magnitude
+from verifier.base.documents import Count, InputFile, Level, Limits, Magnitude, MisfitError
 from verifier.base.errors import ExitCode, InputError, Place, shown, unknown_name
 from verifier.base.files import read_text
 
@@ -51,6 +51,17 @@ class Indicator:
     source: str
     least: float | None
     action: str
+
+    def __post_init__(self) -> None:
+        low, share = self.side == "at_least", self.kind == "share"
+        possible = 0 < self.threshold <= 1 if low else 0 <= self.threshold < 1
+        if not (possible if share else not low and self.threshold > 0):
+            expected = (
+                "a share above 0" if share and low else "a share below 1" if share else "at most a rate above 0"
+            )
+            raise MisfitError(
+                ["threshold"], f"expected {expected}, which can be contradicted, got {self.threshold:g}"
+            )
 
     @property
     def told(self) -> str:
@@ -114,28 +125,37 @@ class IndicatorFound:
 
 @dataclass(frozen=True, kw_only=True)
 class SpiCheckResult:
-    """Result of `verify spi check`."""
+    """Result of `verify spi check`.
+
+    Attributes:
+        inputs: the indicators and the file of the field.
+    """
 
     schema: ClassVar[str] = "verifier.spi_check"
     version: ClassVar[int] = 1
     command: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[InputFile, ...]
     title: str
     level: Level
     found: tuple[IndicatorFound, ...]
 
     @property
     def exit_code(self) -> ExitCode:
-        """Violated where one fired, inconclusive where one has no data."""
+        """Violated where one fired, inconclusive where one has no data, or there is none."""
         states = {each.state for each in self.found}
         if "fired" in states:
             return ExitCode.VIOLATED
-        return ExitCode.INCONCLUSIVE if "no data" in states else ExitCode.SATISFIED
+        return ExitCode.INCONCLUSIVE if "no data" in states or not states else ExitCode.SATISFIED
 
 
 def read_field(path: str | Path) -> tuple[FieldRow, ...]:
     """The rows of a CSV file with the columns metric, count, of; InputError with its line."""
-    text, _ = read_text(path)
+    return field_rows(read_text(path)[0], path)
+
+
+def field_rows(text: str, path: str | Path) -> tuple[FieldRow, ...]:
+    """As `read_field`, for the text of the file."""
     reader = csv.reader(io.StringIO(text), strict=True)
     found = list[FieldRow]()
     try:
@@ -156,7 +176,9 @@ def _row(cells: Sequence[str], place: Place) -> FieldRow:
     try:
         metric, count, of = cells[0].strip(), float(cells[1]), float(cells[2])
     except (IndexError, ValueError):
-        raise InputError(f"expected a metric and two numbers, found {shown(','.join(cells))}", place) from None
+        hint = "a metric with a comma in it stands in quotation marks" if len(cells) > len(COLUMNS) else None
+        said = f"expected a metric and two numbers, found {shown(','.join(cells))}"
+        raise InputError(said, place, hint) from None
     if len(cells) != len(COLUMNS) or not (0 <= count <= LARGEST and 0 < of <= LARGEST) or count % 1:
         raise InputError("expected a whole count from 0, of a number of items or hours above 0", place)
     return FieldRow(metric, count, of)

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Annotated, ClassVar, Self
 
 from verifier.base.documents import Count, Limits
-from verifier.base.errors import ExitCode
+from verifier.base.errors import ExitCode, one_line
 from verifier.base.result import recorded
 from verifier.base.version import __version__
 from verifier.evidence.signatures import Seal
@@ -175,10 +175,19 @@ class CheckReport:
     def sealed(self, found: Seal | str, file: str) -> Self:
         """This report with what was found of a signature that was demanded; `file` holds the signatures."""
         if isinstance(found, str):
-            wrong = Finding(file, "", "none", found, Kind.SIGNATURE)
-            return replace(self, findings=(*self.findings, wrong), grades=None, status="")
+            return self._unsealed(Finding(file, "", "none", found, Kind.SIGNATURE))
+        said = found.signed
+        if self.status and said.status != self.status and said.tool.version == __version__:
+            return self._unsealed(
+                Finding(file, "", f"signed as {one_line(said.status)}", self.status, Kind.SIGNATURE)
+            )
         known = tuple(each for each in self.unchecked if not each.startswith("authenticity: "))
+        if self.status and said.status != self.status:
+            known += (f"a status that differs, signed by verifier {said.tool.version} as: {one_line(said.status)}",)
         return replace(self, checked=(*self.checked, (1, f"signature: {found.told}")), unchecked=known)
+
+    def _unsealed(self, wrong: Finding) -> Self:
+        return replace(self, findings=(*self.findings, wrong), grades=None, status="")
 
     @property
     def intact(self) -> bool:

@@ -85,11 +85,20 @@ def _false_positives(runs: Sequence[Document], documents: Sequence[Document]) ->
             column = [row[at] for row in each["counts"]]
             if sum(column):
                 upper = clopper_pearson(np.array(sum(column) - column[at]), np.array(sum(column)), (1 - LEVEL) / 2)[1]
-                where = f"{each['distance_m']}{each.get('where') or ''}"
-                measure = f"something reported, of frames without an object in distances {where} m"
+                further = [f"{name} {_bin_text(bin_)}" for name, bin_ in (each.get("where") or {}).items()]
+                where = ", ".join([f"{_bin_text(each['distance_m'])} m", *further])
+                measure = f"something reported, of frames without an object in {where}"
                 source = f"upper end at {LEVEL:g} of {name_text(counts.name)}"
                 metric = f"false positives {where}"
                 yield from _share(metric, float(upper), False, names, "requirement", measure, source)
+
+
+def _bin_text(bin_: str | Sequence[float | None]) -> str:
+    """For people: a name, or `[10, inf)`."""
+    if isinstance(bin_, str):
+        return name_text(bin_)
+    low, high = bin_
+    return f"[{low:g}, {'inf' if high is None else f'{high:g}'})"
 
 
 def _distances(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[Indicator]:

@@ -11,7 +11,7 @@ import base64
 import datetime
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -119,6 +119,20 @@ def envelope(signed: Signed, digest: str, key: str) -> str:
     return json.dumps(whole) + "\n"
 
 
+def signatures_in(path: str) -> str:
+    """The lines of a file of signatures, to which another can be added; InputError where one is no envelope."""
+    text = read_text(path, LARGEST)[0]
+    for place, content in _envelopes(text, path):
+        _parts(content, place)
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _envelopes(text: str, path: str) -> Iterator[tuple[Place, Any]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield Place(path, number), json_value(line, Place(path, number))
+
+
 def find_signature(path: str, digest: str, key: str, role: Role | None, day: datetime.date) -> Seal | str:
     """The signature of this key, as this role, over the manifest with this digest; or in words why there is none.
 
@@ -132,11 +146,8 @@ def find_signature(path: str, digest: str, key: str, role: Role | None, day: dat
         InputError: a file cannot be read, or is not what it should be.
     """
     public, best = _public(key), (0, "a signature by this key")
-    for number, line in enumerate(read_text(path, LARGEST)[0].splitlines(), 1):
-        if not line.strip():
-            continue
-        place = Place(path, number)
-        seal = _opened(json_value(line, place), public, key, place)
+    for place, content in _envelopes(read_text(path, LARGEST)[0], path):
+        seal = _opened(content, public, key, place)
         if seal is None:
             continue
         if seal.digest != digest:
@@ -145,6 +156,8 @@ def find_signature(path: str, digest: str, key: str, role: Role | None, day: dat
             found = (2, f"a signature as {role}; this key signed as {seal.signed.role}")
         elif seal.signed.until is not None and str(day) > seal.signed.until:
             found = (3, f"a signature that is valid on {day}; it expired on {seal.signed.until}")
+        elif str(day) < seal.signed.day:
+            found = (3, f"a signature that is valid on {day}; it says that it was made on {seal.signed.day}")
         else:
             return seal
         best = max(best, found)

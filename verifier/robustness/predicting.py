@@ -9,6 +9,7 @@ import io
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
@@ -138,6 +139,8 @@ def predict_result(settings: PredictSettings) -> PredictResult:
                 known = ", ".join(table.conditions)
                 raise UsageError(f"--pair: no condition begins with {shown(missing)}\n  hint: there are {known}")
             continue
+        if both := set(targets) & set(features):
+            raise UsageError(f"--pair {text}: {shown(min(both))} would be predicted from itself")
         found = predict(table, targets, features, settings.identity, settings.confidence)
         models.append(_model(target, simple, found))
         if not found.unique.all():
@@ -152,10 +155,13 @@ def predict_result(settings: PredictSettings) -> PredictResult:
             )
     if not models:
         raise UsageError(f"nothing to predict: no conditions of {' or '.join(chosen)}\n  hint: name others, --pair")
-    remarks.append(
-        f"prediction intervals (jackknife+) assume exchangeable detectors, not tested; they hold a value with "
-        f"probability {max(0.0, 2 * settings.confidence - 1):g} at least"
-    )
+    if any(each.interval is not None for model in models for each in model.predictions):
+        sure = 2 * Fraction(repr(settings.confidence)) - 1
+        proven = f"with probability {float(sure):g} at least" if sure > 0 else "with no probability that is proven"
+        remarks.append(
+            f"{100 * settings.confidence:g} % prediction intervals (jackknife+) assume exchangeable detectors, not "
+            f"tested; they hold a value {proven}"
+        )
     return PredictResult(
         title=f"Prediction from {source.name}",
         inputs=(source,),
@@ -204,10 +210,15 @@ def _table(path: str) -> tuple[AdrTable, InputFile]:
     result = read_document(AdrResult, content, PurePath(path).name)
     rates: dict[str, dict[str, float]] = {name: {} for name in result.detectors}
     for each in result.rates:
+        if each.condition in rates.setdefault(each.detector, {}):
+            raise InputError(f"{each.detector} under {shown(each.condition)} occurs twice", Place(path, path="rates"))
         rates[each.detector][each.condition] = math.nan if each.adr is None else each.adr
     for known in rates.values():
         for condition in result.conditions:
             known.setdefault(condition, math.nan)
+    for name, known in rates.items():
+        if math.isnan(known.get(BASELINE, math.nan)):
+            raise InputError(f"no ADR of {shown(name)} under {shown(BASELINE)}", Place(path, path="rates"))
     return AdrTable.of(rates, BASELINE), source
 
 

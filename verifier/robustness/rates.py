@@ -220,6 +220,12 @@ def _of_detector(
     remarks = list(threshold_remarks(thresholds, f"{detector}: "))
     if settings.draws and not intervals:
         remarks.append(f"{detector}: no intervals, for which {FEWEST_UNITS} {settings.unit}s are needed")
+    narrow = [name for name, each in intervals.items() if each.adr[0] == each.adr[1]]
+    if narrow:
+        remarks.append(
+            f"{detector}: the interval has no width under {', '.join(narrow)}: all draws of these images have one "
+            "ADR, which says nothing of images that were not taken"
+        )
     undefined = max((each.undefined for each in intervals.values()), default=0)
     if undefined:
         remarks.append(f"{detector}: up to {undefined} draws have no normalised ADR; they are left out")

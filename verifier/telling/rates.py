@@ -58,7 +58,8 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
             for each in listed
         )
         bins = ("condition", *(f"{each:g} .." for each in listed[0].lower))
-        yield Table(f"Percent of the pixels of objects, by the {parameter} that depth gives them", bins, table)
+        strength = {"alpha": "weight of the haze", "sigma_px": "blur in pixels"}[parameter]
+        yield Table(f"Percent of the pixels of objects, by the {strength} ({parameter}) at their depth", bins, table)
     yield Paragraph(
         "Areas are those of the worst case of baseline and condition, in brackets by the baseline's own; intervals "
         "of ADR and lambda are percentile intervals over images, those of P confidence bounds.",

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from verifier.base.arrays import Floats
-from verifier.base.errors import InputError, Place, UsageError
+from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.closedloop.logs import Detections, LogLimits, Logs, check_plausible
 from verifier.perception.detections import class_map
 from verifier.perception.detections.cameras import read_cameras
@@ -191,6 +191,7 @@ def kitti_tracking_logs(
     )
     if placing is not None:
         sets = {name: placing(each) for name, each in sets.items()}
+        _check_people(next(iter(sets.values())))
         how = "the median depth of its rectangle" if placing.depth_folder else "where its foot meets flat ground"
         remarks.append(f"a detection without a box in space is placed by its rectangle: {how}")
         for name, each in sets.items():
@@ -198,6 +199,19 @@ def kitti_tracking_logs(
             if lost:
                 remarks.append(f"{name}: {lost} of {len(each.detections)} detections have no place: they stop nobody")
     return logs_of(sets, drive, remarks)
+
+
+def _check_people(data: DetectionSet) -> None:
+    """Refuse annotated people without a place, whom a drive would pass as if nobody stood there; InputError."""
+    people = data.annotations
+    lost = np.arange(len(people)) if people.box_3d is None else np.flatnonzero(np.isnan(people.box_3d[:, 0]))
+    if len(lost):
+        first = shown(data.frame_name[int(people.frame[lost[0]])])
+        raise InputError(
+            f"{len(lost)} of {len(people)} people have no place, the first in frame {first}: no box in space, "
+            "and depth maps place detections only, or the foot of the rectangle meets no ground",
+            hint="correct labels or cameras; --metric roc_a and roc_b need no places",
+        )
 
 
 def _kitti_drive(names: Sequence[str], speed_mps: float) -> Drive:

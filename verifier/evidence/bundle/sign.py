@@ -6,8 +6,8 @@ import datetime
 from collections.abc import Mapping
 from pathlib import Path
 
-from verifier.base.errors import InputError, Place
-from verifier.base.files import json_of, read_text, write_text
+from verifier.base.errors import InputError, Place, UsageError
+from verifier.base.files import json_of, write_text
 from verifier.evidence.bundle.archive import read_bundle
 from verifier.evidence.bundle.check import check_files
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, read_manifest
@@ -15,7 +15,6 @@ from verifier.evidence.bundle.request import REQUEST_FILE, request_of, unpacked_
 from verifier.evidence.declarations import today
 from verifier.evidence.identity import Identity, tool_identity
 from verifier.evidence.signatures import (
-    LARGEST,
     Role,
     Seal,
     Signed,
@@ -23,6 +22,7 @@ from verifier.evidence.signatures import (
     default_path,
     envelope,
     key_of_private,
+    signatures_in,
 )
 
 
@@ -43,8 +43,16 @@ def sign_bundle(
         output: the file of signatures; BUNDLE.sig.json by default.
 
     Raises:
-        InputError: something is wrong with the bundle, which is not signed then; or a file cannot be read or written.
+        InputError: something is wrong with the bundle, which is not signed then; or a file cannot be read or written,
+            or holds something else than signatures.
+        UsageError: the signature would expire before it is made, or lie inside the bundle.
     """
+    path = output or default_path(bundle)
+    if Path(bundle).resolve() in Path(path).resolve().parents:
+        raise UsageError("--output: expected a file beside the bundle, got one inside it")
+    if until is not None and until < today():
+        raise UsageError(f"--until: expected a day from {today()}, on which it is signed, got {until}")
+    before = signatures_in(path) if Path(path).exists() else ""
     fingerprint, files = key_of_private(key), read_bundle(bundle)
     report = check_files(Path(bundle).absolute().name, files)
     if not report.sound:
@@ -61,8 +69,6 @@ def sign_bundle(
         document=identity_of(files).told,
         tool=tool_identity(),
     )
-    path = output or default_path(bundle)
-    before = read_text(path, LARGEST)[0] if Path(path).exists() else ""
     write_text(path, before + envelope(signed, report.digest, key))
     return Seal(fingerprint, report.digest, signed)
 

@@ -56,22 +56,22 @@ def compare_bundles(old: str, new: str, odd: Domain = "widened") -> DiffResult:
         changes = tuple(_row(kind, what, before, after) for kind, what in found.items())
         claims = _with_chances(list(_claims(before, after, changes)), before, after)
         first, second = (BundleRecord(each.name, each.digest, each.manifest.verifier) for each in (before, after))
-    still = sum(bool(each.falls_by) and not each.stands_again for each in claims)
+    still = sum(not each.stands_again for each in claims)
     return DiffResult(old=first, new=second, changes=changes, claims=claims, open_=still)
 
 
 def _row(kind: Change, what: Sequence[str], old: Side, new: Side) -> ChangeRecord:
     row = IMPACT[kind]
     repeat = tuple(Activity(text, duty, _renewed(old.shown(duty), new.shown(duty))) for text, duty in row.repeat)
-    same = old.files[old.request.matrices] == new.files[new.request.matrices]
+    same = (old.counts, old.sequences) == (new.counts, new.sequences)
     return ChangeRecord(
         kind, row.changed, tuple(what), row.recompute, not (row.lost or (row.matrices and same)), repeat
     )
 
 
 def _renewed(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of documents that are not what they were."""
-    return tuple(sorted(name for name, sha256 in new.items() if old.get(name) != sha256))
+    """Names of documents that were not there before, under whatever name."""
+    return tuple(sorted(name for name, sha256 in new.items() if sha256 not in old.values()))
 
 
 def _claims(old: Side, new: Side, changes: Sequence[ChangeRecord]) -> Iterator[ClaimRecord]:
@@ -84,7 +84,7 @@ def _claims(old: Side, new: Side, changes: Sequence[ChangeRecord]) -> Iterator[C
         rows = [
             each
             for each in changes
-            if kind in IMPACT[each.kind].falls and (not IMPACT[each.kind].own or requirement in moved)
+            if mine and kind in IMPACT[each.kind].falls and (not IMPACT[each.kind].own or requirement in moved)
         ]
         reach = (mine.reach if mine else NOTHING, other.reach if other else NOTHING)
         yield ClaimRecord(
@@ -96,8 +96,9 @@ def _claims(old: Side, new: Side, changes: Sequence[ChangeRecord]) -> Iterator[C
             _relation(mine, other, bool(rows)),
             None,
             reach,
-            tuple(each.kind for each in rows) if mine else (),
-            all(each.recomputed and all(one.done_by for one in each.repeat) for each in rows),
+            tuple(each.kind for each in rows),
+            not (mine and other and other.badness[0] > mine.badness[0])
+            and all(each.recomputed and all(one.done_by for one in each.repeat) for each in rows),
         )
 
 
@@ -153,7 +154,10 @@ def _with_chances(claims: Sequence[ClaimRecord], old: Side, new: Side) -> tuple[
     """The same, with the probability that what moved is worse now; not of what now says something else."""
     said = old.requirements, new.requirements
     moved = [
-        each.kind == "met" and each.relation in _MOVED and said[0].get(each.name) == said[1].get(each.name)
+        each.kind == "met"
+        and each.relation in _MOVED
+        and said[0].get(each.name) == said[1].get(each.name)
+        and old.numbers_of(each.name, each.planner) != new.numbers_of(each.name, each.planner)
         for each in claims
     ]
     chances = chances_worse(old, new) if any(moved) else {}

@@ -67,7 +67,7 @@ class ClaimRecord:
             is drawn, or nothing changed.
         reached_by: SHA-256 over what reaches it, before and after.
         falls_by: the changes by which it falls.
-        stands_again: whether everything these ask for is in the new bundle.
+        stands_again: whether everything these ask for is in the new bundle, and its status is not worse.
     """
 
     kind: ClaimKind
@@ -88,7 +88,7 @@ class DiffResult:
 
     Attributes:
         changes: rows of the impact table, in its order.
-        open_: claims that fell and do not stand again.
+        open_: claims that do not stand again.
     """
 
     schema: ClassVar[str] = "verifier.bundle_diff"
@@ -103,5 +103,5 @@ class DiffResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """Inconclusive where claims have fallen that do not stand again."""
+        """Inconclusive where a claim does not stand again."""
         return ExitCode.INCONCLUSIVE if self.open_ else ExitCode.SATISFIED

@@ -58,7 +58,7 @@ _TESTED = (
 )
 IMPACT: Mapping[Change, Row] = {
     "detector": Row(
-        "detector: weights, threshold, preprocessing",
+        "detector: training, weights, threshold, preprocessing",
         "matrices, all runs, required recalls",
         _TESTED,
         ("met", "training_data"),
@@ -153,8 +153,11 @@ def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]
     found: dict[Change, list[str]] = {each: [] for each in CHANGES}
     mine, other = old.context.detector, new.context.detector
     found["detector"] += _changed(
-        {"name": mine.name, "version": mine.version, **mine.setting, **_of(old, _SAME_POINT)},
-        {"name": other.name, "version": other.version, **other.setting, **_of(new, _SAME_POINT)},
+        *(
+            {"name": each.name, "version": each.version, "trained on": each.trained_on, **each.setting}
+            | _of(side, _SAME_POINT)
+            for each, side in ((mine, old), (other, new))
+        )
     )
     found["sensor"] += _changed(mine.mounting, other.mounting)
     found["planner"] += _changed(old.system, new.system)
@@ -238,27 +241,23 @@ def _options(old: RunOptions, new: RunOptions) -> tuple[list[str], list[str]]:
 
 def _data(old: Side, new: Side, apart: bool) -> Iterator[tuple[Change, str]]:
     """Whether there are more data, other data, or one look too many; `apart` if counts differ for another reason."""
-    apart_from_run = [
-        {each.name: each.sha256 for each in side.context.risk.conditions}
-        | {each.name: each.sha256 for each in side.context.triggers}
-        for side in (old, new)
-    ]
     mains = tuple(digest_of(side.files[side.request.matrices]) for side in (old, new))
-    for name in apart_from_run[0].keys() & apart_from_run[1].keys():
-        hashes = apart_from_run[0][name], apart_from_run[1][name]
+    for name in sorted(old.conditions.keys() & new.conditions.keys()):
+        hashes = old.conditions[name], new.conditions[name]
         if hashes[0] != hashes[1] and hashes != mains and all(hashes):
             yield "other_data", f"matrices of {name_text(name)}"
-    before, after = ({each["name"]: each for each in side.matrices.get("sequences", ())} for side in (old, new))
-    counts = [
-        [int(value) for _, value in leaves([each["counts"] for each in side.matrices["bins"]])] for side in (old, new)
-    ]
-    if counts[0] == counts[1] and before == after:
+    for text in _changed(old.elsewhere, new.elsewhere):
+        yield "other_data", f"made elsewhere, {text}"
+    before, after = old.sequences, new.sequences
+    counts = [[int(value) for _, value in leaves(side.counts)] for side in (old, new)]
+    if old.counts == new.counts and before == after:
         return
     if apart and list(before) == list(after):
         return  # the same data, counted anew
     grown = len(counts[0]) == len(counts[1]) and all(a <= b for a, b in zip(*counts, strict=True))
     kept = all(after.get(name) == each for name, each in before.items()) and bool(before) == bool(after)
-    said = f"{counted(sum(counts[0]), 'item')} -> {counted(sum(counts[1]), 'item')}"
+    items = [sum(int(value) for _, value in leaves(side.counts[0])) for side in (old, new)]
+    said = f"{counted(items[0], 'item')} -> {counted(items[1], 'item')}"
     if apart or not (grown and kept):
         yield "other_data", said
         return

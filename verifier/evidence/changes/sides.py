@@ -62,6 +62,35 @@ class Side:
         return self._json(self.request.matrices)
 
     @cached_property
+    def counts(self) -> list[list[Any]]:
+        """Counts of its bins, and of distances that were reported, if they were."""
+        distances = self.matrices.get("localisation")
+        bins = [each["counts"] for each in self.matrices["bins"]]
+        return [bins] if distances is None else [bins, distances["counts"]]
+
+    @cached_property
+    def sequences(self) -> dict[str, Any]:
+        """Name -> what was counted in it."""
+        return {each["name"]: each for each in self.matrices.get("sequences", ())}
+
+    @cached_property
+    def conditions(self) -> dict[str, str | None]:
+        """Condition, or triggering condition -> SHA-256 of its matrices, if it has its own."""
+        stated = {each.name: each.sha256 for each in self.context.risk.conditions}
+        return stated | {each.name: each.sha256 for each in self.context.triggers}
+
+    @cached_property
+    def elsewhere(self) -> dict[str, str]:
+        """Path of what was put in, about other matrices than the run's and those of conditions -> SHA-256."""
+        known = {digest_of(self.files[self.request.matrices]), *self.conditions.values()}
+        given = {path: digest_of(self.files[path]) for path in self.request.given}
+        about = {
+            path: {each["sha256"] for each in self._json(path).get("inputs", ()) if each["role"] == "confusion"}
+            for path in given
+        }
+        return {path: sha256 for path, sha256 in given.items() if not known & {sha256, *about[path]}}
+
+    @cached_property
     def rows(self) -> dict[tuple[str, str], dict[str, str]]:
         """Requirement and planner -> row of the trace, for those with a target and a result."""
         rows = csv.DictReader(io.StringIO(self.files[TRACE_FILE].decode()))
@@ -106,7 +135,7 @@ class Side:
             [
                 self.requirements.get(requirement),
                 self.system,
-                digest_of(self.files[self.request.matrices]),
+                [digest_of(self.files[path]) for path in (self.request.matrices, *self.request.given)],
                 json.loads(self.request.json_text())["options"],
                 self.chosen,
                 {claim: self.shown(claim) for claim in NUMBERS},

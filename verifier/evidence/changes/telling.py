@@ -30,7 +30,7 @@ def diff_blocks(found: DiffResult) -> Iterator[Block]:
     sides = (f"{name_text(each.name)} ({each.digest[:16]}...)" for each in (found.old, found.new))
     yield Paragraph(" -> ".join(sides))
     if not found.changes:
-        yield Paragraph("No input differs that a claim rests on.")
+        yield Paragraph("Nothing differs by which a claim falls.")
     else:
         rows = tuple((each.changed, some_of(list(each.what)), _again(each)) for each in found.changes)
         yield Table("What changed", ("change", "what", "to compute again"), rows)
@@ -76,7 +76,12 @@ def _falls(each: ClaimRecord) -> str:
 
 
 def _whole(found: DiffResult) -> str:
-    fell = [each for each in found.claims if each.falls_by]
-    if not fell:
-        return "No claim falls."
-    return f"{counted(len(fell), 'claim falls', 'claims fall')}; {found.open_} of these do not stand again yet."
+    fell = [each.stands_again for each in found.claims if each.falls_by]
+    lost = found.open_ - fell.count(False)
+    said = "No claim falls."
+    if fell:
+        told = counted(len(fell), "claim falls", "claims fall")
+        said = f"{told}; {fell.count(False)} of these do not stand again yet."
+    return said + (
+        f" {counted(lost, 'other claim has', 'other claims have')} a status worse than before." if lost else ""
+    )

@@ -138,8 +138,8 @@ def _average(entries: Sequence[dict[str, Any]]) -> float | None:
         told.maxDets = [max(1, *(len(each["dtScores"]) for each in entries))]
         evaluation._paramsEval, evaluation.evalImgs = copy.deepcopy(told), list(entries)
         evaluation.accumulate()
-    # Its greatest precision is 1 - 2.2e-16.
-    return float(np.mean(evaluation.eval["precision"]))
+    precision = evaluation.eval["precision"]
+    return float(np.mean(np.where(precision > 1 - 1e-15, 1.0, precision)))  # it adds 2.2e-16 to what it divides by
 
 
 def drawn_class(found: list[Any], rows: list[int], most: int, weights: Ints, *, precise: bool) -> Floats:

@@ -130,6 +130,8 @@ class _Walk:
     def box(self, element: Element, moving: bool) -> None:
         holder = self.track if moving and self.track is not None else element
         values: dict[str, Any] = {name: self.number(element, own) for name, own in BOX.items()}
+        if element.attributes.get("outside") != "1" and "rotation" in element.attributes:
+            self.check_upright(element)
         frame = self.image
         if moving:
             number = int(self.number(element, "frame", whole=True))
@@ -144,6 +146,11 @@ class _Walk:
         values |= {"frame": frame[1], "sequence": frame[0], "class": self.text(holder, "label")}
         told = {name: element.attributes[name] for name in ("occluded", "score") if name in element.attributes}
         self.found.objects.add(self.part, element.line, "", values, self.said | told)
+
+    def check_upright(self, element: Element) -> None:
+        if self.number(element, "rotation") % 360:
+            message = f"a box turned by {element.attributes['rotation']} degrees; expected one along the image axes"
+            raise InputError(message, Place(self.member.name, element.line), "draw the rectangle around it in CVAT")
 
     def check_between(self) -> None:
         """Refuse a file that has key frames only: the boxes between them would be taken as absent."""

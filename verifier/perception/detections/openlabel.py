@@ -189,7 +189,8 @@ class _File:
         for start, stop, data, at in given:
             matrix = _matrix(data)
             if matrix is None:
-                raise self.fail(at, f"expected matrix4x4, or a translation with a quaternion, got {shown(data)}")
+                wanted = "matrix4x4 of a rigid motion, or a translation with a quaternion"
+                raise self.fail(at, f"expected {wanted}, got {shown(data)}")
             yield (start, stop), matrix
             yield (stop, start), np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
@@ -242,7 +243,7 @@ def _euler(sequence: str, angles: Sequence[float]) -> Floats:
 
 
 def _matrix(data: Any) -> Floats | None:
-    """(4, 4) of `transform_data`; None where it is none that can be inverted."""
+    """(4, 4) of `transform_data`; None where it is no rigid motion: scaled, mirrored, or by columns."""
     if not isinstance(data, dict):
         return None
     try:
@@ -258,4 +259,6 @@ def _matrix(data: Any) -> Floats | None:
                 found[:3, :3] = _euler(data.get("sequence", "ZYX").upper(), data["euler_angles"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    return found if np.isfinite(found).all() and abs(np.linalg.det(found)) > 1e-9 else None
+    turn = found[:3, :3]
+    rigid = np.allclose(turn @ turn.T, np.eye(3), atol=1e-3) and np.linalg.det(turn) > 0
+    return found if np.isfinite(found).all() and rigid and (found[3] == [0, 0, 0, 1]).all() else None

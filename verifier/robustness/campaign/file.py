@@ -45,6 +45,7 @@ from verifier.base.keywords import settings_from
 from verifier.base.toml import Element, read_toml
 from verifier.closedloop.settings import UNPLACED, ClosedLoopSettings, Severity
 from verifier.closedloop.study_settings import METRICS, study_settings
+from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.campaign.data_reader import (
     plain_value,
     read_annotations,
@@ -211,6 +212,8 @@ def _campaign(top: Element, root: Path) -> Campaign:
     _check_needs(top, chosen, data, mutations, counting)
     loop = _loop(top, poses, calibration)
     adr = settings_from(RatesSettings, _options(top.at("adr"), ADR_KEYS, RatesSettings, {}) if top.has("adr") else {})
+    if top.has("adr"):
+        top.at("adr").made(lambda: AdrSettings(adr.level or LEVELS))
     title = top.given("title", Element.string, Path(top.file).stem)
     own = Path(top.file).name, top.sha256, root, title, data, calibration, poses, people
     return Campaign(*own, detectors, mutations, severities, seed, keep, counting, run, collision, loop, adr)

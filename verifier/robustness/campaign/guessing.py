@@ -4,7 +4,7 @@
 |---|---|
 | one output (1, 4 + classes, n) | YOLOv8: centres and sizes, no objectness; suppression is missing |
 | one output (1, n, 5 + classes) | YOLOv5: the same with an objectness; suppression is missing |
-| one output (1, n, 6) | YOLOv10 and end-to-end exports: corners, score, label; suppressed |
+| one output (1, n, 6) | YOLOv10 and end-to-end exports: corners, score, label (whole numbers); suppressed |
 | boxes (1, n, 4), scores (1, n, k), n up to 1000 | DETR: centres and sizes as shares, no suppression needed |
 | boxes (1, n, 4), scores (1, n, k), n above | SSD: suppression is missing |
 | boxes, scores and labels of the same n | SSD and torchvision with suppression; with a count as TensorFlow's |
@@ -214,7 +214,9 @@ def _of_one(
 ) -> tuple[dict[str, Any], int | None]:
     _, rows, columns = value.shape
     found = {"boxes": name, "scores": name, **usual}
-    if columns == 6 and classes not in (1, 2):
+    last = value[0, :, -1:]
+    labelled = rows <= MOST_QUERIES and bool(((last == np.floor(last)) & (last >= 0) & (last < (classes or 1))).all())
+    if columns == 6 and (classes not in (1, 2) or labelled):  # 4 + 2 and 5 + 1 are six, too
         guess("output", "YOLOv10 or end-to-end", f"rows of six numbers, {list(value.shape)}: corners, score, label")
         return found | {"labels": name, "label_column": 5, "score_columns": (4, 5), "box_format": "xyxy"}, None
     transposed = rows < columns
@@ -294,8 +296,11 @@ def _annotations(settings: CampaignInitSettings) -> tuple[list[str], str]:
 
 
 def _classes(names: Sequence[str] | None, categories: Sequence[str], count: int | None, guess: Guesses) -> list[str]:
-    if names is not None:
+    if names is not None and count in (None, len(names)):
         return list(names)
+    if names is not None:
+        told = f"the metadata name {len(names)}, and the outputs have scores of {count}"
+        return list(guess("classes", list(names), told))
     if count is None or count == len(categories):
         if categories:
             return list(guess("classes", list(categories), "the network names none; those of the annotations"))

@@ -90,6 +90,8 @@ def campaign_result(file: str, folder: str, jobs: int = 1, watch: Watch = lambda
         for detector in campaign.detectors
         for each in (made[detector][name],)
     ]
+    if campaign.collision is not None:
+        remarks += _without_lambda(rows, campaign.collision.distance_m)
     document = _document(campaign, scenes, _with_areas(rows, loop), (*remarks, *adr.remarks), loop)
     return CampaignResult(replace(document, not_defined=without), adr, loop, runs)
 
@@ -284,6 +286,19 @@ def _row(
     )
 
 
+def _without_lambda(rows: Iterable[CampaignRow], distance_m: float) -> Iterator[str]:
+    """Where lambda was asked and is not defined."""
+    missing: dict[str, list[str]] = {}
+    for row in rows:
+        if row.collision is None:
+            missing.setdefault(row.detector, []).append(row.condition)
+    for detector, names in missing.items():
+        yield (
+            f"{detector}: lambda is not defined under {', '.join(names)}: no distance of an object was reported near "
+            f"{distance_m:g} m"
+        )
+
+
 def _with_areas(rows: Iterable[CampaignRow], loop: TradeOffs | None) -> Iterator[CampaignRow]:
     """The rows with what the closed loop says of each, and one for each group of conditions."""
     cells: dict[tuple[str, str], dict[str, Any]] = {}
@@ -323,6 +338,8 @@ def _document(
         remarks += (f"every pixel was assumed to be {depth.constant_m:g} m away: haze and defocus are the same",)
     if depth is not None and depth.densify is not None:
         remarks += (f"depths between those that are known were filled in by the method '{depth.densify}'",)
+    if campaign.run is not None:
+        remarks += ("P assumes what DETECTOR/CONDITION/run.json says of it, such as a memoryless detector",)
     collision = campaign.collision
     asked = {"seed": campaign.seed, "closed_loop": {} if loop is None else dict(loop.settings)}
     if collision is not None:

@@ -40,6 +40,11 @@ def curves_figure(result: AdrResult) -> Figure:
         axis.set(xscale="log", ylim=(-0.02, 1.02))
         axis.set_title(plain(condition), fontsize="small")
         axis.set_xlabel("false positives per image", fontsize="small")
+    panels = axes.flat[: len(conditions)]
+    ends = np.log10([axis.get_xlim() for axis in panels])
+    for axis in panels:  # whole decades, the same in all, and no numbers between them, which would overlap
+        axis.set_xlim(10.0 ** np.floor(ends.min()), 10.0 ** np.ceil(ends.max()))
+        axis.xaxis.set_minor_formatter("")
     for axis in axes.flat[len(conditions) :]:
         axis.set_visible(False)
     for axis in axes[:, 0]:
@@ -59,7 +64,8 @@ def table_figure(result: AdrResult) -> Figure:
         [[np.nan if each is None or each.normalised is None else each.normalised for each in row] for row in found]
     )
     texts = [["-" if each is None or each.adr is None else f"{each.adr:.2f}" for each in row] for row in found]
-    figure, axes = subplots(1, 1, figsize=(3.4 + 1.1 * len(result.detectors), 0.28 * len(found) + 1.4), squeeze=False)
+    size = 3.4 + 1.1 * len(result.detectors), max(0.28 * len(found) + 1.4, 3)  # the colour bar has a label
+    figure, axes = subplots(1, 1, figsize=size, squeeze=False)
     drawn = _grid(axes[0][0], shares, texts, result.conditions, result.detectors)
     figure.colorbar(drawn, ax=axes[0][0], label=f"ADR / ADR of the {BASELINE}")
     figure.tight_layout()
