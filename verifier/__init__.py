@@ -6,7 +6,7 @@
     print(result)          # what `verify run` prints; result.frame(), result.plot(), result.document()
 
 Each function does what the command of its name does. Keywords are the options of that command, with `_` for `-`; a
-result says where it came from, what it assumes, and how sure it is, wherever it is shown.
+result carries its provenance, assumptions and uncertainty wherever it is shown.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Files = File | Sequence[File]
 def run(
     spec: File, cm: Counts, *, system: SystemModel | None = None, scheduler: str | None = None, **choices: Any
 ) -> RunResult:
-    """How likely a system meets the requirements of a spec, how sure that is, and what that decides (`verify run`).
+    """The probability of each requirement of a spec, with its uncertainty and verdict (`verify run`).
 
     Args:
         spec: requirements in LTL (.ltl); the file names the system model.
@@ -171,7 +171,7 @@ def require(
 def compare(
     specs: Files, detectors: Mapping[str, Counts], *, system: SystemModel | None = None, **choices: Any
 ) -> CompareResult:
-    """Which planner and which detector, and how sure that is (`verify compare`).
+    """Planners and detectors compared, with posterior probabilities (`verify compare`).
 
     Args:
         specs: one or several, of different names.

@@ -12,7 +12,7 @@ from typed_documents import read_back
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.cli.terminal import Bars
+from verifier.cli.terminal import Bars, progress_bar
 
 # Twenty images with an object at 5 m and twenty with one at 15 m, each reported where it is. S(25 mph) = 10.22 m.
 PERFECT = "image,true_m,predicted_m\n" + "".join(
@@ -386,6 +386,22 @@ def test_progress_is_shown_where_somebody_looks(run, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, watched, _ = run(*TWO, *LOOP)
     assert (code, watched) == (0, out)
+
+
+def test_without_a_terminal_progress_is_told_in_a_plain_line_now_and_then(monkeypatch, capfd):
+    now = [0.0]
+    monkeypatch.setattr("verifier.cli.terminal.time.monotonic", lambda: now[0])
+    for _ in progress_bar("abcdef"):
+        now[0] += 20
+    with Bars() as bars:
+        told = bars("rows")
+        now[0] += 40
+        told(7, 0)  # how many there are is not known yet
+    assert capfd.readouterr().err.splitlines() == [
+        "verify: 2 of 6 chains, about 80 s left",
+        "verify: 4 of 6 chains, about 40 s left",
+        "verify: 7 of ? rows",
+    ]
 
 
 def test_each_stage_has_a_bar_of_its_own(monkeypatch, capfd):

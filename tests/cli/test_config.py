@@ -67,6 +67,7 @@ def test_what_is_typed_wins(written):
     ("text", "message"),
     [
         ("seed = 1\ndraw = 5", r"choices.toml:2: draw: unknown key 'draw'\n  hint: did you mean 'draws'"),
+        ("vehicle = 1", r"choices.toml:1: vehicle: unknown key 'vehicle'\n  hint: known here: [a-z, -]+$"),
         ("seed = 1\ndraws = 'many'", r"choices.toml:2: draws: .*many"),
         ("draws = 5\n[set]\nx = 1\ny = [1, {}]", r"choices.toml:4: set.y\[1\]: expected a text"),
         ("draws = {a = 1}", "choices.toml:1: draws: expected a value, got a table"),

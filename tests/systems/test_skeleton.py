@@ -130,7 +130,7 @@ def test_an_observation_without_a_rule_is_named(hallway):
 
 
 def test_a_distance_beyond_the_bins_is_refused_and_an_overflow_bin_takes_it(hallway):
-    with pytest.raises(InputError, match="in state x = 0 the ped is 30 m away, and the bins cover 0 to 10 m"):
+    with pytest.raises(InputError, match=r"in state x = 0 the ped is 30 m away, and the bins cover \[0, 10\) m"):
         chain_of(hallway, settings={"width": 10})
     chain_of(hallway, settings={"width": 10}, matrices=by_distance(edges=(0, 2, np.inf)))
 

@@ -77,7 +77,9 @@ def _chosen(verb: str, file: str) -> list[tuple[Setting, list[str]]]:
         for spelling in setting.all_spellings or (setting.full,):
             known[spelling.lstrip("-")] = known[spelling.lstrip("-").replace("-", "_")] = setting
     found: dict[str, tuple[Setting, list[str]]] = {}
-    for key, element in read_toml(file).table(tuple(known)).entries():
+    choices = read_toml(file).open_table()
+    named = tuple(name for name in known if "_" not in name or choices.has(name))  # a message names each once
+    for key, element in choices.table(named).entries():
         setting = known[key]
         if setting.name in found:
             raise element.fail(f"{setting.full} is given twice")

@@ -178,8 +178,9 @@ def _figure(
 def _panels(
     inputs: Inputs, options: RunOptions, storm: StormProcess, result: RunResult
 ) -> list[tuple[str, RunResult]]:
-    """The canonical matrix beside those by distance; the result alone where there is no other."""
-    if options.canonical or inputs.confusion.matrices.bin_count == 1:
+    """The canonical matrix beside those by distance; the result alone where none sums over all bins."""
+    matrices = inputs.confusion.matrices
+    if options.canonical or matrices.bin_count == 1 or matrices.variables:
         return [("", result)]
     try:
         canonical = verified(Study.of(inputs, replace(options, canonical=True)), storm, progress_bar)

@@ -1,4 +1,4 @@
-"""What the terminal is asked for: whether a person watches, progress bars, colour."""
+"""What the terminal is asked for: whether a person watches, progress bars or plain lines, colour."""
 
 import os
 import shutil
@@ -28,19 +28,47 @@ def columns() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
 
 
+EVERY_S = 30.0
+"""Seconds between plain lines that tell progress, and before the first of them."""
+
+
+def plain_lines(what: str) -> Callable[[int, int], None]:
+    """What is told how much of how much is done where stderr is no terminal: now and then a line says so."""
+    start = last = time.monotonic()
+
+    def told(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < EVERY_S or sys.stderr is None:
+            return
+        last = now
+        left = f", about {(now - start) / done * (total - done):.0f} s left" if 0 < done < total else ""
+        print(f"verify: {done} of {total or '?'} {what}{left}", file=sys.stderr, flush=True)
+
+    return told
+
+
 def progress_bar(items: Sequence[Item], what: str = "chains", unit: str | None = None) -> Iterable[Item]:
-    """The items, with a progress bar on stderr where they are several and a person is watching.
+    """The items, where they are several with a progress bar on stderr, or plain lines if that is no terminal.
 
     Args:
         items: what is worked on, one after the other.
         what: what they are, in the plural.
         unit: one of them; by default `what` without its last letter.
     """
-    if len(items) < 2 or not is_watched():
+    if len(items) < 2:
         return items
+    if not is_watched():
+        return _told_plainly(items, plain_lines(what))
     from tqdm import tqdm
 
     return tqdm(items, desc=what, unit=unit or what[:-1], leave=False, delay=0.5)
+
+
+def _told_plainly(items: Sequence[Item], told: Callable[[int, int], None]) -> Iterator[Item]:
+    for done, item in enumerate(items):
+        told(done, len(items))
+        yield item
 
 
 def watched(finished: Iterable[Item], count: int, what: str) -> Iterator[Item]:
@@ -65,7 +93,7 @@ def tell_shares(shares: Sequence[Share]) -> None:
 
 
 class Bars:
-    """One progress bar on stderr after the other, where a person is looking."""
+    """One progress bar on stderr after the other, or plain lines where that is no terminal."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -80,7 +108,7 @@ class Bars:
         """What is told how much of how much is done; `looks` as for tqdm."""
         self._close()
         if not is_watched():
-            return lambda done, total: None
+            return plain_lines(name)
         from tqdm import tqdm
 
         self._bar = bar = tqdm(desc=name, leave=False, delay=0.5, **looks)

@@ -2,6 +2,7 @@
 systems to start from.
 """
 
+import base64
 import html
 import re
 from collections.abc import Mapping
@@ -70,7 +71,7 @@ _PAGE = """\
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>{style}
-nav a {{ margin-right: 1em }} pre, table {{ overflow-x: auto; display: block }}</style>
+nav a {{ margin-right: 1em }} pre, table {{ overflow-x: auto; display: block }} img {{ max-width: 100% }}</style>
 <body>
 <nav>{links}</nav>
 <main>
@@ -97,6 +98,7 @@ def write_website(folder: str) -> Path:
         body = re.sub(
             r"<(pre|table)>", r'<\1 tabindex="0">', body
         )  # so that the keyboard can scroll what is too wide
+        body = re.sub(r'src="(figures/\w+\.png)"', _embedded, body)
         body = re.sub(r"<h([1-4])>(.*?)</h\1>", _anchored, body)
         title = html.escape(text.partition("\n")[0].lstrip("# "))
         write_text(Path(folder) / f"{topic}.html", _PAGE.format(title=title, style=style, links=links, body=body))
@@ -111,6 +113,10 @@ def heading_id(heading: str) -> str:
 def _anchored(heading: re.Match[str]) -> str:
     level, inner = heading.groups()
     return f'<h{level} id="{heading_id(html.unescape(re.sub("<.*?>", "", inner)))}">{inner}</h{level}>'
+
+
+def _embedded(picture: re.Match[str]) -> str:
+    return f'src="data:image/png;base64,{base64.b64encode((PAGES / picture[1]).read_bytes()).decode()}"'
 
 
 FOLDER = Path(__file__).parent

@@ -117,7 +117,8 @@ def _declared(model: SystemModel) -> dict[str, str]:
         for name in names:
             if name in seen:
                 path = table if table == "environments" else f"{table}.{name}"
-                raise model.at(path).error(f"'{name}' is declared both as {seen[name]} and as {kind}", None)
+                message = f"'{name}' is declared both as {seen[name]} and as {kind}"
+                raise model.at(path).error(message, None, "give one of them another name")
             seen[name] = kind
     for name, objects in model.environments.items():
         _check_objects(model, name, objects)

@@ -100,9 +100,9 @@ def _bins_of_object(
         state = int(outside[0])
         message = (
             f"in state {state_text(there, state)} the {what} is {distance[state]:g} m away, "
-            f"and the bins cover {matrices.edges_m[0]:g} to {matrices.edges_m[-1]:g} m"
+            f"and the bins cover [{matrices.edges_m[0]:g}, {matrices.edges_m[-1]:g}) m"
         )
-        hint = "add an overflow bin to the matrices, change the model's constants, or use --canonical"
+        hint = "end the last bin of the matrices with null, change the model's constants, or use --canonical"
         if distance[state] < 0:
             hint = "a distance is not negative: write abs(...)"
         raise source.error(message, None, hint)

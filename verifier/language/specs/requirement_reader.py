@@ -174,7 +174,10 @@ class StatementReader:
         opening = target.end()
         if text[opening : opening + 1] != "[":
             message = f"expected '[' and a formula, found {_found(text, opening)}"
-            raise self.fail(statement, opening, message)
+            unit = text.startswith("s", opening) and target["quantity"] == "T"
+            raise self.fail(
+                statement, opening, message, "targets of T are in seconds, without a unit" if unit else None
+            )
         closing = matching_bracket(text, opening)
         closing = len(text) if closing is None else closing
         if text[closing + 1 :].strip():

@@ -125,7 +125,7 @@ class Curve:
     Attributes:
         axis: a swept constant, `initial NAME`, or `initial distance (m)`.
         places: values on the axis, increasing.
-        probability: Storm's, [place][configuration].
+        probability: Storm's, `[place][configuration]`.
         lower, upper: intervals, likewise.
         ranking_changes: where two configurations change places.
     """

@@ -73,23 +73,22 @@ def recall_figure(matrices: ConfusionMatrices) -> Figure:
 
 def require_figure(result: RequireResult) -> Figure:
     """Measured and required recall of each cell, one picture per planner and value of swept constants."""
-    figure, axes = subplots(
-        len(result.answers), squeeze=False, figsize=(6.4, 1.2 + 2.4 * len(result.answers)), sharey=True
-    )
+    height = sum(1.2 + 0.28 * len(each.cells) for each in result.answers)
+    figure, axes = subplots(len(result.answers), squeeze=False, figsize=(6.4, height))
     for answer, axis in zip(result.answers, axes[:, 0], strict=True):
         at = np.arange(len(answer.cells))
-        axis.bar(at, [each.measured.recall for each in answer.cells], color="#b8c4d0", label="measured")
+        axis.barh(at, [each.measured.recall for each in answer.cells], color="#b8c4d0", label="measured")
         asked = [(k, float(Fraction(each.required))) for k, each in enumerate(answer.cells) if each.required]
         if asked:
             places, required = zip(*asked, strict=True)
-            axis.plot(places, required, "_", markersize=24, color="#8a1210", label="required")
-        names = [plain(f"{each.label}\n{each.bin}") for each in answer.cells]
-        axis.set_xticks(at, names, fontsize="x-small")
-        axis.set_ylabel("recall")
-        axis.set_ylim(0, 1.02)
+            axis.plot(required, places, "|", markersize=14, color="#8a1210", label="required")
+        axis.set_yticks(at, [plain(f"{each.label}, {each.bin}") for each in answer.cells], fontsize="x-small")
+        axis.invert_yaxis()
+        axis.set_xlabel("recall")
+        axis.set_xlim(0, 1.02)
         swept = "".join(f", {name} = {value}" for name, value in answer.constants.items())
         axis.set_title(plain(f"{result.requirement.name}, planner {answer.planner}{swept}"), fontsize="small")
-        axis.legend(frameon=False, fontsize="small")
+        axis.legend(fontsize="x-small", loc="lower left")
     figure.tight_layout()
     return figure
 

@@ -23,6 +23,8 @@ MOST_WRITTEN = 120
 """Cells of a heat map into which numbers are written; more would not be legible."""
 MOST_CELLS = 24
 """Cells of a column that are drawn side by side: those with the steepest slopes."""
+MOST_LEVEL = 6
+"""Cells up to which their names stand level beside each other."""
 MOST_BINS = 60
 """Distance bins up to which each is named."""
 TALLEST_IN = 14.0
@@ -44,7 +46,7 @@ def explain_figure(result: ExplainResult) -> Figure:
             f"--plot: {rows} requirements (each with each planner); at most {MOST_ROWS} are drawn. Choose with "
             "--requirement and --planner"
         )
-    height = min(max(2.6, 0.28 * len(result.bins) + 1.1), TALLEST_IN)
+    height = min(max(2.6, 0.28 * len(result.bins) + 1.1) + 0.7 * (len(result.labels) > 3), TALLEST_IN)
     figure, axes = subplots(rows, 2, figsize=(12.5, height * rows + 0.5), squeeze=False)
     for explained, (left, right) in zip(result.explanations, axes, strict=True):
         _draw_gradient(figure, left, explained, result)
@@ -69,7 +71,11 @@ def _draw_gradient(figure: Figure, axis: Axes, explained: Explained, result: Exp
         cells, table = [cells[at] for at in steepest], table[:, steepest]
     limit = float(np.nanmax(np.abs(table), initial=0.0)) or 1.0
     image = axis.imshow(table, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
-    axis.set_xticks(range(len(cells)), [f"{true}\nas {told}" for true, told in cells], fontsize="small")
+    if len(cells) <= MOST_LEVEL:
+        axis.set_xticks(range(len(cells)), [f"{true}\nas {told}" for true, told in cells], fontsize="small")
+    else:
+        slanted = [f"{true} as {told}" for true, told in cells]
+        axis.set_xticks(range(len(cells)), slanted, fontsize="small", rotation=30, ha="right")
     if len(result.bins) <= MOST_BINS:
         axis.set_yticks(range(len(result.bins)), result.bins, fontsize="small")
     else:
