@@ -388,7 +388,7 @@ def fault_of(one, name, folder, rng):
 
 def prepare(targets, folder, monkeypatch):
     """A folder with its files for each target, and no model checker."""
-    for name in ("run.verified", "run.checked_and_told", "require.required", "explain.explained"):
+    for name in ("run.verified", "run.checked_and_told", "questions.required", "questions.explained"):
         monkeypatch.setattr(f"verifier.cli.{name}", only_read)
     monkeypatch.setenv("VERIFIER_DEBUG", "1")
     for name, one in targets.items():

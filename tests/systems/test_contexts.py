@@ -394,7 +394,6 @@ def test_what_is_about_memory_needs_one(systems, tmp_path):
         (("--mix", "mix.toml"), "with --mix, for weights of bins are of single reports, and contexts go on from bin"),
         (("--weights", "track"), "with --weights track, for shares of tracks are not counted by context"),
         (("--strategies",), "with --strategies, for strategies are looked for against memoryless detectors"),
-        (("--dependence-free",), "with --dependence-free, for it needs no contexts"),
     ],
 )
 @pytest.mark.parametrize("memory", [("--memory", "run:3"), ("--persist", "3")])

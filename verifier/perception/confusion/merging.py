@@ -203,13 +203,17 @@ def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] |
 def _joined(
     parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str, numbers_of: list[Ints]
 ) -> Sequences | None:
-    """All sequences, numbered through; the numbers of those of each part are appended to `numbers_of`."""
+    """All sequences, numbered through; the numbers of those of each part are appended to `numbers_of`. A part in which
+    no frame was counted has none."""
     found: dict[str, int] = {}
     frames: list[int] = []
     indices, counts, tracks = [], [], []
     for part, file, short in zip(parts, names, _without_folders(names), strict=True):
         if part.sequences is None:
-            return None
+            if (part.metadata.get("totals") or {}).get("frames") != 0:
+                return None
+            numbers_of.append(np.zeros(0, dtype=np.int64))
+            continue
         numbers = []
         for name, count in zip(part.sequences.names, part.sequences.frames.tolist(), strict=True):
             own = f"{short}/{name}" if same_sequences == "rename" else name
@@ -237,7 +241,9 @@ def _joined(
         counts.append(tally.counts)
         if part.sequences.tracks is not None:
             tracks.append(part.sequences.tracks.renumbered(own_numbers))
+    if not indices:
+        return None
     tally = summed(np.concatenate(indices), np.concatenate(counts))
     # Where files hold other frames of one drive, a track may go on from one file to the next.
-    whole = len(tracks) == len(parts) and same_sequences != "add"
+    whole = len(tracks) == len(indices) and same_sequences != "add"
     return Sequences(tuple(found), np.array(frames, dtype=np.int64), tally, joined_tracks(tracks) if whole else None)
