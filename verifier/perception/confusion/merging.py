@@ -203,8 +203,8 @@ def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] |
 def _joined(
     parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str, numbers_of: list[Ints]
 ) -> Sequences | None:
-    """All sequences, numbered through; the numbers of those of each part are appended to `numbers_of`. A part in which
-    no frame was counted has none."""
+    """All sequences, numbered through; the numbers of those of each part are appended to `numbers_of`. A part in
+    which no frame was counted has none."""
     found: dict[str, int] = {}
     frames: list[int] = []
     indices, counts, tracks = [], [], []
