@@ -139,6 +139,7 @@ def test_loggers_are_left_as_they_were(scheduler):
     assert logging.getLogger("distributed").level == before
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_and_doubles_nothing():
     with cluster(2) as address:
         killer = Killer(address, [0.2, 0.5])
@@ -153,6 +154,7 @@ def suicidal(block):
     return [block]
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_block_that_kills_every_worker_is_named():
     with pytest.raises(NoAnswerError, match="block 3 ended every process that worked on it"), Pool("1") as pool:

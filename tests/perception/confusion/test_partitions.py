@@ -396,6 +396,7 @@ def test_partitions_hold_whole_sequences(scene, group):
         assert sum(map(len, parts)) == sum(map(len, own))
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_and_doubles_nothing(scene):
     # The moments are shares of the partitions that are done.
     whole = counted(CountSettings(**DATA, **SCENE, stream=True)).counts
