@@ -155,7 +155,6 @@ def suicidal(block):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_block_that_kills_every_worker_is_named():
     with pytest.raises(NoAnswerError, match="block 3 ended every process that worked on it"), Pool("1") as pool:
         pool.sum(suicidal, range(4), joined)
