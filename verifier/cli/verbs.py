@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from verifier.cli.evidence_texts import BUILD, CHECK, DIFF, RATE, RISK, SIGN, SPI, TRIGGERS
+from verifier.cli.evidence_texts import (
+    BUILD,
+    CHECK,
+    DIFF,
+    KNOWN_PROBLEMS,
+    QUALIFY,
+    RATE,
+    RISK,
+    SIGN,
+    SPI,
+    TRIGGERS,
+)
 
 INIT = """\
 Write a system model, requirements and confusion matrices to start from: a small system with a comment on every part,
@@ -334,6 +345,18 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.manual:schema_command",
         "print the JSON Schema of a kind of document",
         "Print the JSON Schema of a kind of document, or, without a name, the names of all kinds.",
+    ),
+    "qualify": Verb(
+        "verifier.evidence.settings:QualifySettings",
+        "verifier.cli.qualification:qualify_command",
+        "validate this program on this machine, and write the tool qualification kit",
+        QUALIFY,
+    ),
+    "known-problems": Verb(
+        "verifier.evidence.settings:KnownProblemsSettings",
+        "verifier.cli.qualification:known_problems_command",
+        "known problems that a bundle or result is touched by",
+        KNOWN_PROBLEMS,
     ),
     "evidence rate": Verb(
         "verifier.evidence.settings:RateSettings",

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 from verifier.base.errors import UsageError, shown
 from verifier.base.options import Option, Part, Printed, Written, reads, writes
 from verifier.checking.settings import Decided, Timeout
+from verifier.evidence.qualification.document import Asil
 from verifier.evidence.signatures import Role
 from verifier.questions.settings import DRAWN_AS_COUNTED, Matrices, Spec
 from verifier.study.options import RunOptions
@@ -268,5 +269,26 @@ class SpiSettings:
 
     spi: Annotated[str, reads("the indicators of a bundle (spi.json)", metavar="SPI", positional=True)]
     field: Annotated[str, reads("what was counted: metric, count, of (.csv)", metavar="FIELD", positional=True)]
+    json: Printed = False
+    output: Written = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualifySettings:
+    """Every choice of `verify qualify`."""
+
+    test: Annotated[tuple[str, ...], Option("only this test of the suite (repeatable)", metavar="ID")] = ()
+    by: Annotated[str, Option("name of who runs the suite, for the report", metavar="NAME")] = ""
+    asil: Annotated[Asil | None, Option("highest ASIL that is assumed, for the report: {choices}")] = None
+    kit: Annotated[str | None, writes("the whole kit with this run as its report: .html or .md")] = None
+    json: Printed = False
+    output: Written = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownProblemsSettings:
+    """Every choice of `verify known-problems`."""
+
+    result: Annotated[str, reads("a bundle, or a JSON document of this program", metavar="RESULT", positional=True)]
     json: Printed = False
     output: Written = None
