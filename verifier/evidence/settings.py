@@ -11,7 +11,6 @@ from typing import Annotated, Literal, TypeAlias
 from verifier.base.errors import UsageError, shown
 from verifier.base.options import Option, Part, Printed, Written, reads, writes
 from verifier.checking.settings import Decided, Timeout
-from verifier.evidence.qualification.document import Asil
 from verifier.evidence.signatures import Role
 from verifier.questions.settings import DRAWN_AS_COUNTED, Matrices, Spec
 from verifier.study.options import RunOptions
@@ -19,6 +18,8 @@ from verifier.systems.settings import Limits
 
 Domain: TypeAlias = Literal["widened", "narrowed"]
 """What another text of the operational design domain is; nobody can compute it."""
+Asil: TypeAlias = Literal["QM", "A", "B", "C", "D"]
+"""Integrity levels of ISO 26262."""
 Event: TypeAlias = Decided
 """What can be unwanted of a requirement."""
 _NUMBER = r"(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?"

@@ -9,9 +9,10 @@ from typing import ClassVar, Literal, TypeAlias
 from verifier.base.documents import Sha256
 from verifier.base.errors import ExitCode
 from verifier.evidence.identity import Tool
+from verifier.evidence.settings import Asil
 
 State: TypeAlias = Literal["passed", "failed", "not run"]
-Asil: TypeAlias = Literal["QM", "A", "B", "C", "D"]
+Effect: TypeAlias = Literal["optimistic", "pessimistic", "loud"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class ProblemRecord:
 
     id: str
     feature: str
-    effect: Literal["optimistic", "pessimistic", "loud"]
+    effect: Effect
     text: str
     workaround: str
 

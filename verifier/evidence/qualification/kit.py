@@ -9,17 +9,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, reduce
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from verifier.base.errors import InputError, Place
 from verifier.base.files import read_json
 from verifier.evidence.bundle.archive import read_bundle
 from verifier.evidence.bundle.manifest import MANIFEST_FILE
+from verifier.evidence.qualification.document import Effect
 
 Row: TypeAlias = Mapping[str, Any]
 Tables: TypeAlias = Mapping[str, Any]
 GUIDE_WORDS = ("wrong", "missing", "swapped", "stale", "rounded", "ignored")
-EFFECTS = ("optimistic", "pessimistic", "loud")
 _FILES = tuple(Path(__file__).parent / name for name in ("kit.toml", "suite.toml"))
 
 
@@ -81,7 +81,7 @@ def _gaps(tables: Tables, commands: Collection[str]) -> Iterator[str]:
         if each["tcl"] != expected:
             yield f"use case {each['id']}: TCL {each['tcl']}, by TI and TD {expected}"
     for each in tables["problem"]:
-        if not queries_of(each, tables) or each["effect"] not in EFFECTS or not each["workaround"]:
+        if not queries_of(each, tables) or each["effect"] not in get_args(Effect) or not each["workaround"]:
             yield f"known problem {each['id']}: without query, effect or workaround"
     placed = {command for each in features.values() for command in each["commands"]}
     yield from (f"command {each}: in no feature" for each in sorted(set(commands) - placed))
