@@ -23,6 +23,7 @@ _REASONS: Mapping[str, str] = {
     "certificates/*-*": "proves probabilities under another policy",
     "certificates/*": "proves numbers that no goal is about: no target",
     "rates/*": "a rate that is not compared with a criterion",
+    "data/*": "what the matrices say of their data: people argue from it under the test data",
     "spi.json": "what is to be watched in operation",
     "trace.csv": "made from results and case",
     "counts.csv": "the matrices as a table",

@@ -23,12 +23,14 @@ from verifier.evidence.bundle.manifest import (
     manifest_of,
 )
 from verifier.evidence.bundle.parts import (
+    DATA_SET,
     OMITTED_RATES,
     RATES,
     RISK,
     TRIGGERS,
     Parts,
     document_of,
+    made_data_set,
     made_rates,
     made_risk,
     made_triggers,
@@ -325,6 +327,12 @@ DERIVED: tuple[Derived, ...] = (
         lambda basis: made_triggers(basis.parts),
     ),
     Derived(INDICATORS, "safety performance indicators: what must stay true", "application/json", _indicators),
+    Derived(
+        DATA_SET,
+        "what is stated of the test data, as Croissant",
+        "application/ld+json",
+        lambda basis: made_data_set(basis.parts),
+    ),
     Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", lambda basis: trace_text(basis.traced)),
     Derived(
         "case/gsn.yaml",
