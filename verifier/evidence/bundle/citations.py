@@ -24,6 +24,8 @@ _REASONS: Mapping[str, str] = {
     "certificates/*": "proves numbers that no goal is about: no target",
     "rates/*": "a rate that is not compared with a criterion",
     "data/*": "what the matrices say of their data: people argue from it under the test data",
+    "sbom.cdx.json": "with what it was built: recorded",
+    "environment/*": "how to build the environment again",
     "spi.json": "what is to be watched in operation",
     "trace.csv": "made from results and case",
     "counts.csv": "the matrices as a table",

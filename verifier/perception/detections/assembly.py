@@ -270,7 +270,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     """
     checks = Checks(material.files, reading, Counter(), material.frames.names if material.whole else ())
     annotations = checks.rows(material.annotations, "annotation")
-    sound = annotations
+    sound = len(annotations)
     detections = checks.rows(material.detections, "detection")
     frames, moved = _chosen_frames(material, reading, checks)
     annotations, detections = (_moved(rows, moved) for rows in (annotations, detections))
@@ -294,7 +294,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     origin: dict[str, Any] = {"format": material.format, "sources": [dict(each) for each in material.sources]}
     origin |= dict(material.notes or {}) | dict(reading.record())
     origin |= {"classes_left_out": dropped, "ignored": dict(checks.counts), "regions": len(region), "filters": []}
-    origin["annotations"] = ledger(*map(len, (material.annotations, sound, annotations, kept, region)))
+    origin["annotations"] = ledger(len(material.annotations), sound, len(annotations), len(kept), len(region))
     return DetectionSet(
         classes,
         frames.sequences,
