@@ -8,8 +8,8 @@ from importlib.metadata import version
 
 __version__ = "0.1.0"
 RELEASED: tuple[str, ...] = ("0.1.0.dev1",)
-"""Versions before this one whose bundles are read and checked, without comparing bytes. Of each one a bundle is kept in
-`tests/data/releases`; the first is the state of development in November 2026."""
+"""Versions before this one whose bundles are read and checked, without comparing bytes; a bundle of each is kept with
+the tests. The first is the state of development in November 2026."""
 
 version_of = cache(version)
 """The version of an installed library, looked up once; PackageNotFoundError where it is missing."""

@@ -79,8 +79,7 @@ def sbom_text() -> str:
 
 
 def _component(name: str, part: importlib.metadata.Distribution, purl: str) -> dict[str, Any]:
-    told = part.metadata
-    licence = told["License-Expression"] if "License-Expression" in told else ""
+    licence = part.metadata.json.get("license_expression")
     licences = {"licenses": [{"expression": licence}]} if licence else {}
     return {"type": "library", "bom-ref": purl, "name": name, "version": part.version, **licences, "purl": purl}
 
