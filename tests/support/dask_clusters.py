@@ -31,7 +31,7 @@ def cluster(workers, processes=True):
 
 
 def _started(dask_worker):
-    """The process that a nanny (the name is Dask's) watches over, once it is up: one that is starting is not replaced."""
+    """The process a nanny (the name is Dask's) watches over, once it is up: one that is starting is not replaced."""
     return dask_worker.pid if dask_worker.process.status is distributed.Status.running else None
 
 
