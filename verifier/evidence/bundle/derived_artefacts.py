@@ -343,7 +343,7 @@ DERIVED: tuple[Derived, ...] = (
         "case/gsn_print.html",
         "the assurance case in GSN, on sheets of A4",
         "text/html",
-        lambda basis: gsn_html(basis.case),
+        lambda basis: gsn_html(basis.case, identity_text(basis.parts)),
     ),
     Derived("report/report.html", "the report for people", "text/html", lambda basis: html_text(basis.page)),
     Derived("report/report.md", "the report in Markdown", "text/markdown", lambda basis: markdown_text(basis.page)),
