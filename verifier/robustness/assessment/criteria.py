@@ -187,7 +187,9 @@ def _trade_off(asked: Degradation, limit: TradeOffLimit, folder: Path) -> tuple[
     ends = tuple(
         None
         if each is None or drawn[0] is None or share is None
-        else share_interval((curves[0].sensitivity, curve.sensitivity), drawn[0], each, share, level.images)
+        else share_interval(
+            (curves[0].sensitivity, curve.sensitivity), drawn[0], each, (share * whole, whole), level.images
+        )
         for level, each, curve, share in zip(asked.levels, drawn, curves, shares, strict=True)
     )
     if ends[0] is not None:
