@@ -38,9 +38,9 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
         own = [row for row in rows if row.detector == detector]
         lines = []
         for row in own:
-            shares = (row.average_precision, row.recall)
+            shares = (row.average_precision, row.average_precision_interval), (row.recall, row.recall_interval)
             cells: list[Cell | str] = [name_text(row.condition), row.severity]
-            cells += [Cell("-") if value is None else Cell(f"{value:.3f}", value) for value in shares]
+            cells += [_ended(*share) if row.images else Cell("-") for share in shares]
             cells.append(_rate(row) if row.images else "-")
             for name in metrics:
                 area, share = row.area.get(name), row.robustness.get(name)
@@ -62,7 +62,8 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
         yield Table(f"Percent of the pixels of objects, by the {strength} ({parameter}) at their depth", bins, table)
     yield Paragraph(
         "Areas are those of the worst case of baseline and condition, in brackets by the baseline's own; intervals "
-        "of ADR and lambda are percentile intervals over images, those of P confidence bounds.",
+        "of AP, recall, ADR and lambda are percentile intervals over images, no closer than so few allow, those of P "
+        "confidence bounds.",
         "note",
     )
 

@@ -12,6 +12,7 @@ from verifier.base.errors import one_line
 from verifier.base.files import document_text
 from verifier.evidence.bundle.citations import citations_text
 from verifier.evidence.bundle.clauses import Answered, clause_rows, clauses_csv, clauses_page, clauses_reqif
+from verifier.evidence.bundle.controlled import compared, doubts_told, fields_section, identity_blocks, identity_text
 from verifier.evidence.bundle.layout import place_of_certificate
 from verifier.evidence.bundle.making import read_omitted
 from verifier.evidence.bundle.manifest import (
@@ -124,11 +125,14 @@ class Basis:
             f"Doubt reopened, {key}: {each.told}" for key, each in self.answers.items() if each.state == "stale"
         ]
         notes += [f"Evidence {fault}" for fault in self.parts.context.declared.faulty()]
-        first = replace(first, blocks=(*status_blocks(self.standings, notes), *first.blocks))
+        status = status_blocks(self.standings, notes, compared(self.cited), doubts_told(self.answers))
+        first = replace(first, blocks=(*identity_blocks(self.parts), *status, *first.blocks))
         if self.parts.request.command:
             typed = facts("This bundle", ("command", shlex.join(self.parts.request.command)))
             last = replace(last, blocks=(typed, *last.blocks))
-        return Page(page.title, (first, *page.sections[1:-1], trace, last))
+        fields = fields_section(self.parts, self.cited)
+        sections = (first, *page.sections[1:-1], trace, fields, last)
+        return Page(page.title, sections, identity=identity_text(self.parts))
 
     @cached_property
     def case(self) -> Case:
@@ -339,7 +343,7 @@ DERIVED: tuple[Derived, ...] = (
         "case/gsn_print.html",
         "the assurance case in GSN, on sheets of A4",
         "text/html",
-        lambda basis: gsn_html(basis.case),
+        lambda basis: gsn_html(basis.case, identity_text(basis.parts)),
     ),
     Derived("report/report.html", "the report for people", "text/html", lambda basis: html_text(basis.page)),
     Derived("report/report.md", "the report in Markdown", "text/markdown", lambda basis: markdown_text(basis.page)),

@@ -3,6 +3,10 @@
 M-Top holds the argument as a whole, M-Req-1, ... each requirement, M-Data, M-Model, M-Tool and M-Op what people
 answer for of data, model, program and operation. Identifiers are the same as in the whole; what several modules share
 is in M-Top. A reference to an element of another module is an away reference.
+
+Source: J. Wolf, gsn2x; its documentation, chapters "Syntax in YAML", "Checks" and "Dialectic Extension". Every text
+is a double-quoted scalar, so nothing in it can be read as anything else. gsn2x makes links of what looks like one,
+wherever it stands; a name from a file shall not become one, so its `://` is parted.
 """
 
 from __future__ import annotations
