@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from verifier.cli.evidence_texts import BUILD, CHECK, DIFF, RATE, RISK, SIGN, SPI, TRIGGERS
+from verifier.cli.evidence_texts import BUILD, CHECK, DIFF, EXPORT, RATE, RISK, SIGN, SPI, TRIGGERS
 
 INIT = """\
 Write a system model, requirements and confusion matrices to start from: a small system with a comment on every part,
@@ -310,6 +310,12 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.evidence:sign_command",
         "sign a bundle of evidence",
         SIGN,
+    ),
+    "evidence export": Verb(
+        "verifier.evidence.settings:ExportSettings",
+        "verifier.cli.evidence:export_command",
+        "write a bundle for other tools",
+        EXPORT,
     ),
     "evidence diff": Verb(
         "verifier.evidence.settings:DiffSettings",
