@@ -43,6 +43,7 @@ from verifier.evidence.bundle.parts import (
     made_triggers,
     rate_paths,
 )
+from verifier.evidence.bundle.reviewed import review_notes, review_section, reviewed, with_review
 from verifier.evidence.bundle.trace import (
     NOT_RUN,
     Traced,
@@ -133,6 +134,8 @@ class Basis:
         notes += [
             f"Doubt reopened, {key}: {each.told}" for key, each in self.answers.items() if each.state == "stale"
         ]
+        findings = reviewed(self.case, self.parts.context.review[1])
+        notes += review_notes(findings)
         notes += [f"Evidence {fault}" for fault in self.parts.context.declared.faulty()]
         status = status_blocks(self.standings, notes, compared(self.cited), doubts_told(self.answers))
         first = replace(first, blocks=(*identity_blocks(self.parts), *status, *first.blocks))
@@ -140,7 +143,8 @@ class Basis:
             typed = facts("This bundle", ("command", shlex.join(self.parts.request.command)))
             last = replace(last, blocks=(typed, *last.blocks))
         fields = fields_section(self.parts, self.cited)
-        sections = (first, *page.sections[1:-1], trace, fields, last)
+        review = [review_section(findings)] if findings else []
+        sections = (first, *page.sections[1:-1], trace, *review, fields, last)
         return Page(page.title, sections, identity=identity_text(self.parts))
 
     @property
@@ -155,7 +159,9 @@ class Basis:
         files, cited = {**self.parts.hashes, **rates}, self.cited
         unverified, proven = self.parts.unverified, self._proven()
         weaker = find_sensitivities(cited, self.parts.alternatives)
-        return build_case(cited, self.parts.context, self.defeaters, files, self.left_out, unverified, proven, weaker)
+        stated = self.parts.context
+        made = build_case(cited, stated, self.defeaters, files, self.left_out, unverified, proven, weaker)
+        return with_review(made, reviewed(made, stated.review[1]))
 
     @cached_property
     def left_out(self) -> dict[str, str]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from verifier.base.files import csv_text
 from verifier.evidence.case import Case
+from verifier.evidence.case.anchors import anchors_of, digests_of
 from verifier.evidence.case.modules import modules_of
 
 NODES = (
     "id", "kind", "module", "text", "note", "status", "conditional_on", "grade", "undeveloped", "defeated", "amlas",
-    "file",
+    "file", "review", "anchor", "content",
 )  # fmt: skip
 LINKS = ("from", "to", "kind")
 
 
 def nodes_text(case: Case) -> str:
-    """A row for each element."""
+    """A row for each element; `anchor` and `content` are what findings of a review name."""
+    anchors, digests = anchors_of(case), digests_of(case)
     rows = [
         {
             "id": each.id,
@@ -29,6 +31,9 @@ def nodes_text(case: Case) -> str:
             "defeated": "yes" if each.defeated else "no",
             "amlas": each.amlas,
             "file": each.url,
+            "review": "; ".join(each.review),
+            "anchor": anchors[each.id],
+            "content": digests[each.id],
         }
         for module, elements in modules_of(case).items()
         for each in elements
