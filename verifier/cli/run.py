@@ -69,7 +69,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         if path is not None and Path(path).suffix not in EXPORT_FORMATS:
             raise UsageError(f"{option}: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
     watch = Stopwatch()
-    with StormProcess() as storm, Pool(arguments.scheduler) as pool:
+    with StormProcess() as storm, Pool(arguments.scheduler, options.limits.memory_bytes) as pool:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         study = Study.of(inputs, options)
         if any(path is not None for path in exports.values()):
