@@ -33,6 +33,7 @@ from verifier.evidence.settings import (
 from verifier.evidence.signatures import default_path, find_signature
 from verifier.evidence.status import overall_text
 from verifier.study.provenance import program_versions
+from verifier.telling.terminal import text_of
 
 _RESULTS_BAR = partial(progress_bar, what="results")
 
@@ -125,7 +126,7 @@ def build_text(bundle: Bundle, target: str) -> str:
         f"verdict of the run: {bundle.verdict}",
         one_line(overall_text(bundle.standings)),
     ]
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def _status(row: Mapping[str, str]) -> str:
@@ -142,7 +143,7 @@ def check_text(report: CheckReport) -> str:
     lines += [f"WRONG {one_line(str(each))}" for each in report.findings]
     lines += [f"checked: {count} {what}" for count, what in report.checked]
     lines += [f"not checked: {what}" for what in report.unchecked]
-    return "\n".join([*lines, *_grade_lines(report)]) + "\n"
+    return text_of([*lines, *_grade_lines(report)])
 
 
 def _grade_lines(report: CheckReport) -> Iterator[str]:

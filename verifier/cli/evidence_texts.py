@@ -72,3 +72,17 @@ a bin of a further variable), or the matrices themselves, whose items are counte
 
   verify evidence triggers case.toml low_sun_run.json low_sun.json
 """
+QUALIFY = """\
+Run the validation suite on this machine, offline: systems solved by hand, published numbers, made-up data, altered
+and forged files, hostile input, anomalous conditions, and faults put into the program, each of which must be found.
+With --kit the whole tool qualification kit is written, with this run as its report, to be signed. Exit code 1 where a
+test failed, 3 where one could not run here.
+
+  verify qualify --by "N. N." --asil D --kit kit.html -o qualification.json
+"""
+KNOWN_PROBLEMS = """\
+The known problems of this program that a bundle or result is touched by, each with its effect and what to do. Exit
+code 3 where one of them can make the result look better than it is.
+
+  verify known-problems bundle.zip
+"""

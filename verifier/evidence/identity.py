@@ -6,6 +6,7 @@ report, organisation, location, customer, received, performed, sampling
 
 from __future__ import annotations
 
+import base64
 import datetime
 import hashlib
 import importlib.metadata
@@ -121,9 +122,15 @@ def tool_identity() -> Tool:
 
 
 def _package_digest() -> str:
-    files = sorted(path for path in _PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    named = ((hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(_PACKAGE).as_posix()) for path in files)
+    named = (
+        (hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(_PACKAGE).as_posix())
+        for path in _package_files()
+    )
     return hashlib.sha256("".join(f"{digest}  {name}\n" for digest, name in named).encode()).hexdigest()
+
+
+def _package_files() -> list[Path]:
+    return sorted(path for path in _PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
 def _commit() -> str:
@@ -142,3 +149,23 @@ def _commit() -> str:
     except importlib.metadata.PackageNotFoundError:
         return ""
     return str(json.loads(recorded or "{}").get("vcs_info", {}).get("commit_id", ""))
+
+
+def installed_differences() -> tuple[str, ...] | None:
+    """The files of the package that are not as an installer recorded them; None where it runs from elsewhere."""
+    try:
+        recorded = importlib.metadata.distribution(DISTRIBUTION).files or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    own = {Path(str(each.locate())).resolve(): each.hash for each in recorded if each.parts[0] == _PACKAGE.name}
+    if Path(__file__).resolve() not in own:
+        return None
+    files = {path for path in _package_files() if path.suffix != ".pyc"}
+    wrong = [path for path in files if (mark := own.get(path)) is None or _recorded_mark(path) != mark.value]
+    missing = [path for path, mark in own.items() if mark is not None and path not in files]
+    return tuple(sorted(path.relative_to(_PACKAGE).as_posix() for path in (*wrong, *missing)))
+
+
+def _recorded_mark(path: Path) -> str:
+    """SHA-256 as a RECORD has it: base64 for addresses, without padding."""
+    return base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).decode().rstrip("=")

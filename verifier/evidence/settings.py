@@ -18,6 +18,8 @@ from verifier.systems.settings import Limits
 
 Domain: TypeAlias = Literal["widened", "narrowed"]
 """What another text of the operational design domain is; nobody can compute it."""
+Asil: TypeAlias = Literal["QM", "A", "B", "C", "D"]
+"""Integrity levels of ISO 26262."""
 Event: TypeAlias = Decided
 """What can be unwanted of a requirement."""
 _NUMBER = r"(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?"
@@ -279,5 +281,26 @@ class SpiSettings:
 
     spi: Annotated[str, reads("the indicators of a bundle (spi.json)", metavar="SPI", positional=True)]
     field: Annotated[str, reads("what was counted: metric, count, of (.csv)", metavar="FIELD", positional=True)]
+    json: Printed = False
+    output: Written = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualifySettings:
+    """Every choice of `verify qualify`."""
+
+    test: Annotated[tuple[str, ...], Option("only this test of the suite (repeatable)", metavar="ID")] = ()
+    by: Annotated[str, Option("name of who runs the suite, for the report", metavar="NAME")] = ""
+    asil: Annotated[Asil | None, Option("highest ASIL that is assumed, for the report: {choices}")] = None
+    kit: Annotated[str | None, writes("the whole kit with this run as its report: .html or .md")] = None
+    json: Printed = False
+    output: Written = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownProblemsSettings:
+    """Every choice of `verify known-problems`."""
+
+    result: Annotated[str, reads("a bundle, or a JSON document of this program", metavar="RESULT", positional=True)]
     json: Printed = False
     output: Written = None
