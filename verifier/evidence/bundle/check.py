@@ -165,6 +165,7 @@ def check_files(
         log.requirements,
         None if log.findings else log.grades,
         overall_text(log.standings) if log.standings and not log.findings else "",
+        "" if manifest is None else manifest.title,
     )
 
 
