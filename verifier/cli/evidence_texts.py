@@ -35,6 +35,14 @@ of the manifest, and so every file, the role, and how the requirements stand. A 
   verify evidence sign BUNDLE --key key.pem --role assessed --by "N. N."
   verify evidence check BUNDLE --signed-by key.pub --role assessed
 """
+EXPORT = """\
+Check a bundle and write it for other tools: report and assurance case as a Word document (.docx), or what is shown of
+requirements into a ReqIF document of your own (--into, .reqif), whose identifiers, texts and links stay. What needs
+no library stands in the bundle, in exchange/: the case as SACM and tables, requirements as ReqIF, results for MLTE.
+
+  verify evidence export BUNDLE -o report.docx
+  verify evidence export BUNDLE --into requirements.reqif -o verified.reqif
+"""
 DIFF = """\
 What changed between two bundles, and what follows: each claim before and now (unaffected, made again and equal,
 better, worse with which probability, newly doubtful), which claims fall by the change, and what has to be done again,

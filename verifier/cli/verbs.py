@@ -307,6 +307,12 @@ VERBS: Mapping[str, Verb] = {
         "sign a bundle of evidence",
         texts.SIGN,
     ),
+    "evidence export": Verb(
+        "verifier.evidence.settings:ExportSettings",
+        "verifier.cli.evidence:export_command",
+        "write a bundle for other tools",
+        texts.EXPORT,
+    ),
     "evidence diff": Verb(
         "verifier.evidence.settings:DiffSettings",
         "verifier.cli.evidence:diff_command",

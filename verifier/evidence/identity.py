@@ -1,6 +1,7 @@
 """Which document evidence is, and which program made or checked it.
 
-[document]: id, revision, issued, author, reviewer, approver, previous (digest of the bundle before)
+[document]: id, revision, issued, author, reviewer, approver, previous (digest of the bundle before); and, for a test
+report, organisation, location, customer, received, performed, sampling
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ _WORDS = {
     "reviewer": "reviewer",
     "approver": "approver",
     "previous": "digest of the previous revision",
+    "organisation": "made by",
+    "location": "made at",
+    "customer": "made for",
+    "received": "inputs received",
+    "performed": "work done",
+    "sampling": "sampling",
 }
 
 
@@ -42,6 +49,9 @@ class Identity:
     Attributes:
         issued: the day that is stated, or that of SOURCE_DATE_EPOCH when it was built.
         previous: digest of the bundle that this one replaces.
+        organisation, location, customer: who made it, with address, where, and for whom.
+        received, performed: when the inputs came, and when the work was done.
+        sampling: plan and method of sampling.
     """
 
     id: str = ""
@@ -51,6 +61,12 @@ class Identity:
     reviewer: str = ""
     approver: str = ""
     previous: str = ""
+    organisation: str = ""
+    location: str = ""
+    customer: str = ""
+    received: str = ""
+    performed: str = ""
+    sampling: str = ""
 
     @property
     def told(self) -> dict[str, str]:
@@ -61,8 +77,8 @@ class Identity:
     @property
     def missing(self) -> list[str]:
         """What is not stated, for people."""
-        optional = ("previous",)  # a first revision has none
-        return [name for key, name in _WORDS.items() if key not in optional and not getattr(self, key)]
+        needed = ("id", "revision", "issued", "author", "reviewer", "approver")
+        return [name for key, name in _WORDS.items() if key in needed and not getattr(self, key)]
 
 
 def read_identity(top: Element, issued: datetime.date | None) -> Identity:
@@ -70,10 +86,15 @@ def read_identity(top: Element, issued: datetime.date | None) -> Identity:
     if not top.has("document"):
         return Identity(issued=issued)
     table = top.at("document").table(tuple(each.name for each in fields(Identity)), ("id",))
-    texts = ("id", "revision", "author", "reviewer", "approver")
-    told: dict[str, Any] = {key: table.given(key, Element.string, "") for key in texts}
+    texts = (each.name for each in fields(Identity) if each.name not in ("issued", "previous"))
+    told: dict[str, Any] = {key: table.given(key, _words, "") for key in texts}
     day, previous = table.given("issued", date_at, issued), table.given("previous", digest_at, "")
     return Identity(**told, issued=day, previous=previous)
+
+
+def _words(element: Element) -> str:
+    """A text, or a day without quotes."""
+    return str(element.value) if isinstance(element.value, datetime.date) else element.string()
 
 
 @dataclass(frozen=True)
