@@ -323,7 +323,7 @@ def _manifest(basis: Basis) -> str:
     return manifest_of(basis.parts.title, _entries(basis)).json_text()
 
 
-def _of(made: Callable[[Parts], Texts]) -> Callable[[Basis], Made]:
+def _of(made: Callable[[Parts], Made]) -> Callable[[Basis], Made]:
     return lambda basis: made(basis.parts)
 
 
@@ -357,10 +357,7 @@ DERIVED: tuple[Derived, ...] = (
         "report/report.csv", "every verified probability as a row", "text/csv", lambda basis: csv_report(basis.cited)
     ),
     Derived(
-        "counts.csv",
-        "every count of the matrices",
-        "text/csv",
-        lambda basis: counts_text(basis.parts.rebuilt.matrices),
+        "counts.csv", "every count of the matrices", "text/csv", _of(lambda made: counts_text(made.rebuilt.matrices))
     ),
     Derived("ci/junit.xml", "verdicts as JUnit XML", "application/xml", _junit),
     Derived("ci/results.sarif", "verdicts at their lines of the spec, as SARIF", "application/sarif+json", _sarif),
