@@ -396,5 +396,5 @@ def test_evidence_may_name_the_node_that_it_supports(folder):
     bundle = built(folder, context=declared(folder, evidence("model", ["odd", node_of_duty("model")])), options=FEW)
     assert goal_about(case_of(bundle), "system model represents")[0] == "supported"
     assert goal_about(case_of(bundle), "used within its operational")[0] == "supported"
-    with pytest.raises(InputError, match="unknown"):
+    with pytest.raises(InputError, match="expected one of requirements, model"):
         read_context(declared(folder, evidence("model", "G-00000000")))

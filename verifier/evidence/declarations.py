@@ -185,7 +185,7 @@ def _evidence(name: str, table: Element, claims: Mapping[str, str]) -> Evidence:
             raise table.fail(f"missing key '{key}'", 'only grade = "declared" needs none')
     claim = table.at("claim")
     given = tuple(
-        claims[each.one_of(tuple(claims))]
+        claims.get(each.string()) or each.one_of(tuple(dict.fromkeys(claims.values())))
         for each in (claim.items(least=1) if isinstance(claim.value, list) else [claim])
     )
     told: dict[str, Any] = {
