@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
 from verifier.perception.detections.classmap import DONT_CARE, IGNORE
-from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet, faulty_boxes, no_boxes
+from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet, faulty_boxes, ledger, no_boxes
 from verifier.perception.detections.sources import Reading
 
 MOST_FRAMES = 20_000_000
@@ -270,6 +270,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     """
     checks = Checks(material.files, reading, Counter(), material.frames.names if material.whole else ())
     annotations = checks.rows(material.annotations, "annotation")
+    sound = len(annotations)
     detections = checks.rows(material.detections, "detection")
     frames, moved = _chosen_frames(material, reading, checks)
     annotations, detections = (_moved(rows, moved) for rows in (annotations, detections))
@@ -293,6 +294,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     origin: dict[str, Any] = {"format": material.format, "sources": [dict(each) for each in material.sources]}
     origin |= dict(material.notes or {}) | dict(reading.record())
     origin |= {"classes_left_out": dropped, "ignored": dict(checks.counts), "regions": len(region), "filters": []}
+    origin["annotations"] = ledger(len(material.annotations), sound, len(annotations), len(kept), len(region))
     return DetectionSet(
         classes,
         frames.sequences,
