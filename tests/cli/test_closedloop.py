@@ -125,6 +125,13 @@ def test_the_stop_cost_and_the_readings_reach_the_simulator(data, capsys):
         again["remarks"][0] == "curves.json: closed_loop: not defined, the reference vehicle stops in no positive log"
     )
     assert [f"curves.json: {remark}" for remark in held["remarks"]] == again["remarks"][1:]
+    assert main([*never, "--curves", "curves.csv"]) == ExitCode.SATISFIED
+    capsys.readouterr()
+    of_csv = result(capsys, "robroc", "curves.csv")
+    assert [each.replace(".csv: ", ".json: ") for each in of_csv["remarks"]] == again["remarks"]
+    assert [row["remarks"] for row in rows if row["metric"] == "closed_loop"] == [
+        "the reference vehicle stops in no positive log"
+    ]
     # Nor does it keep the safety radius then: the vehicle drives on, past the person.
     assert held["logs"]["truth_breaks_safety_radius"] == ["person 1", "person 2"]
     assert areas(held, "safety_radius")["baseline", "good"] == 0

@@ -295,7 +295,7 @@ class TradeOffs(Result):
                 for cell in row.cells:
                     yield _flat(table.metric, row, cell)
         for metric in self.not_defined:
-            yield _flat(metric.metric, None, None)
+            yield _flat(metric.metric, None, None) | {"remarks": metric.reason}
 
 
 def _table(table: MetricTable) -> TradeOffTable:
@@ -322,4 +322,5 @@ def _flat(metric: str, row: Row | None, cell: Cell | None) -> dict[str, str | fl
         "detector": "" if cell is None else cell.detector,
         **{name: "" if value is None else value for name, value in numbers.items()},
         "best": "" if row is None or cell is None else int(cell.detector in row.best),
+        "remarks": "best, or not, by the time step alone" if row and cell and cell.detector in row.flipped else "",
     }
