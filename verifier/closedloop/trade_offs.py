@@ -82,6 +82,9 @@ def _flips(first: MetricTable, at: int, second: MetricTable, there: int) -> list
     if first.drawn is not None and second.drawn is not None:
         own = winners(first.drawn[at, [first.detectors.index(each) for each in common]])
         others = winners(second.drawn[there, [second.detectors.index(each) for each in common]])
+        # Where only one of the metrics takes a time step, it has the same draws once more, without the step.
+        count = max(own.shape[1], others.shape[1])
+        own, others = (np.tile(each, (1, count // each.shape[1] if count else 1)) for each in (own, others))
         decided = np.flatnonzero(own.any(axis=0) & others.any(axis=0))
         both = np.any(own[:, decided] & others[:, decided], axis=0)
         probability = float(np.mean(~both)) if len(decided) else None
