@@ -1,5 +1,6 @@
 """Work in blocks: the same sums whoever works, in whatever order; clear words where nobody can."""
 
+import asyncio
 import logging
 import os
 import random
@@ -7,6 +8,7 @@ import socket
 import time
 from functools import partial
 
+import distributed
 import pytest
 from dask_clusters import Killer, cluster
 
@@ -122,8 +124,38 @@ def test_a_worker_of_another_version_works_on_nothing(scheduler, monkeypatch):
             pool.sum(listed, range(3), joined)
 
 
-def _of_version(worked, version, work, block):
-    return worked("9.9", work, block)
+def _of_version(worked, version, *more, **named):
+    return worked("9.9", *more, **named)
+
+
+class Heavy:
+    """Work that counts how often it is sent."""
+
+    sent = 0
+
+    def __getstate__(self):
+        Heavy.sent += 1
+        return {}
+
+    def __call__(self, block):
+        return [block]
+
+
+def test_work_is_sent_to_each_worker_and_not_with_each_block(scheduler):
+    with Pool(scheduler) as pool:
+        assert pool.sum(Heavy(), range(200), joined) == list(range(200))
+    assert 1 <= Heavy.sent <= 10  # to the scheduler, from there to a worker, from one worker to another
+
+
+def test_a_worker_holds_to_the_limit_of_memory():
+    with Pool("1", memory_bytes=1 << 28) as pool:
+        assert pool.sum(taking, [1 << 20, 1 << 27], joined) == [1 << 20, 1 << 27]
+        with pytest.raises(NoAnswerError, match="more memory is needed than the limit of"):
+            pool.sum(taking, [1 << 20, 1 << 30], joined)
+
+
+def taking(size):
+    return [len(bytearray(size))]
 
 
 def test_a_missing_extra_is_named(monkeypatch):
@@ -139,7 +171,46 @@ def test_loggers_are_left_as_they_were(scheduler):
     assert logging.getLogger("distributed").level == before
 
 
-@pytest.mark.slow
+class Retirement:
+    """Takes all workers away once two blocks are done, and brings one back after a while, or none."""
+
+    def __init__(self, pool, again_s=None):
+        self.pool, self.again_s, self.told = pool, again_s, []
+
+    def __call__(self, done, total):
+        self.told.append(done)
+        if done == 2:
+            client = self.pool._client
+            client.run(lambda dask_worker: dask_worker.loop.add_callback(dask_worker.close))  # the name is Dask's
+            if self.again_s is not None:
+                client.loop.add_callback(self.begin)
+
+    async def begin(self):
+        await asyncio.sleep(self.again_s)
+        self.worker = await distributed.Worker(self.pool.scheduler, nthreads=1, dashboard_address="127.0.0.1:0")
+
+
+def test_blocks_that_nobody_is_left_to_work_on_are_named(monkeypatch):
+    monkeypatch.setattr(blocks, "RETURN_S", 1.0)
+    monkeypatch.setattr(blocks, "LOOK_S", 0.2)
+    with cluster(1, processes=False) as address, Pool(address) as pool:
+        away = Retirement(pool)
+        with pytest.raises(NoAnswerError, match="all workers are lost, and none came back within 1 s") as caught:
+            pool.sum(partial(listed, slow=0.1), range(60), joined, away)
+    *first, more = str(caught.value).splitlines()[0].partition("not done, of 60 blocks: ")[2].split("; ")
+    assert first == [str(max(away.told) + k) for k in (1, 2, 3, 4)]  # one thread works in order
+    assert more == f"and {60 - max(away.told) - 4} more"
+
+
+def test_a_worker_that_comes_back_in_time_goes_on(monkeypatch):
+    monkeypatch.setattr(blocks, "LOOK_S", 0.2)
+    with cluster(1, processes=False) as address, Pool(address) as pool:
+        away = Retirement(pool, again_s=1)
+        assert pool.sum(partial(listed, slow=0.05), range(20), joined, away) == list(range(20))
+    assert len(pool.shares) == 2
+    assert sum(share.blocks for share in pool.shares) == 20
+
+
 def test_a_killed_worker_loses_and_doubles_nothing():
     with cluster(2) as address:
         killer = Killer(address, [0.2, 0.5])

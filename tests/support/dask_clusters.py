@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import contextmanager
 
+import dask
 import distributed
 import pyarrow.parquet as pq
 
@@ -14,16 +15,24 @@ import pyarrow.parquet as pq
 @contextmanager
 def cluster(workers, processes=True):
     """The address of a scheduler with so many workers: processes, or threads of this one, which start at once."""
-    with distributed.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=processes,
-        protocol="tcp",
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=100,
-    ) as made:
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "5s"}),  # so long a killed worker is asked for results
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=processes,
+            protocol="tcp",
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=100,
+        ) as made,
+    ):
         yield made.scheduler_address
+
+
+def _started(dask_worker):
+    """The process a nanny (the name is Dask's) watches over, once it is up: one that is starting is not replaced."""
+    return dask_worker.pid if dask_worker.process.status is distributed.Status.running else None
 
 
 class Killer:
@@ -36,8 +45,11 @@ class Killer:
         while self.moments and done >= self.moments[0] * total:
             self.moments.pop(0)
             with distributed.Client(self.address, set_as_default=False) as client:
-                alive = client.run(os.getpid)
-            pid = next(pid for pid in alive.values() if pid not in self.killed)
+                pid = None
+                while pid is None:
+                    client.wait_for_workers(1, timeout=60)
+                    started = client.run(_started, nanny=True, on_error="ignore").values()
+                    pid = next((each for each in started if each not in (None, *self.killed)), None)
             assert pid != os.getpid()
             os.kill(pid, signal.SIGKILL)
             self.killed.append(pid)

@@ -21,9 +21,11 @@ from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Self, TypeVar
 
+from verifier.base.budget import memory_limit
 from verifier.base.errors import EngineError, NoAnswerError, UsageError, first_line, memory_text, shown
 from verifier.base.libraries import library
 from verifier.base.version import __version__
+from verifier.base.words import some_of
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -31,8 +33,10 @@ MOST_WORKERS = 1024
 ADDRESS = r"([a-z]+://)?[^\s/]+:[0-9]{1,5}"
 CONNECT_S = 10.0
 """So long a scheduler may take to answer, and then to have a worker."""
-RETURN_S = 60.0
-"""So long a scheduler that was lost may take to return."""
+RETURN_S = 120.0
+"""So long a scheduler that was lost, or workers where all are lost, may take to return."""
+LOOK_S = 5.0
+"""So often is asked, while nothing is done, whether any worker works."""
 SILENT = logging.CRITICAL + 1
 MOST_DEATHS = 5
 """Workers of this machine that may die of one block before it is given up."""
@@ -70,10 +74,13 @@ class Pool:
 
     Attributes:
         scheduler: N processes of this machine, or the address of a Dask scheduler; None for this process.
+        memory_bytes: what a block may take on a worker that is a process with one thread, see `memory_limit`; None
+            for no limit.
         shares: what each worker did, in the order of their names; empty without a scheduler.
     """
 
     scheduler: str | None = None
+    memory_bytes: int | None = None
     _shares: dict[str, Share] = field(default_factory=dict)
     _client: Any = None
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
@@ -118,7 +125,7 @@ class Pool:
 
         Raises:
             Exception: what the work on the first block raises for which it raises anything.
-            NoAnswerError: the scheduler is lost, or a block ends the processes that work on it.
+            NoAnswerError: the scheduler or all workers are lost, or a block ends the processes that work on it.
         """
         report(0, len(blocks))
         results = enumerate(map(work, blocks)) if self.is_here else self._results(work, blocks)
@@ -202,7 +209,7 @@ class Pool:
         failed: tuple[int, Exception] | None = None
         while missing:
             places = [place for place in missing if failed is None or place < failed[0]]
-            for place, done in self._received(partial(_worked, __version__, work), blocks, places):
+            for place, done in self._received(work, blocks, places):
                 if isinstance(done, Exception):
                     failed = place, done
                     break
@@ -216,14 +223,27 @@ class Pool:
                 raise failed[1]
 
     def _received(
-        self, work: Callable[[Block], _Done[Result]], blocks: Sequence[Block], places: Sequence[int]
+        self, work: Callable[[Block], Result], blocks: Sequence[Block], places: Sequence[int]
     ) -> Iterator[tuple[int, Any]]:
-        """What comes of the blocks at these places, or an error; ends early where the scheduler was lost."""
-        distributed = library("distributed")
-        futures = self._client.map(work, [blocks[place] for place in places], pure=False, batch_size=1000)
+        """What comes of the blocks at these places, or an error; ends early where the scheduler was lost.
+
+        Raises:
+            NoAnswerError: no worker works on what is left, and none has come back in time.
+        """
+        distributed, client = library("distributed"), self._client
+        once = client.submit(_sent, work, pure=False)  # a worker that needs it has it from another one
+        doing, own = partial(_worked, __version__, self.memory_bytes), [blocks[place] for place in places]
+        futures = client.map(doing, own, work=once, pure=False, batch_size=1000)
         place_of = {future.key: place for place, future in zip(places, futures, strict=True)}
         try:
-            for future in distributed.as_completed(futures, loop=self._client.loop):
+            for future in self._completed(distributed.as_completed(futures, loop=client.loop)):
+                if future is None:
+                    left = [str(place_of[each.key] + 1) for each in futures if each.status == "pending"]
+                    raise NoAnswerError(
+                        f"all workers are lost, and none came back within {RETURN_S:g} s; "
+                        f"not done, of {len(blocks)} blocks: {some_of(left)}",
+                        hint="start workers again, with more memory if that ended them, and repeat the command",
+                    )
                 if future.status == "error":
                     yield place_of[future.key], self._fault(future.exception(), place_of[future.key])
                 elif future.status == "finished":
@@ -234,11 +254,36 @@ class Pool:
         except (OSError, TimeoutError, distributed.client.FutureCancelledError):
             pass
         finally:
-            lost = self._client.status != "running" or any(each.status in ("lost", "cancelled") for each in futures)
+            lost = client.status != "running" or any(each.status in ("lost", "cancelled") for each in futures)
             with contextlib.suppress(OSError, TimeoutError):
-                self._client.cancel(futures, force=True)
+                client.cancel([*futures, once], force=True)
         if lost:
             self._return()
+
+    def _completed(self, completed: Any) -> Iterator[Any]:
+        """Futures as they end; None, once, where for `RETURN_S` nothing was done and no worker was at work."""
+        alive = looked = time.monotonic()
+        while not completed.is_empty():
+            if completed.has_ready():
+                yield next(completed)
+                alive = looked = time.monotonic()
+                continue
+            with completed.thread_condition:
+                completed.thread_condition.wait(0.1)
+            if time.monotonic() - looked > LOOK_S:
+                alive = time.monotonic() if self._is_at_work() else alive
+                looked = time.monotonic()
+                if looked - alive > RETURN_S:
+                    yield None
+
+    def _is_at_work(self) -> bool:
+        """Whether the scheduler answers that any worker has something to do."""
+        scheduler = self._client.scheduler
+        try:
+            tasks = self._client.sync(scheduler.processing, workers=None, callback_timeout=CONNECT_S)
+        except (OSError, TimeoutError):
+            return False
+        return any(tasks.values())
 
     def _return(self) -> None:
         """Be a client again of the scheduler that was lost."""
@@ -311,17 +356,25 @@ def _other_version(who: str, found: str) -> UsageError:
     )
 
 
-def _worked(version: str, work: Callable[[Block], Result], block: Block) -> _Done[Result]:
+def _sent(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
+    return work
+
+
+def _worked(version: str, memory_bytes: int | None, block: Block, work: Callable[[Block], Result]) -> _Done[Result]:
     """The work on a block, done by a worker: what comes of it, and what it took."""
     import resource
 
-    worker = library("distributed").get_worker().address
+    worker = library("distributed").get_worker()
+    is_alone = worker.nanny is not None and worker.state.nthreads == 1
+    limit = memory_limit(memory_bytes) if memory_bytes and is_alone else contextlib.nullcontext()
     begun, result, error = time.monotonic(), None, None
     try:
         if version != __version__:
-            raise _other_version(f"worker {worker}", __version__)
-        result = work(block)
+            raise _other_version(f"worker {worker.address}", __version__)
+        with limit:
+            result = work(block)
     except Exception as raised:
         error = raised
     seconds, peak = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return _Done(result, error, Share(worker, 1, seconds, peak if sys.platform == "darwin" else peak * 1024))
+    share = Share(worker.address, 1, seconds, peak if sys.platform == "darwin" else peak * 1024)
+    return _Done(result, error, share)

@@ -28,7 +28,7 @@ from verifier.collision.trust import Trust
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
 from verifier.telling.grounds import name_text
 from verifier.telling.pictures import chart
-from verifier.telling.terminal import blocks_lines
+from verifier.telling.terminal import blocks_lines, text_of
 
 SHOWN_DISTANCES = 8
 """Distances that a table shows beside those next to S(v), evenly spaced."""
@@ -41,12 +41,12 @@ HOW_TO_READ = (
 )
 
 
-def collision_tables(result: CollisionResult, *, columns: int | None = None) -> str:
+def collision_tables(result: CollisionResult) -> str:
     """Everything that a study found, but for the whole grids."""
     study = result.document()
-    lines = [one_line(study.title), *blocks_lines(collision_blocks(study, pictures=False), columns=columns)]
+    lines = [one_line(study.title), *blocks_lines(collision_blocks(study, pictures=False))]
     lines += [f"note: {one_line(remark)}" for remark in study.remarks]
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def collision_sentence(study: CollisionStudy) -> str:

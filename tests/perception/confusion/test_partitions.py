@@ -396,7 +396,6 @@ def test_partitions_hold_whole_sequences(scene, group):
         assert sum(map(len, parts)) == sum(map(len, own))
 
 
-@pytest.mark.slow
 def test_a_killed_worker_loses_and_doubles_nothing(scene):
     # The moments are shares of the partitions that are done.
     whole = counted(CountSettings(**DATA, **SCENE, stream=True)).counts
@@ -491,10 +490,7 @@ def commanded(path="counts.json", **choices):
 IN_FOLDERS = [{}, {"memory": "run:2"}, {"groups": "drives.csv"}, {"sequence": "0002"}]
 
 
-@pytest.mark.parametrize(
-    "choices",
-    [pytest.param(KITTI | each, marks=[pytest.mark.slow] if "memory" in each else []) for each in IN_FOLDERS],
-)
+@pytest.mark.parametrize("choices", [KITTI | each for each in IN_FOLDERS])
 def test_folders_of_sequences_are_counted_in_parts(folders, scheduler, choices):
     Path("drives.csv").write_text("sequence,drive\n0000,a\n0001,b\n0002,a\n0003,c\n")
     whole = commanded(scheduler=scheduler, **choices)

@@ -81,14 +81,14 @@ def check_stream(settings: CountSettings) -> bool:
         return False
     if parted and settings.checkpoint is not None:
         raise UsageError("--checkpoint is of one process: with --scheduler or --shard leave it out")
-    others: tuple[object, ...] = (settings.distance_file, settings.depth_folder, settings.calibration)
+    others: tuple[object, ...] = (settings.depth_folder, settings.calibration)
     others += (settings.matching_audit, settings.localisation, settings.average_precision)
-    known = settings.format == "table" or (parted and settings.format in FOLDERS)
-    if not known or any(others):
+    folders = parted and settings.format in FOLDERS
+    if not (folders or settings.format == "table") or any(others) or (settings.distance_file and not folders):
         raise UsageError(
             "--stream, --scheduler and --shard count Parquet tables (--format table), the latter two also folders "
-            f"({', '.join(FOLDERS)}), without an audit, --localisation, --average-precision, --distance-file, "
-            "--depth-folder or --calibration"
+            f"({', '.join(FOLDERS)}), without an audit, --localisation, --average-precision, --depth-folder or "
+            "--calibration; --distance-file is of folders"
         )
     if settings.chunk_rows < 1:
         raise UsageError(f"--chunk-rows: expected at least 1, got {settings.chunk_rows}")
