@@ -110,8 +110,9 @@ def _draw_risks(axis: Axes, system: SystemResult) -> None:
     axis.set_xlabel("exposure")
     axis.set_ylabel("severity")
     axis.grid(True, linewidth=0.3)
-    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncol": 5}
-    axis.legend(title="likelihood", fontsize="x-small", title_fontsize="x-small", frameon=False, **place)
+    words = axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=5, fontsize="x-small", frameon=False)
+    words.set_title("likelihood")
+    words.get_title().set_fontsize("x-small")
     axis.set_title(plain(f"{system.assessment.title}: exposure x likelihood x severity"), fontsize="small")
 
 
