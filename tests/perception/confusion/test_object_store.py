@@ -54,7 +54,7 @@ def counted(where, path, *more):
         "--chunk-rows=300",
         f"--output={path}",
     ]
-    code = main(["confusion", *named, *rule, *more])
+    code = main(["confusion", *named, *rule, f"--output={path}", *more])
     return code, Path(path).read_bytes() if code == 0 else b""
 
 
@@ -84,7 +84,9 @@ def test_what_is_wrong_in_a_store_is_named_with_its_address(scene, capfd):
     scene.put("bad.parquet", "drives/detections/part-00001.parquet")
     for way in ((), ("--scheduler=1",)):
         assert counted("s3://drives/", "o.json", *way)[0] == 4
-        assert "s3://drives/detections/part-00001.parquet:8: detection with score nan" in capfd.readouterr().err
+        assert (
+            "s3://drives/detections/part-00001.parquet:8: detection without a score (nan)" in capfd.readouterr().err
+        )
     scene.rm("drives/frames", recursive=True)
     assert counted("s3://drives/", "o.json")[0] == 4
     assert "s3://drives/frames: no such file" in capfd.readouterr().err

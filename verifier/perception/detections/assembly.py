@@ -162,10 +162,10 @@ class Checks:
             values = getattr(rows, name)
             if values is not None:
                 bad = np.isinf(values) | (np.isnan(values) if name == "score" else values < 0)
-                rows = self.without(rows, bad, "faulty_boxes", _value_text(f"{kind} with {name}", values))
+                rows = self.without(rows, bad, "faulty_boxes", _value_text(kind, name, values))
         for name in [name for name, values in (rows.attributes or {}).items() if values.dtype.kind != "U"]:
             values = (rows.attributes or {})[name]
-            rows = self.without(rows, np.isinf(values), "faulty_boxes", _value_text(f"{kind} with {name}", values))
+            rows = self.without(rows, np.isinf(values), "faulty_boxes", _value_text(kind, name, values))
         for name in ("box_2d", "box_3d"):
             box = getattr(rows, name)
             if box is not None:
@@ -240,8 +240,10 @@ class Checks:
         return rows.take(~bad)
 
 
-def _value_text(start: str, values: NDArray[np.float64]) -> Callable[[int], str]:
-    return lambda row: f"{start} {values[row]:g}"
+def _value_text(kind: str, name: str, values: NDArray[np.float64]) -> Callable[[int], str]:
+    return lambda row: (
+        f"{kind} without a {name} (nan)" if np.isnan(values[row]) else f"{kind} with {name} {values[row]:g}"
+    )
 
 
 def _box_text(start: str, box: NDArray[np.float64]) -> Callable[[int], str]:

@@ -143,7 +143,7 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
             raise InputError(f"column '{ours}': expected numbers, got {column.type}", Place(file))
     for name in required:
         if name not in taken:
-            hint = known_names(name, table.column_names) + f"; name it with columns={{'{name}': ...}}"
+            hint = f"{known_names(name, table.column_names)}; name it with --column {name}=NAME (in Python: columns)"
             raise InputError(f"no column '{name}'", Place(file), hint)
     return arrow.table(taken)
 
