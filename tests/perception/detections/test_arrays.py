@@ -99,7 +99,7 @@ def test_objects_without_a_box_are_rows_of_nan():
         (
             {"frame": [0], "class": [0]},
             {**SEEN, "score": [np.nan]},
-            "<detections>:1: detection without a score (nan)",
+            "<detections>:1: detection without a score",
         ),
         ({"frame": [0], "class": [0], "box_2d": [[3, 0, 1, 1]]}, SEEN, "<annotations>:1: .*negative size"),
     ],
