@@ -1,10 +1,10 @@
-"""Binomial ends where the inverse of the beta function fails."""
+"""Binomial ends where the inverse of the beta function fails; intervals that reach as far as few items allow."""
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from verifier.base.statistics import clopper_pearson
+from verifier.base.statistics import clopper_pearson, few_units_note, reaching, reaching_ratio
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,44 @@ def test_each_end_is_missed_with_the_tail(events, trials, tail):
     low, high = (float(end[0]) for end in clopper_pearson(np.array([events]), np.array([trials]), tail))
     assert binom.sf(events - 1, trials, low) == pytest.approx(tail, rel=1e-5)
     assert binom.cdf(events, trials, high) == pytest.approx(tail, rel=1e-5)
+
+
+def test_an_interval_reaches_as_far_as_items_without_a_difference_allow():
+    # Twelve items of which none shows a difference: (1 - p)^12 = .025 at p = 1 - .025^(1/12) = .264649...
+    assert reaching((0.0, 0.0), 0.0, 12, (-1, 1)) == pytest.approx((-0.2646485, 0.2646485), abs=1e-7)
+    assert reaching((1.0, 1.0), 1.0, 12) == pytest.approx((0.7353515, 1), abs=1e-7)
+    assert reaching((0.2, 0.9), 0.5, 12) == (0.2, 0.9)
+    assert reaching((np.nan, np.nan), 0.5, 12) is None
+    assert reaching((0.5, 0.5), 0.5, 0) == (0, 1)  # nothing speaks
+    assert reaching_ratio((1.0, 1.0), 0.5, 0.5, 0) == (0, np.inf)
+
+
+@pytest.mark.parametrize("items", [3, 8, 12, 30, 100])
+@pytest.mark.parametrize("share", [0.9, 0.97, 0.995])
+def test_nearly_perfect_things_are_covered_where_percentiles_alone_miss_them(items, share):
+    """Exactly, over all outcomes: the percentile interval of n of n is [1, 1], and n of n is the usual outcome."""
+    hits = np.arange(items + 1)
+    weight, covered, alone = binom.pmf(hits, items, share), np.zeros(items + 1), np.zeros(items + 1)
+    for count in hits.tolist():
+        ends = tuple(float(binom.ppf(at, items, count / items)) / items for at in (0.025, 0.975))
+        low, high = reaching(ends, count / items, items)
+        covered[count], alone[count] = low <= share <= high, ends[0] <= share <= ends[1]
+    assert weight @ covered >= 0.95
+    if share**items > 0.05:
+        assert weight @ alone < 0.95
+
+
+@pytest.mark.parametrize("items", [2, 5, 40])
+def test_the_reach_of_a_ratio_is_what_unseen_items_can_do(items):
+    """A share q unseen: found in one of the two only. Every q that may be unseen is tried."""
+    part, whole = 0.3, 0.4
+    q = np.linspace(0, 1 - 0.025 ** (1 / items), 1001)
+    seen = 1 - q
+    least, most = (seen * part / (seen * whole + q)).min(), ((seen * part + q) / (seen * whole)).max()
+    assert reaching_ratio((0.75, 0.75), part, whole, items) == pytest.approx((least, most))
+    assert reaching_ratio((0.75, 0.75), part, whole, items, top=1.0)[1] == min(most, 1)
+
+
+def test_few_are_noted():
+    assert few_units_note(10, "drive") is None
+    assert few_units_note(9, "drive") == "drawn from only 9 drives: the intervals are themselves uncertain"

@@ -501,15 +501,15 @@ def test_where_each_requirement_breaks_and_who_saw_it_first(run, root, degrading
     found = document["systems"][0]["degradation"]
     assert found["levels"] == ["inf", 800, 400, 200]
     by_name = {each["name"]: each for each in found["criteria"]}
-    # One look decides: P is the recall. It crosses .95 2/7 of the way from 1/800 to 1/400: at 5600/9 m.
+    # One look decides: P is the recall.
     stops = by_name["stops_for_pedestrians"]
     assert stops["values"] == pytest.approx([0.99, 0.97, 0.9, 0.6], abs=1e-12)
     assert (stops["break"]["holds_at"], stops["break"]["fails_at"]) == (800, 400)
-    assert stops["break"]["interpolated"] == pytest.approx(5600 / 9)
+    assert (stops["break"]["sure_until"], stops["break"]["sure_at"]) == (800, 400)
+    assert stops["break"]["can_narrow"]
     # Only a pedestrian stands there, which meets the first requirement whatever the car does.
     assert by_name["stops_only_for_pedestrians"]["verdicts"] == ["vacuous"] * 4
-    # AP: margins .02 at 400 m and -.04 at 200 m: a third of the way from 1/400 to 1/200, at 300 m.
-    assert by_name["AP"]["break"]["interpolated"] == pytest.approx(300)
+    assert (by_name["AP"]["break"]["holds_at"], by_name["AP"]["break"]["fails_at"]) == (400, 200)
     # All safety shrinks by one factor, so does the area: .6 / .99 at 200 m, .9 / .99 at 400 m.
     share = by_name["RobROC by baseline, d, closed_loop"]
     assert share["values"] == pytest.approx([1, 97 / 99, 90 / 99, 60 / 99])
@@ -519,7 +519,8 @@ def test_where_each_requirement_breaks_and_who_saw_it_first(run, root, degrading
         ["stops_for_pedestrians"],
         ["AP", "lambda(20 m, 14 m/s)", "RobROC by baseline, d, closed_loop"],
     ]
-    assert "stops_for_pedestrians: breaks at visibility 622.2 m (interpolated between visibility 800 m and" in out
+    told = "breaks between visibility 800 m and visibility 400 m (1/visibility 0.00125 to 0.0025 per m); confirmed"
+    assert f"stops_for_pedestrians: {told} at 95 % confidence to hold up to visibility 800 m and to fail" in out
     assert "First to fail, at visibility 400 m: stops_for_pedestrians (requirement)." in out
     assert (tmp_path / "plot.png").stat().st_size > 10_000
 

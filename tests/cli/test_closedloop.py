@@ -287,7 +287,9 @@ def test_few_logs_of_a_kind(data, capsys):
     write_logs(made_logs(drives, PEOPLE[:30], reports), "two")
     document = result(capsys, "closed-loop", "two", *USUAL[2:])
     assert any("no bootstrap: it needs 2 positive and 2 negative logs" in each for each in document["remarks"])
-    assert "area_interval" not in document["metrics"][0]["rows"][0]["cells"][0]
+    cell = document["metrics"][0]["rows"][0]["cells"][0]
+    assert cell["area_interval"] == pytest.approx([0.025, 1])  # one of one
+    assert "best_probability" not in cell
 
 
 def test_people_without_a_position_are_told(data, capsys):

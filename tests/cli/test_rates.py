@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -107,13 +108,22 @@ def test_what_is_not_defined_is_told_and_not_a_number(folder, capsys):
     assert "under dark no object is left that can be judged" in out
 
 
-def test_intervals_without_width_promise_nothing(folder):
+def test_what_no_image_shows_is_in_the_interval_and_few_images_are_noted(folder):
     import verifier
 
     coco(folder, [(image, 0, 0.9) for image in range(4)], "perfect.json")
     found = verifier.adr(["truth.json"], {"a": "perfect.json", "a@dark": "dark.json"}, draws=20)
-    assert found.rates[0].adr_interval == (1, 1)
-    assert any("a: the interval has no width under baseline: " in each for each in found.remarks)
+    truth = json.loads(Path("truth.json").read_text())
+    images = len({each["image_id"] for each in truth["annotations"]})
+    assert found.rates[0].adr == 1
+    assert found.rates[0].adr_interval == pytest.approx((0.025 ** (1 / images), 1))  # as for n of n
+    assert found.rates[0].normalised_interval == (1, 1)  # by definition
+    assert not any("drawn from only" in each for each in found.remarks)
+    truth["images"] = truth["images"][:6]
+    Path("few.json").write_text(json.dumps(truth))
+    found = verifier.adr(["few.json"], {"a": "perfect.json"}, draws=20)
+    assert "a: ADR is drawn from only 6 frames: the intervals are themselves uncertain" in found.remarks
+    assert "a: ADR is drawn from only 6 frames" in json.loads(found.json_text())["remarks"][-2]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import UsageError
-from verifier.closedloop.closed_loop_curve import Draws, LogSums
+from verifier.closedloop.closed_loop_curve import Draws, LogSums, draw_logs
 from verifier.closedloop.comparison import NamedCurve, compare, winners
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.trade_offs import Choice, Flip, flips_between_metrics, flips_under_mutation
@@ -153,16 +153,18 @@ def test_a_bootstrap_by_hand():
     table = compare(curves, draws=Draws(weights, 0.5))
     found = cells(table)
     assert found["baseline"]["a"].area == found["baseline"]["b"].area == 0.5
-    # Quartiles of 0, 1/2, 1/2, 1.
-    assert found["baseline"]["a"].area_interval == (0.375, 0.625)
-    assert found["fog"]["a"].area_interval == (0, 0)
+    # Quartiles of 0, 1/2, 1/2, 1 are .375 and .625; but a share of 1 - .25^(1/2) = 1/2 may be missing from two logs.
+    assert found["baseline"]["a"].area_interval == (0, 1)
+    assert found["fog"]["a"].area_interval == (0, 0.5)
     # Best of the baseline: a in the first draw, b in the second, both in the others: 1 + 0 + 1/2 + 1/2 of 4.
     assert found["baseline"]["a"].best_probability == found["baseline"]["b"].best_probability == 0.5
     # Under fog both have 0 in the first draw, b alone is best in the others.
     assert found["fog"]["a"].best_probability == 0.125
     assert found["fog"]["b"].best_probability == 0.875
     # Where b's baseline is 0 (first draw) its ratio is undefined; in the others it is 1. So is a's in the second.
-    assert found["fog"]["b"].robustness_interval == (1, 1)
+    # With half of all logs unseen, in which b is safe at the baseline alone, it is 1/4 / (1/4 + 1/2).
+    assert found["fog"]["b"].robustness_interval == pytest.approx((1 / 3, 1))
+    assert found["baseline"]["b"].robustness_interval == (1, 1)
     # From baseline to fog: a, {a, b}: no flip; {b}, {b}; {a, b}, {b}: never.
     (flip,) = flips_under_mutation(table)
     assert flip.probability == 0
@@ -170,6 +172,58 @@ def test_a_bootstrap_by_hand():
     worse = compare([*curves[:2], with_logs("a", "fog", (1, 1)), with_logs("b", "fog", (0, 0))], draws=Draws(weights))
     assert winners(worse.drawn[1]).tolist() == [[True, True, True, True], [False, True, False, False]]
     assert flips_under_mutation(worse)[0].probability == 0
+
+
+def test_the_error_of_a_time_step_is_in_the_interval_and_in_the_chance_of_being_best():
+    """With the step a is best (2 of 4 logs against 1), without it b (3 against 1): every cell of a and b flips."""
+
+    def driven(detector, stepped, exact):
+        sums = [
+            LogSums(
+                np.array([1.0]),
+                positive,
+                np.array([[each] for each in (*safe, 0, 0)], float),
+                positive.astype(float),
+                (~positive).astype(float)[:, None],
+                (~positive).astype(float)[:, None],
+            )
+            for safe in (stepped, exact)
+        ]
+        return NamedCurve("m", detector, "baseline", sums[0].curve, "", *sums)
+
+    positive = np.array([True] * 4 + [False] * 2)
+    curves = [driven("a", (1, 1, 0, 0), (1, 0, 0, 0)), driven("b", (0, 0, 1, 0), (0, 1, 1, 1))]
+    once = Draws(np.ones((3, 6)), 0.5)  # every draw is the logs themselves
+    (row,) = compare(curves, draws=once).rows
+    a, b = row.cells
+    assert (row.best, row.best_without_step, row.flipped) == (("a",), ("b",), {"a", "b"})
+    assert (a.area, a.step_error, b.area, b.step_error) == (0.5, 0.25, 0.25, 0.5)
+    assert (a.best_probability, b.best_probability) == (0.5, 0.5)  # half of the draws are without the step
+    reach = 1 - 0.25 ** (1 / 2)  # of the two negative logs, which are fewer
+    assert a.area_interval == pytest.approx((0.0, 0.5 + reach))
+    assert b.area_interval == pytest.approx((0.0, 0.75))  # as far as the area without the step, .25 + reach
+    # Without a step nothing of this is known, and nothing is claimed.
+    (plain,) = compare([replace(each, limit=None) for each in curves], draws=once).rows
+    assert (plain.best_without_step, plain.flipped, plain.cells[0].step_error) == (None, frozenset(), None)
+    assert plain.cells[0].best_probability == 1
+
+
+def test_logs_that_say_nothing_do_not_narrow_an_interval():
+    """Of ten logs eight are safe by definition (the reference vehicle never stops): two speak, and both are safe."""
+    positive = np.array([True] * 10 + [False] * 30)
+    free = (~positive).astype(float)[:, None]
+    sums = LogSums(
+        np.array([1.0]), positive, positive.astype(float)[:, None], positive.astype(float), free, free, idle=8
+    )
+    curve = NamedCurve("m", "a", "baseline", sums.curve, sums=sums)
+    weights = draw_logs(positive, 200, np.random.default_rng(0))
+    cell = compare([curve], draws=Draws(weights)).rows[0].cells[0]
+    assert cell.area == 1
+    assert cell.area_interval == pytest.approx((0.025 ** (1 / 2), 1))
+    # One log of a kind cannot be drawn from; its bound is exact, not missing.
+    alone = compare([curve], draws=Draws(np.zeros((0, 40)))).rows[0].cells[0]
+    assert alone.area_interval == pytest.approx((0.025 ** (1 / 2), 1))
+    assert alone.best_probability is None
 
 
 def test_the_probability_of_a_flip():

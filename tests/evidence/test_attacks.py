@@ -189,6 +189,7 @@ def test_a_result_in_other_bytes_hides_nothing(raw, bundle):
         (EXPLAIN, lambda each: each["explanations"][0].pop("additional_data"), "/explanations/0/additional_data"),
         (EXPLAIN, lambda each: each["explanations"][0]["violation"]["patterns"].clear(), "/explanations/0/violation"),
         (EXPLAIN, lambda each: each["explanations"][0]["violation"].update(covered=0.5), "/explanations/0/violation"),
+        (EXPLAIN, lambda each: each["explanations"][0]["violation"].update(error=0), "/explanations/0/violation/err"),
         (
             EXPLAIN,
             lambda each: each["explanations"][0]["violation"]["patterns"][0].update(share=0.01),

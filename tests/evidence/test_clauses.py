@@ -137,7 +137,8 @@ def test_reqif_is_read_and_written_again_by_its_library_without_loss(files, tmp_
         each.long_name: {value.definition_ref.removeprefix("attribute-"): value.value for value in each.attributes}
         for each in bundle.core_content.req_if_content.spec_objects
     }
-    assert found == rows_of(files)
+    rows = rows_of(files).items()
+    assert found == {name: {key: text for key, text in row.items() if text} for name, row in rows}
     (tmp_path / "b.reqif").write_text(ReqIFUnparser.unparse(bundle))
     again = ReqIFParser.parse(str(tmp_path / "b.reqif"))
     assert [

@@ -1,20 +1,27 @@
-"""The assurance case on sheets of A4: all of it, legible, and nothing beyond the edge of a sheet."""
+"""The assurance case on sheets of A4: all of it, legible, module by module, and nothing beyond the edge."""
 
+import html
 import re
 from xml.etree import ElementTree
 
 import pytest
-from gsn_cases import large, small
+from gsn_cases import HOSTILE, case_of, large, small
+from run_documents import point, requirement
 
-from verifier.evidence.case import gsn_html
+from verifier.evidence.case import Kind, gsn_html
+from verifier.evidence.case.modules import modules_of, points_of
 
-SHEET = re.compile(r'<svg xmlns="[^"]*" width="([\d.]+)mm" viewBox="0 0 (\d+) (\d+)".*?</svg>', flags=re.DOTALL)
+SHEET = re.compile(
+    r'<svg id="sheet\d+" xmlns="[^"]*" width="([\d.]+)mm" viewBox="0 0 (\d+) (\d+)".*?</svg>', flags=re.DOTALL
+)
+SPACE = "{http://www.w3.org/2000/svg}"
+NUMBERS = ("x", "y", "width", "height", "cx", "cy", "rx", "ry")
 
 
-def sheets(case):
+def sheets(text):
     """Of each sheet: the height of its smallest text in points, its size in pixels, and its markup."""
     found = []
-    for match in SHEET.finditer(gsn_html(case)):
+    for match in SHEET.finditer(text):
         width, height = int(match[2]), int(match[3])
         found.append((12 * float(match[1]) / width * 72 / 25.4, (width, height), match[0]))
     return found
@@ -23,63 +30,117 @@ def sheets(case):
 def shapes(text):
     """(id, left, top, right, below) of every element on a sheet, in its pixels."""
     root = ElementTree.fromstring(text)
-    space = "{http://www.w3.org/2000/svg}"
-    for part in root.iter(f"{space}g"):
-        moved = re.fullmatch(r"translate\(0 ([\d.]+)\)", part.get("transform", ""))
-        for each in part.findall(f"{space}g") if moved else []:
-            name = each.find(f"{space}title").text.partition(":")[0]
-            shape = each[1]
-            kind = shape.tag.removeprefix(space)
-            value = {key: float(shape.get(key)) for key in ("x", "y", "width", "height", "cx", "cy", "rx", "ry")
-                     if shape.get(key)}  # fmt: skip
+    for part in root.iter(f"{SPACE}g"):
+        moved = re.fullmatch(r"translate\(([\d.]+) ([\d.]+)\)", part.get("transform", ""))
+        groups = [*part.findall(f"{SPACE}g"), *part.findall(f"{SPACE}a/{SPACE}g")] if moved else []
+        for each in groups:
+            title = each.find(f"{SPACE}title")
+            if title is None:
+                continue
+            value = {key: float(each[1].get(key)) for key in NUMBERS if each[1].get(key)}
+            kind = each[1].tag.removeprefix(SPACE)
             if kind == "rect":
                 box = value["x"], value["y"], value["x"] + value["width"], value["y"] + value["height"]
             elif kind == "ellipse":
                 box = (value["cx"] - value["rx"], value["cy"] - value["ry"], value["cx"] + value["rx"],
                        value["cy"] + value["ry"])  # fmt: skip
             else:
-                points = [tuple(map(float, point.split(","))) for point in shape.get("points").split()]
+                points = [tuple(map(float, point.split(","))) for point in each[1].get("points").split()]
                 xs, ys = zip(*points, strict=True)
                 box = min(xs), min(ys), max(xs), max(ys)
-            y = float(moved[1])
-            yield name, box[0], box[1] + y, box[2], box[3] + y
+            x, y = float(moved[1]), float(moved[2])
+            yield title.text.partition(":")[0], box[0] + x, box[1] + y, box[2] + x, box[3] + y
 
 
-@pytest.mark.parametrize("make", [small, large])
-def test_everything_stands_legibly_within_a_sheet(make):
+def hostile():
+    name = HOSTILE.replace("\ud800", "")
+    return case_of([requirement(name, [point(0.5, "violated", (0.4, 0.6), environment=name)])], title=name)
+
+
+@pytest.mark.parametrize("make", [small, large, hostile])
+def test_everything_stands_legibly_within_a_sheet_of_its_module(make):
     case = make()
-    seen = set()
-    for points, (width, height), text in sheets(case):
+    homes = {each.id: name for name, elements in modules_of(case).items() for each in elements}
+    seen = {}
+    for points, (width, height), text in sheets(gsn_html(case)):
         assert points >= 7 - 0.01
-        assert width / height == pytest.approx((210 - 24) / (297 - 24), abs=0.002)
+        assert width / height == pytest.approx((297 - 24) / (210 - 24), abs=0.002)
+        module = re.search(r", module (M-[\w-]+), sheet", text)[1]
         found = list(shapes(text))
-        assert found
+        assert 1 <= len(found) <= 15
         for name, left, top, right, below in found:
             assert 0 <= left < right <= width, name
-            assert 0 <= top < below <= height, name
-        seen |= {name for name, *_ in found}
-    assert seen == {each.id for each in case.elements}
+            assert 0 <= top < below <= height - 60, name  # above what the signs mean
+        boxes = [each[1:] for each in found]
+        for at, (a, b, c, d) in enumerate(boxes):
+            assert all(c <= e or g <= a or d <= f or h <= b for e, f, g, h in boxes[:at]), found[at][0]
+        seen.setdefault(module, set()).update(name for name, *_ in found)
+    for each in case.elements:
+        assert each.id in seen[homes[each.id]]
 
 
-def test_what_goes_on_elsewhere_names_its_sheet():
+def test_what_goes_on_elsewhere_names_its_sheet_and_its_module():
     case = large()
-    found = [text for *_, text in sheets(case)]
+    homes = {each.id: name for name, elements in modules_of(case).items() for each in elements}
+    found = [text for *_, text in sheets(gsn_html(case))]
     names = [{name for name, *_ in shapes(text)} for text in found]
-    pointed = 0
-    for number, text in enumerate(found, 1):
-        for sheet in map(int, re.findall(r"on sheet (\d+)<", text)):
-            assert 1 <= sheet <= len(found)
-            assert sheet >= number
-            assert names[number - 1] & names[sheet - 1]
-            pointed += 1
-    assert pointed > 3
+    away = 0
+    for here, text in zip(names, found, strict=True):
+        module = re.search(r", module (M-[\w-]+), sheet", text)[1]
+        for other, number in re.findall(r">(?:in (M-[\w-]+), )?on sheet (\d+)<", text):
+            there = names[int(number) - 1]
+            assert here & there
+            assert (other or module) in {homes[name] for name in here & there}
+            away += bool(other)
+    assert away >= 20  # the requirements, from the argument over them
     assert f"sheet 1 of {len(found)}" in found[0]
+
+
+def test_the_index_leads_to_every_module_and_names_what_it_refers_to():
+    case = small()
+    text = gsn_html(case)
+    body = re.search(r"<tbody>(.*?)</tbody>", text, flags=re.DOTALL)[1]
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", body)]
+    modules = modules_of(case)
+    assert [row[0] for row in rows] == list(modules)
+    for row in rows:
+        inside = {each.id for each in modules[row[0]]}
+        known = case.by_id
+        away = {one for name in inside for one in known[name].supported_by if one not in inside and known[one].status}
+        assert {one for one, _ in re.findall(r"(G\d+|S\d+) in (M-[\w-]+), sheet", row[3])} == away
+        assert re.findall(r'href="#(sheet\d+)"', row[2])
+    targets = set(re.findall(r'href="#(sheet\d+)"', text))
+    assert targets <= set(re.findall(r'<svg id="(sheet\d+)"', text))
+
+
+def test_doubts_stand_beside_what_they_challenge():
+    for make in (small, large):
+        case = make()
+        for *_, text in sheets(gsn_html(case)):
+            names = [name for name, *_ in shapes(text)]
+            for each in case.elements:
+                if each.kind is Kind.COUNTER_GOAL and each.id in names:
+                    assert each.challenges in names
+                    assert {*each.supported_by} & {*names}
+
+
+def test_claim_points_are_drawn_where_they_are():
+    case = small()
+    labels = [label for *_, text in sheets(gsn_html(case)) for label in re.findall(r">(ACP[^<]*)</text></g>", text)]
+    drawn = [name for label in labels for name in label.split(", ")]
+    held = [name for found in points_of(case).values() for name in found]
+    assert held
+    assert {*drawn} == {*held}
+    assert len(drawn) >= len(held)
 
 
 def test_it_is_printed_as_it_is_cut(browser, tmp_path):
     case = small()
-    (tmp_path / "case.html").write_text(gsn_html(case))
+    text = gsn_html(case, "SC-12, revision B")
+    assert text.count(">SC-12, revision B</text>") == len(sheets(text))
+    (tmp_path / "case.html").write_text(text)
     page = browser.new_context().new_page()
     page.goto((tmp_path / "case.html").as_uri())
     printed = page.pdf(prefer_css_page_size=True)
-    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == len(sheets(case))
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == len(sheets(text)) + 1
+    assert html.escape(case.title) in text

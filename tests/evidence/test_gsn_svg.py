@@ -9,7 +9,8 @@ from gsn_cases import HOSTILE, case_of, large, small
 from run_documents import point, requirement
 
 from verifier.evidence.case import Case, Element, Kind, Status, gsn_svg
-from verifier.evidence.case.layout import INSCRIBED, LINE_PX, MAIN_PX, laid_out, shape_of, text_width, wrapped
+from verifier.evidence.case.layout import laid_out
+from verifier.evidence.case.shapes import INSCRIBED, LINE_PX, MAIN_PX, shape_of, text_width, wrapped
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -3,12 +3,14 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import InputError
-from verifier.checking.verdicts import Verdict
+from verifier.base.statistics import clopper_pearson
+from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.degradation import (
     Criterion,
@@ -16,8 +18,9 @@ from verifier.robustness.assessment.degradation import (
     Level,
     SystemModelRun,
     break_of,
+    gaps,
     in_order,
-    interpolated,
+    middle,
     surely_before,
 )
 from verifier.robustness.assessment.reader import read_assessment
@@ -30,48 +33,107 @@ def criterion(*margins, name="c", strict=False):
     return Criterion("requirement", name, "P >= 0.95", margins, margins, strict=strict)
 
 
-def test_a_break_is_bracketed_and_interpolated():
-    # In 1/level the zero of .02 at 1/800 and -.05 at 1/400 lies 2/7 of the way: 1/800 + 2/7 / 800 = 9/5600.
-    found = break_of(criterion(0.04, 0.02, -0.05, -0.35), LEVELS, "reciprocal")
-    assert (found.holds_at, found.fails_at) == (800, 400)
-    assert found.place == pytest.approx(5600 / 9)
-    # Along the level itself: 800 - 2/7 * 400.
-    assert break_of(criterion(0.04, 0.02, -0.05, -0.35), LEVELS, "linear").place == pytest.approx(800 - 800 / 7)
-    # In the logarithm: 800 * 2^(-2/7).
-    assert break_of(criterion(0.04, 0.02, -0.05, -0.35), LEVELS, "log").place == pytest.approx(800 * 2 ** (-2 / 7))
+def test_a_break_is_a_bracket_of_measured_levels_and_the_physical_scale_halves_it():
+    """Between 20 km and 60 m a straight line in metres would say 14,225 m; half of 1/visibility is 119.6 m."""
+    found = break_of(criterion(0.05, -0.12), (20000.0, 60.0), "linear")
+    assert (found.holds_at, found.fails_at, found.can_narrow) == (20000, 60, True)
+    assert middle(20000.0, 60.0, "reciprocal") == 119.6  # 2 / (1/20000 + 1/60) = 119.641...
+    assert middle(800.0, 200.0, "log") == 400
+    assert middle(20000.0, 60.0, "linear") == 10030
+    assert middle(math.inf, 800.0, "reciprocal") == 1600
+    assert middle(math.inf, 800.0, "linear") is None
+    assert not break_of(criterion(0.1, -0.1), (math.inf, 800.0), "linear").can_narrow  # nothing lies halfway
 
 
-def test_from_infinite_visibility_only_the_reciprocal_interpolates():
-    margins = criterion(0.1, -0.1, -0.2, -0.3)
-    assert break_of(margins, LEVELS, "reciprocal").place == pytest.approx(1600)
-    found = break_of(margins, LEVELS, "linear")
-    assert (found.holds_at, found.fails_at, found.place) == (math.inf, 800, None)
+def answers(chance, items, level):
+    """A criterion P >= .5 at levels, of a share that is measured on so many items, and its exact interval."""
+    hits = np.array([round(chance(at) * items) for at in level])
+    low, high = clopper_pearson(hits, np.full(len(level), items), 0.025)
+    verdicts = tuple(verdict_of(*ends, ">=", Fraction(1, 2)) for ends in zip(low, high, strict=True))
+    shares = (hits / items).tolist()
+    return Criterion("requirement", "c", "P >= 0.5", tuple(shares), tuple(each - 0.5 for each in shares), verdicts)
+
+
+def halved(chance, items, start, scale, most=60):
+    """All levels after halving the widest gap again and again, and what is found there."""
+    level = list(start)
+    for _ in range(most):
+        found = answers(chance, items, level)
+        wanted = gaps(found, level, scale)
+        if not wanted:
+            return level, found
+        level.append(middle(*max(wanted, key=wanted.get), scale))
+        level.sort(reverse=start[0] > start[-1])
+    return level, answers(chance, items, level)
+
+
+@pytest.mark.parametrize("items", [20, 200, 2000])
+@pytest.mark.parametrize("breaks_m", [75.0, 206.0, 1500.0])
+def test_halving_ends_where_the_items_decide_nothing(items, breaks_m):
+    """The stretch of visibility that n items leave open is solved for from the exact interval, and enclosed."""
+
+    def chance(level):
+        return 1 / (1 + math.exp(4 * (breaks_m / level - 1)))
+
+    level, found = halved(chance, items, (20000.0, 60.0), "reciprocal")
+    told = break_of(found, level, "reciprocal")
+    assert not told.can_narrow
+    assert len(level) < 40
+    # Of which shares n items decide nothing: hits for which the interval holds 1/2.
+    shares = np.arange(items + 1)
+    low, high = clopper_pearson(shares, np.full(items + 1, items), 0.025)
+    undecided = shares[(low < 0.5) & (high >= 0.5)]
+
+    def extinction(hits):  # where the share is hits / n
+        return (1 + math.log(items / hits - 1) / 4) / breaks_m
+
+    first, last = extinction(undecided[-1] + 0.5), extinction(undecided[0] - 0.5)
+    assert 1 / told.sure_until <= first
+    assert 1 / told.sure_at >= last
+    assert (1 / told.sure_at - 1 / told.sure_until) <= 1.6 * (last - first)  # no more than a quarter to each side
+    assert {Verdict.INCONCLUSIVE} == {
+        verdict for at, verdict in zip(level, found.verdicts, strict=True) if told.sure_at < at < told.sure_until
+    }
+
+
+def test_many_items_leave_a_bracket_that_can_be_halved_for_ever():
+    level, found = halved(lambda at: float(at > 200), 10**9, (800.0, 100.0), "reciprocal", most=12)
+    told = break_of(found, level, "reciprocal")
+    assert told.fails_at <= 200 <= told.holds_at
+    assert 1 / told.fails_at - 1 / told.holds_at < (1 / 100 - 1 / 800) / 2**11
+    assert told.can_narrow
+
+
+def test_nothing_is_halved_beyond_the_first_confirmed_failure_or_where_nothing_fails():
+    """A share that falls, rises and falls again: what happens after the first failure is not looked for."""
+    strange = {1.0: 0.9, 2.0: 0.1, 3.0: 0.9, 4.0: 0.1}
+    assert list(gaps(answers(strange.get, 1000, list(strange)), list(strange), "linear")) == [(1, 2)]
+    assert gaps(answers(lambda at: 0.9, 1000, [1.0, 2.0]), [1.0, 2.0], "linear") == {}
+    assert gaps(answers(lambda at: 0.51, 10, [1.0, 2.0]), [1.0, 2.0], "linear") == {}  # open, and holds
+    assert gaps(criterion(None, -0.1), (1.0, 2.0), "linear") == {}
 
 
 def test_what_never_fails_and_what_fails_at_once():
     found = break_of(criterion(0.1, 0.1, 0.0, 0.1), LEVELS, "linear")
-    assert (found.breaks, found.holds_at, found.place) == (False, 200, None)
+    assert (found.breaks, found.holds_at) == (False, 200)
     found = break_of(criterion(-0.1, -0.1, -0.1, -0.2), LEVELS, "linear")
-    assert (found.breaks, found.holds_at, found.fails_at, found.place) == (True, None, math.inf, None)
+    assert (found.breaks, found.holds_at, found.fails_at) == (True, None, math.inf)
 
 
 def test_a_margin_of_zero_holds_unless_the_comparison_is_strict():
     assert not break_of(criterion(0.1, 0.0), LEVELS[1:3], "linear").breaks
-    found = break_of(criterion(0.1, 0.0, strict=True), LEVELS[1:3], "linear")
-    assert (found.fails_at, found.place) == (400, 400)
-    # The line leaves 0 at the mild level itself.
-    assert break_of(criterion(0.0, -1.0), LEVELS[1:3], "linear").place == 800
+    assert break_of(criterion(0.1, 0.0, strict=True), LEVELS[1:3], "linear").fails_at == 400
 
 
 def test_the_first_failure_counts_and_recovery_is_told():
     found = break_of(criterion(0.1, -0.1, 0.1, -0.1), (1.0, 2.0, 3.0, 4.0), "linear")
-    assert (found.place, found.recovers) == (1.5, True)
+    assert (found.holds_at, found.fails_at, found.recovers) == (1, 2, True)
     assert not break_of(criterion(0.1, -0.1, -0.1, -0.1), (1.0, 2.0, 3.0, 4.0), "linear").recovers
 
 
 def test_levels_without_a_value_are_passed_over_and_counted():
     found = break_of(criterion(0.1, None, -0.1, None), (1.0, 2.0, 3.0, 4.0), "linear")
-    assert (found.holds_at, found.fails_at, found.place, found.undefined) == (1, 3, 2, 2)
+    assert (found.holds_at, found.fails_at, found.undefined) == (1, 3, 2)
     found = break_of(criterion(None, None), (1.0, 2.0), "linear")
     assert (found.breaks, found.holds_at, found.undefined) == (False, None, 2)
 
@@ -90,20 +152,11 @@ def test_only_tested_levels_say_who_was_first():
     assert [[each.name for each in group] for group in in_order(breaks, levels)] == [["early", "as early"], ["late"]]
 
 
-margins = st.floats(1e-6, 1)
-
-
-@given(st.floats(1, 1e4), st.floats(1, 1e4), margins, margins, st.sampled_from(["linear", "log", "reciprocal"]))
-def test_the_interpolated_place_lies_within_its_bracket(mild, severe, good, bad, scale):
-    place = interpolated(mild, good, severe, -bad, scale)
-    low, high = min(mild, severe), max(mild, severe)
-    assert low * (1 - 1e-9) <= place <= high * (1 + 1e-9)
-
-
-@given(st.floats(1, 100), margins, margins)
-def test_where_the_margin_is_linear_the_place_is_exact(mild, good, bad):
-    """margin(x) = good - (good + bad)(x - mild) is 0 at mild + good / (good + bad)."""
-    assert interpolated(mild, good, mild + 1, -bad, "linear") == pytest.approx(mild + good / (good + bad))
+@given(st.floats(1, 1e4), st.floats(1, 1e4), st.sampled_from(["linear", "log", "reciprocal"]))
+def test_the_middle_lies_between_and_is_even_handed(mild, severe, scale):
+    found = middle(mild, severe, scale)
+    assert found == middle(severe, mild, scale)
+    assert found is None or min(mild, severe) < found < max(mild, severe)
 
 
 def levels(*at, **more):
@@ -218,7 +271,7 @@ def judged(name, margins, verdicts):
 
 def test_a_failure_is_sure_where_its_verdict_says_so():
     found = break_of(judged("a", (0.1, -0.1, -0.4), (YES, OPEN, NO)), (1.0, 2.0, 3.0), "linear")
-    assert (found.fails_at, found.sure_at) == (2, 3)
+    assert (found.fails_at, found.sure_at, found.sure_until) == (2, 3, 1)
     assert break_of(judged("a", (0.1, -0.1, -0.4), (YES, OPEN, OPEN)), (1.0, 2.0, 3.0), "linear").sure_at is None
     assert break_of(criterion(0.1, -0.1), (1.0, 2.0), "linear").sure_at is None
 

@@ -47,6 +47,14 @@ def test_few_images_do_not_show_that_a_requirement_holds(made):
     assert (found["break"]["fails_at"], found["break"]["sure_at"]) == (10, 10)
 
 
+def test_a_report_has_the_same_three_verdicts_as_the_terminal(made):
+    folder = made[0].parents[1]
+    assert main(["report", str(folder / "a.json"), "-o", str(folder / "report.md")]) == ExitCode.SATISFIED
+    for text in ((folder / "report.md").read_text(), made[2]):
+        assert "1 (inconclusive)" in text.replace("\\", "")
+        assert "0 (violated) fails" in text.replace("\\", "")
+
+
 def per_image(folder):
     """(images,) people found, and people, by plain loops."""
     truth, _, taken = matched(folder, 0.5)
@@ -100,7 +108,35 @@ def test_who_was_first_is_said_with_and_without_the_luck_of_the_images(made):
     assert ("AP" in seen[1], "stops_for_pedestrians" in seen[2]) == (True, True)
     text = made[2].replace("\\", "")
     assert "with the number of images taken into account" in text
-    assert "confirmed at 95 % confidence from visibility 10 m on" in text
+    assert "confirmed at 95 % confidence to fail from visibility 10 m on" in text
+
+
+def test_refining_halves_brackets_and_changes_nothing_at_the_levels_of_the_file(made, root, tmp_path):
+    """Three levels more: each between two of the others, and what the levels of the file give stays as it was."""
+    write_assessment(tmp_path, root)
+    words = ["--make", str(tmp_path / "made"), "--refine", "3", "--json", "--output", str(tmp_path / "a.json")]
+    assert main(["assess", str(tmp_path / "car.toml"), *words]) == ExitCode.VIOLATED
+    found = json.loads((tmp_path / "a.json").read_text())["systems"][0]["degradation"]
+    inverse = [0 if each == "inf" else 1 / each for each in found["levels"]]
+    assert inverse == sorted(inverse)
+    assert len(inverse) == len(made[1]["levels"]) + 3
+    assert len(list((tmp_path / "made/car/levels").iterdir())) == len(inverse)
+    old = [found["levels"].index(each) for each in made[1]["levels"]]
+    for each in found["criteria"]:
+        before = criteria(made)[each["name"]]
+        for what in ("values", "verdicts", "intervals"):
+            assert [each[what][at] for at in old] == before[what], each["name"]
+    breaks = [(each["break"], criteria(made)[each["name"]]["break"]) for each in found["criteria"]]
+    assert all(now["holds_at"] != "inf" or before["holds_at"] == "inf" for now, before in breaks)
+    assert any(
+        now["fails_at"] != before["fails_at"] or now["holds_at"] != before["holds_at"] for now, before in breaks
+    )
+
+
+def test_refining_needs_levels_that_are_made(root, tmp_path, capfd):
+    write_assessment(tmp_path, root)
+    assert main(["assess", str(tmp_path / "car.toml"), "--refine", "2"]) == ExitCode.USAGE
+    assert "--refine" in capfd.readouterr().err
 
 
 def test_given_numbers_say_nothing_of_how_sure_they_are(tmp_path, capfd):

@@ -10,7 +10,6 @@ from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.adr import AdrSettings
 from verifier.robustness.adr_intervals import drawn_adr, drawn_coco, drawn_shares, image_weights
-from verifier.robustness.campaign.draws import reaching
 from verifier.robustness.detection_metrics import TABLE_6, coco_metrics, count_hits
 
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
@@ -101,14 +100,6 @@ def test_nothing_detected_and_nothing_drawn():
     shares = drawn_shares(data, COCO, None, weights)
     assert shares["recall"].tolist() == pytest.approx([0, np.nan], nan_ok=True)
     assert np.isnan(shares["precision"]).all()
-
-
-def test_an_interval_reaches_as_far_as_images_without_a_difference_allow():
-    # Twelve images of which none shows a difference: (1 - p)^12 = .025 at p = 1 - .025^(1/12) = .264649...
-    assert reaching((0.0, 0.0), 0.0, 12, (-1, 1)) == pytest.approx((-0.2646485, 0.2646485), abs=1e-7)
-    assert reaching((1.0, 1.0), 1.0, 12) == pytest.approx((0.7353515, 1), abs=1e-7)
-    assert reaching((0.2, 0.9), 0.5, 12) == (0.2, 0.9)
-    assert reaching((np.nan, np.nan), 0.5, 12) is None
 
 
 def test_weights_need_images():

@@ -163,6 +163,8 @@ _LEVELS = "verifier/checking/component_solving.py"
 _EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
 _LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
 _LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
+_ALIKE = "_, at = np.unique(state[going] * self.within + nodes[going] % self.within, return_index=True)"
+_REGULAR = "return (int(key[1]) - first) // step if regular else place"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 EQUIVALENT = {
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
@@ -200,6 +202,9 @@ EQUIVALENT = {
         "1",
     ): "only the first is read",
     ("verifier/systems/contexts.py", _TAGS, "1"): "numbers that are only compared",
+    **{("verifier/systems/contexts.py", _ALIKE, token): "numbers that are only compared" for token in ("+", "%")},
+    ("verifier/perception/detections/stream.py", _REGULAR, "-"): "numbers that are only compared",
+    (_POINT, "_MOST_RAISED = 400", "400"): "how long a witness is looked for that the kernel checks",
     (
         "verifier/systems/contexts.py",
         "size = max(_BLOCK // len(self.branches.observation), 1)",

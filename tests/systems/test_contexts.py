@@ -155,6 +155,16 @@ def test_two_objects_each_remember_their_own_outcomes(contexts, tmp_path):
     assert found == expected_ends(steps, columns, contexts, begun)
 
 
+def test_as_many_states_are_made_as_the_limit_says(tmp_path):
+    written, _ = drawn_document([PED, OBS, NOTHING], KINDS[0], "class", 2, 1)
+    environment = '{ class = "ped", distance_m = "5 + 5 * t" }, { class = "obs", distance_m = 15 }'
+    count = ends(tmp_path, environment, written, {})[1].state_count
+    same = ends(tmp_path, environment, written, {"limits": Limits(states=count)})[1]
+    assert same.state_count == count
+    with pytest.raises(NoAnswerError, match=f"there are more than {count - 1} states"):
+        ends(tmp_path, environment, written, {"limits": Limits(states=count - 1)})
+
+
 @pytest.mark.parametrize("contexts", KINDS, ids=str)
 def test_objects_of_a_bin_remember_as_long_as_they_stand_together(contexts, tmp_path):
     written, columns = drawn_document([PED, OBS, BOTH, NOTHING], contexts, "proposition", 2, 2)

@@ -1,4 +1,4 @@
-"""What every part asks of statistics: binomial ends, draws of items with replacement, percentiles of draws."""
+"""What every part asks of statistics: binomial ends, draws of items, their percentiles, and what no draw shows."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,70 @@ def drawn_with_replacement(items: int, draws: int, rng: np.random.Generator) -> 
     """(draws, items) how often each draw of as many items as there are has each of them (Efron's bootstrap, 1979)."""
     weights: NDArray[np.int64] = rng.multinomial(items, np.full(items, 1 / items), size=draws)
     return weights
+
+
+FEW_UNITS = 10
+"""Fewer drives, logs or images: what draws of them say is itself uncertain, and a note says so."""
+
+
+def few_units_note(items: int, unit: str) -> str | None:
+    """What is said of intervals by draws of so many drives, images or logs; None where they are not few."""
+    return f"drawn from only {items} {unit}s: the intervals are themselves uncertain" if items < FEW_UNITS else None
+
+
+def unseen(items: int, confidence: float) -> float:
+    """The share of all there is that n items would all miss with probability (1 - confidence) / 2; 1 for none.
+
+    Clopper and Pearson 1934, for none of n.
+    """
+    return float(1 - ((1 - confidence) / 2) ** (1 / items)) if items else 1.0
+
+
+def reaching(
+    ends: tuple[float, float],
+    value: float,
+    items: int,
+    range_: tuple[float, float] = (0.0, 1.0),
+    confidence: float = 0.95,
+) -> tuple[float, float] | None:
+    """Percentile ends of draws of n items, as far from the value as so many items allow at least; None for NaN.
+
+    Draws cannot show what no item shows: of twelve items that are all right, every draw is all right. What is the
+    same in all of a share of things is moved by no more than that share, which may be all `unseen`.
+
+    >>> low, high = reaching((1.0, 1.0), 1.0, 12)
+    >>> round(low, 4), high
+    (0.7354, 1.0)
+
+    Args:
+        ends: of the draws.
+        value: of the items themselves: a mean over them of numbers in [0, 1], or a difference of two. Average
+            precision and areas are no such means; there it is the reach of the recall, or safety, in them.
+        items: n; only those that could have changed the value.
+        range_: what the value can be.
+        confidence: of the interval.
+    """
+    if np.isnan(ends).any():
+        return None
+    reach = unseen(items, confidence)
+    return max(min(ends[0], value - reach), range_[0]), min(max(ends[1], value + reach), range_[1])
+
+
+def reaching_ratio(
+    ends: tuple[float, float], part: float, whole: float, items: int, top: float = np.inf, confidence: float = 0.95
+) -> tuple[float, float] | None:
+    """As `reaching` for part / whole: a share that no item shows may have all of the one and nothing of the other.
+
+    Args:
+        part, whole: means over the items of numbers in [0, 1]; the whole is not 0.
+        top: the most that the ratio can be.
+    """
+    if np.isnan(ends).any():
+        return None
+    share = unseen(items, confidence)
+    seen = 1 - share
+    high = (seen * part + share) / (seen * whole) if seen else np.inf
+    return min(ends[0], seen * part / (seen * whole + share)), min(max(ends[1], float(high)), top)
 
 
 def percentile_ends(draws: Floats, confidence: float) -> tuple[float, float]:

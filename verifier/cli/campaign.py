@@ -11,7 +11,7 @@ from verifier.base.errors import InputError, Place, one_line
 from verifier.base.files import csv_text, write_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
-from verifier.cli.terminal import columns, wants_colour, watched
+from verifier.cli.terminal import wants_colour, watched
 from verifier.closedloop.comparison import BASELINE
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.report.pages import report_page
@@ -38,7 +38,7 @@ def campaign_command(arguments: CampaignSettings, command: Command) -> int:
     if arguments.json:
         print(texts["campaign.json"], end="")
     else:
-        print(campaign_table(result, colour=wants_colour(), columns=columns()), end="")
+        print(campaign_table(result, colour=wants_colour()), end="")
         print(f"wrote {folder / 'report.html'}; the numbers are campaign.json and campaign.csv there")
     return 0
 

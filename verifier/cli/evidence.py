@@ -1,4 +1,4 @@
-"""The commands `verify evidence build`, `check`, `sign` and `diff`: call the stories and print what they found."""
+"""The commands `verify evidence build`, `check`, `sign`, `export`, `diff`: call the stories and print."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -13,6 +13,7 @@ from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
+from verifier.evidence.bundle.export import export_bundle
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.bundle.sign import sign_bundle
 from verifier.evidence.changes.claims import compare_bundles
@@ -21,10 +22,18 @@ from verifier.evidence.declarations import clock_day
 from verifier.evidence.field import SpiCheckResult, SpiResult, field_rows, tested
 from verifier.evidence.findings import CheckReport
 from verifier.evidence.indicators import spi_table
-from verifier.evidence.settings import BuildSettings, CheckSettings, DiffSettings, SignSettings, SpiSettings
+from verifier.evidence.settings import (
+    BuildSettings,
+    CheckSettings,
+    DiffSettings,
+    ExportSettings,
+    SignSettings,
+    SpiSettings,
+)
 from verifier.evidence.signatures import default_path, find_signature
 from verifier.evidence.status import overall_text
 from verifier.study.provenance import program_versions
+from verifier.telling.terminal import text_of
 
 _RESULTS_BAR = partial(progress_bar, what="results")
 
@@ -62,6 +71,14 @@ def sign_command(arguments: SignSettings, command: Command) -> int:
     signed = arguments.bundle, arguments.key, arguments.role, arguments.by, arguments.until, arguments.output
     seal = sign_bundle(*signed)
     print(f"digest: {seal.digest}\nsigned: {seal.told}\n{one_line(seal.signed.status)}")
+    return 0
+
+
+def export_command(arguments: ExportSettings, command: Command) -> int:
+    """Run `verify evidence export`; exit code 0 where the bundle was found intact and written."""
+    check_targets(arguments, "export")
+    export_bundle(arguments.bundle, arguments.output, arguments.into)
+    print(f"wrote {one_line(arguments.output)}")
     return 0
 
 
@@ -109,7 +126,7 @@ def build_text(bundle: Bundle, target: str) -> str:
         f"verdict of the run: {bundle.verdict}",
         one_line(overall_text(bundle.standings)),
     ]
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def _status(row: Mapping[str, str]) -> str:
@@ -126,7 +143,7 @@ def check_text(report: CheckReport) -> str:
     lines += [f"WRONG {one_line(str(each))}" for each in report.findings]
     lines += [f"checked: {count} {what}" for count, what in report.checked]
     lines += [f"not checked: {what}" for what in report.unchecked]
-    return "\n".join([*lines, *_grade_lines(report)]) + "\n"
+    return text_of([*lines, *_grade_lines(report)])
 
 
 def _grade_lines(report: CheckReport) -> Iterator[str]:

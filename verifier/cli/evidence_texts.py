@@ -35,6 +35,14 @@ of the manifest, and so every file, the role, and how the requirements stand. A 
   verify evidence sign BUNDLE --key key.pem --role assessed --by "N. N."
   verify evidence check BUNDLE --signed-by key.pub --role assessed
 """
+EXPORT = """\
+Check a bundle and write it for other tools: report and assurance case as a Word document (.docx), or what is shown of
+requirements into a ReqIF document of your own (--into, .reqif), whose identifiers, texts and links stay. What needs
+no library stands in the bundle, in exchange/: the case as SACM and tables, requirements as ReqIF, results for MLTE.
+
+  verify evidence export BUNDLE -o report.docx
+  verify evidence export BUNDLE --into requirements.reqif -o verified.reqif
+"""
 DIFF = """\
 What changed between two bundles, and what follows: each claim before and now (unaffected, made again and equal,
 better, worse with which probability, newly doubtful), which claims fall by the change, and what has to be done again,
@@ -63,4 +71,18 @@ and how often two of them came together. A RESULT is that of verify run with the
 a bin of a further variable), or the matrices themselves, whose items are counted.
 
   verify evidence triggers case.toml low_sun_run.json low_sun.json
+"""
+QUALIFY = """\
+Run the validation suite on this machine, offline: systems solved by hand, published numbers, made-up data, altered
+and forged files, hostile input, anomalous conditions, and faults put into the program, each of which must be found.
+With --kit the whole tool qualification kit is written, with this run as its report, to be signed. Exit code 1 where a
+test failed, 3 where one could not run here.
+
+  verify qualify --by "N. N." --asil D --kit kit.html -o qualification.json
+"""
+KNOWN_PROBLEMS = """\
+The known problems of this program that a bundle or result is touched by, each with its effect and what to do. Exit
+code 3 where one of them can make the result look better than it is.
+
+  verify known-problems bundle.zip
 """

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from verifier.cli.evidence_texts import BUILD, CHECK, DIFF, RATE, RISK, SIGN, SPI, TRIGGERS
+from verifier.cli import evidence_texts as texts
 
 INIT = """\
 Write a system model, requirements and confusion matrices to start from: a small system with a comment on every part,
@@ -296,26 +296,32 @@ VERBS: Mapping[str, Verb] = {
         "verifier.evidence.settings:BuildSettings",
         "verifier.cli.evidence:build_command",
         "make a bundle of evidence",
-        BUILD,
+        texts.BUILD,
         common=f"{_SCENARIOS} context with confidence bounds strict assume-memoryless {_MODEL_RESULT} force",
     ),
     "evidence check": Verb(
         "verifier.evidence.settings:CheckSettings",
         "verifier.cli.evidence:check_command",
         "check a bundle of evidence",
-        CHECK,
+        texts.CHECK,
     ),
     "evidence sign": Verb(
         "verifier.evidence.settings:SignSettings",
         "verifier.cli.evidence:sign_command",
         "sign a bundle of evidence",
-        SIGN,
+        texts.SIGN,
+    ),
+    "evidence export": Verb(
+        "verifier.evidence.settings:ExportSettings",
+        "verifier.cli.evidence:export_command",
+        "write a bundle for other tools",
+        texts.EXPORT,
     ),
     "evidence diff": Verb(
         "verifier.evidence.settings:DiffSettings",
         "verifier.cli.evidence:diff_command",
         "what changed between two bundles, and which claims fall",
-        DIFF,
+        texts.DIFF,
     ),
     "manual": Verb(
         "verifier.manual.settings:ManualSettings",
@@ -335,29 +341,41 @@ VERBS: Mapping[str, Verb] = {
         "print the JSON Schema of a kind of document",
         "Print the JSON Schema of a kind of document, or, without a name, the names of all kinds.",
     ),
+    "qualify": Verb(
+        "verifier.evidence.settings:QualifySettings",
+        "verifier.cli.qualification:qualify_command",
+        "validate this program on this machine, and write the tool qualification kit",
+        texts.QUALIFY,
+    ),
+    "known-problems": Verb(
+        "verifier.evidence.settings:KnownProblemsSettings",
+        "verifier.cli.qualification:known_problems_command",
+        "known problems that a bundle or result is touched by",
+        texts.KNOWN_PROBLEMS,
+    ),
     "evidence rate": Verb(
         "verifier.evidence.settings:RateSettings",
         "verifier.cli.report:rate_command",
         "violation rate per hour, and what would show an acceptance criterion",
-        RATE,
+        texts.RATE,
     ),
     "evidence risk": Verb(
         "verifier.evidence.settings:RiskSettings",
         "verifier.cli.report:risk_command",
         "hazardous behaviour and harm per hour, over conditions and in none of them",
-        RISK,
+        texts.RISK,
     ),
     "spi check": Verb(
         "verifier.evidence.settings:SpiSettings",
         "verifier.cli.evidence:spi_command",
         "whether what was counted in the field contradicts a claim",
-        SPI,
+        texts.SPI,
     ),
     "evidence triggers": Verb(
         "verifier.evidence.settings:TriggersSettings",
         "verifier.cli.report:triggers_command",
         "what is known of each triggering condition, and which of them came together",
-        TRIGGERS,
+        texts.TRIGGERS,
     ),
 }
 

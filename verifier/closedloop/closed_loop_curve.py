@@ -227,6 +227,7 @@ class LogSums:
         part: (L, K) or (L, 1).
         whole: (L, K) or (L, 1).
         limit: None where the efficiency is the rate.
+        idle: how many of the logs with something wanted say nothing: all detectors find it there.
 
     Raises:
         ValueError: a shape is not as said, a number is negative or not finite.
@@ -239,6 +240,7 @@ class LogSums:
     part: Floats
     whole: Floats
     limit: float | None = None
+    idle: int = 0
 
     def __post_init__(self) -> None:
         logs, levels = len(self.positive), len(self.sensitivity)
@@ -254,6 +256,11 @@ class LogSums:
             raise ValueError("more is found than wanted")
         if self.limit is not None and not self.limit > 0:
             raise ValueError(f"the limit must be above 0, got {self.limit}")
+
+    @property
+    def informative(self) -> int:
+        """How many logs speak about safety, or about efficiency where these are fewer."""
+        return min(int(np.count_nonzero(self.wanted)) - self.idle, int(np.count_nonzero(self.whole.any(axis=1))))
 
     @property
     def curve(self) -> TradeOffCurve:
@@ -274,19 +281,21 @@ class LogSums:
         return safety, np.broadcast_to(1 - np.minimum(rate / self.limit, 1), safety.shape)
 
 
-def closed_loop_sums(found: ClosedLoop, kept: NDArray[np.bool_] | None = None) -> LogSums:
+def closed_loop_sums(found: ClosedLoop, limit_m: Floats | None = None) -> LogSums:
     """What each log adds to a closed-loop curve: whether it was safe; true time, and time with the cost of stops.
 
     Args:
         found: the runs.
-        kept: (P, K) another notion of safety in the positive logs, as `ClosedLoop.kept`; None for `ClosedLoop.safe`.
+        limit_m: (L,) as `ClosedLoop.kept` takes it, for that notion of safety; None for `ClosedLoop.safe`.
     """
     logs, levels = found.outcomes.time_s.shape
     safe, true_s, cost_s = np.zeros((logs, levels)), np.zeros((logs, 1)), np.zeros((logs, levels))
-    safe[found.positive] = found.safe if kept is None else kept
+    safe[found.positive] = found.safe if limit_m is None else found.kept(limit_m)
     true_s[~found.positive, 0] = found.true_time_s
     cost_s[~found.positive] = found.cost_s
-    return LogSums(found.sensitivity, found.positive, safe, found.positive.astype(np.float64), true_s, cost_s)
+    idle = len(found.never_stops) if limit_m is None else int(np.isinf(limit_m[found.positive]).sum())
+    wanted = found.positive.astype(np.float64)
+    return LogSums(found.sensitivity, found.positive, safe, wanted, true_s, cost_s, idle=idle)
 
 
 def judged_sums(

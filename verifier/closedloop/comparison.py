@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats
 from verifier.base.documents import Magnitude, Share
 from verifier.base.errors import UsageError, shown, unknown_name
-from verifier.base.statistics import percentile_ends
+from verifier.base.statistics import percentile_ends, reaching, reaching_ratio
 from verifier.closedloop.closed_loop_curve import Draws, LogSums
 from verifier.closedloop.curves import TradeOffCurve, area, areas, robroc, robustness, worst_case
 
@@ -38,6 +38,7 @@ class NamedCurve:
     Attributes:
         severity: of the condition, as "mild" or "severe"; "" where nothing is said.
         sums: what each log adds, for the bootstrap; None where that is not known.
+        limit: the same without a time step; None where no step was taken, or that is not known.
     """
 
     metric: str
@@ -46,6 +47,7 @@ class NamedCurve:
     curve: TradeOffCurve
     severity: str = ""
     sums: LogSums | None = None
+    limit: LogSums | None = None
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,11 @@ class Cell:
         area: of the worst case.
         robustness: by the baseline's area, unless that is 0.
         own_area: of the condition's curve alone; None in rows of several conditions.
-        area_interval, robustness_interval: bootstrap over logs, or None.
-        best_probability: share of the draws in which no detector of the row has more, ties shared; or None.
+        area_interval, robustness_interval: bootstrap over logs, no narrower than so few logs that say something
+            allow (`verifier.base.statistics.reaching`), and of both engines where a time step was taken; or None.
+        best_probability: share of the draws in which no detector of the row has more, ties shared; where a time step
+            was taken half of the draws are without it; or None.
+        step_error: by how much the area differs without the time step; None where none was taken.
     """
 
     detector: str
@@ -67,6 +72,7 @@ class Cell:
     area_interval: Ends | None = None
     robustness_interval: Ends | None = None
     best_probability: Share | None = None
+    step_error: Magnitude | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,7 @@ class Row:
         conditions: that the worst case is over, the baseline first.
         best: the detectors with the greatest area; more than one only where areas are equal.
         cells: one per detector that has all of them.
+        best_without_step: as `best` without the time step; None where none was taken.
     """
 
     name: str
@@ -84,15 +91,21 @@ class Row:
     conditions: tuple[str, ...]
     best: tuple[str, ...]
     cells: tuple[Cell, ...]
+    best_without_step: tuple[str, ...] | None = None
+
+    @property
+    def flipped(self) -> frozenset[str]:
+        """The detectors that are best, or not, only by the time step."""
+        return frozenset() if self.best_without_step is None else frozenset(self.best) ^ set(self.best_without_step)
 
     def best_of(self, detectors: Collection[str]) -> tuple[str, ...]:
         """The best among these."""
-        return _best([each for each in self.cells if each.detector in detectors])
+        return _best({each.detector: each.area for each in self.cells if each.detector in detectors})
 
 
-def _best(cells: Sequence[Cell]) -> tuple[str, ...]:
-    greatest = max((each.area for each in cells), default=0.0)
-    return tuple(each.detector for each in cells if each.area > greatest - EQUAL)
+def _best(of: Mapping[str, float]) -> tuple[str, ...]:
+    greatest = max(of.values(), default=0.0)
+    return tuple(name for name, each in of.items() if each > greatest - EQUAL)
 
 
 def winners(drawn: Floats) -> NDArray[np.bool_]:
@@ -120,7 +133,7 @@ class MetricTable:
         detectors, conditions: in the order in which they were first named, the baseline first.
         rows: baseline, conditions, groups.
         drawn: (R, D, B) areas of every row and detector in each draw, NaN where there is none; None without a
-            bootstrap.
+            bootstrap. Where a time step was taken, so many more without it.
         means: one per detector that has every condition; empty without mutations.
         curves: by detector and condition.
     """
@@ -206,10 +219,14 @@ def _plan(
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A detector's cells, None where it lacks a condition, and (rows, B) areas in every draw."""
+    """A detector's baseline area, its cells, None where it lacks a condition, (rows, B) areas in every draw, areas
+    without the time step, and how many logs say something."""
 
+    baseline: float
     cells: list[Cell | None]
     drawn: Floats
+    limits: list[float | None]
+    logs: list[int]
 
 
 def _column(
@@ -217,27 +234,36 @@ def _column(
 ) -> _Column:
     own = {condition: each for (name, condition), each in named.items() if name == detector}
     baseline = area(own[BASELINE].curve)
-    resampled = {} if draws is None else {name: _drawn(each, draws) for name, each in own.items()}
-    drawn = np.full((len(plan), 0 if draws is None else len(draws.weights)), np.nan)
-    cells: list[Cell | None] = []
+    stepped = all(each.limit is not None for each in own.values())
+    resampled = {} if draws is None else {name: _drawn(each, draws, stepped) for name, each in own.items()}
+    drawn = np.full((len(plan), 0 if draws is None else len(draws.weights) * (1 + stepped)), np.nan)
+    cells, limits, logs = list[Cell | None](), list[float | None](), list[int]()
     for at, (_, kind, conditions) in enumerate(plan):
-        if any(each not in own for each in conditions):
+        there = [own[each] for each in conditions if each in own]
+        logs.append(min((each.sums.informative for each in there if each.sums is not None), default=0))
+        limits.append(
+            area(robroc([each.limit.curve for each in there if each.limit is not None])) if stepped else None
+        )
+        if len(there) < len(conditions):
             cells.append(None)
             continue
-        worst = area(robroc([own[each].curve for each in conditions]))
-        alone = None if kind == "group" else area(own[conditions[-1]].curve)
-        cells.append(Cell(detector, worst, robustness(worst, baseline), alone))
+        worst, limit = area(robroc([each.curve for each in there])), limits[-1]
+        alone = None if kind == "group" else area(there[-1].curve)
+        error = None if limit is None else abs(worst - limit)
+        cells.append(Cell(detector, worst, robustness(worst, baseline), alone, step_error=error))
         if draws is not None:
-            levels = [own[each].curve.sensitivity for each in conditions]
+            levels = [each.curve.sensitivity for each in there]
             safety, efficiency = zip(*(resampled[each] for each in conditions), strict=True)
             drawn[at] = areas(*worst_case(levels, safety, efficiency)[1:])
-    return _Column(cells, drawn)
+    return _Column(baseline, cells, drawn, limits, logs)
 
 
-def _drawn(each: NamedCurve, draws: Draws) -> tuple[Floats, Floats]:
+def _drawn(each: NamedCurve, draws: Draws, stepped: bool) -> tuple[Floats, Floats]:
+    """Safety and efficiency in every draw; where a step was taken, then in every draw without it."""
     if each.sums is None:
         raise ValueError(f"the logs behind the curve of {each.detector!r} under {each.condition!r} are not known")
-    return each.sums.drawn(draws.weights)
+    both = [sums.drawn(draws.weights) for sums in (each.sums, each.limit if stepped else None) if sums is not None]
+    return np.concatenate([safety for safety, _ in both]), np.concatenate([efficiency for _, efficiency in both])
 
 
 def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None) -> Row:
@@ -248,28 +274,41 @@ def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None
         known = best.any(axis=0)
         shares = best[:, known] / best[:, known].sum(axis=0)
         found = [
-            _with_draws(cell, column, at, share, draws.confidence)
+            _with_draws(cell, column, at, share, draws)
             for cell, column, share in zip(cells, columns, shares, strict=True)
             if cell is not None
         ]
-    return Row(*entry, _best(found), tuple(found))
+    limits = {
+        cell.detector: limit
+        for cell, column in zip(cells, columns, strict=True)
+        if cell is not None and (limit := column.limits[at]) is not None
+    }
+    best_areas = _best({each.detector: each.area for each in found})
+    return Row(*entry, best_areas, tuple(found), _best(limits) if found and len(limits) == len(found) else None)
 
 
-def _with_draws(cell: Cell, column: _Column, at: int, best: Floats, confidence: float) -> Cell:
+def _with_draws(cell: Cell, column: _Column, at: int, best: Floats, draws: Draws) -> Cell:
     """A cell with what the draws say of it; `best` is its share of being best in each draw that has a best."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = column.drawn[at] / column.drawn[0]
+    area_ends, ends = _ends(column.drawn[at], cell.area, draws), _ends(ratio, cell.robustness, draws)
+    found: Ends | None = (1.0, 1.0)  # of the baseline, by definition
+    if at and cell.robustness is not None:
+        found = reaching_ratio(ends, cell.area, column.baseline, column.logs[at], 1.0, draws.confidence)
     return replace(
         cell,
-        area_interval=_ends(column.drawn[at], confidence),
-        robustness_interval=_ends(ratio, confidence),
+        area_interval=reaching(area_ends, cell.area, column.logs[at], confidence=draws.confidence) or (None, None),
+        robustness_interval=found if found is not None and cell.robustness is not None else (None, None),
         best_probability=float(best.mean()) if best.size else None,
     )
 
 
-def _ends(drawn: Floats, confidence: float) -> Ends:
-    low, high = percentile_ends(drawn, confidence)
-    return (None, None) if math.isnan(low) else (low, high)
+def _ends(drawn: Floats, value: float | None, draws: Draws) -> tuple[float, float]:
+    """Of the draws, of both engines together; the value where nothing was drawn."""
+    if not len(drawn):
+        return (math.nan, math.nan) if value is None else (value, value)
+    both = [percentile_ends(each, draws.confidence) for each in np.split(drawn, len(drawn) // len(draws.weights))]
+    return min(low for low, _ in both), max(high for _, high in both)
 
 
 def _means(

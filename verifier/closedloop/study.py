@@ -18,6 +18,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Mask
 from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_name
+from verifier.base.statistics import few_units_note
 from verifier.closedloop.closed_loop_curve import (
     FEWEST_LOGS,
     ClosedLoop,
@@ -45,7 +46,7 @@ from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.settings import EngineName, Metric
 from verifier.closedloop.simulator import simulate
 from verifier.closedloop.study_settings import DRIVEN, StudySettings
-from verifier.closedloop.traces import Course, Trace, VehicleSettings, trace
+from verifier.closedloop.traces import Trace, VehicleSettings, trace
 from verifier.closedloop.trade_offs import LogsUsed, SecondEngine, UndefinedMetric
 
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]
@@ -53,8 +54,6 @@ LARGEST_BOOTSTRAP = 2 * 10**8
 """Numbers that are drawn and held; 8 bytes each."""
 FEW_NAMES = 6
 """Of logs in a remark; the document lists all."""
-FEW_LOGS = 10
-"""Of a kind; below, what the bootstrap says about them is itself unsure, and a remark says so."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
         curves, driven = _curves(logs, source.name, tables[source.detector], limit_m, settings)
         loops += driven
         for metric, (curve, sums) in curves.items():
-            found[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, sums))
+            found[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, *sums))
     used, second = _logs_used(logs, left_out, loops), _second(loops, settings)
     if len(used.truth_never_stops) == used.positive and found.pop("closed_loop", None) is not None:
         undefined.append(UndefinedMetric("closed_loop", "the reference vehicle stops in no positive log"))
@@ -199,25 +198,27 @@ class _Driven:
 
 def _curves(
     logs: Logs, source: str, standardizer: Standardizer, limit_m: Floats, settings: StudySettings
-) -> tuple[dict[Metric, tuple[TradeOffCurve, LogSums]], list[_Driven]]:
-    """The curve of every metric with what each log adds to it, and of the simulated ones what is kept."""
-    found: dict[Metric, tuple[TradeOffCurve, LogSums]] = {}
+) -> tuple[dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]], list[_Driven]]:
+    """The curve of every metric with what each log adds to it, with the step and without one where there is one;
+    and of the simulated ones what is kept."""
+    found: dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]] = {}
     for metric in settings.metrics:
         if metric not in DRIVEN:
             with _naming(metric):
                 judged = _judged(metric, logs, source, standardizer, settings)
             sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive), settings.fpr_max)
-            found[metric] = judged_curve(judged, settings.sensitivity, settings.fpr_max), sums
+            found[metric] = judged_curve(judged, settings.sensitivity, settings.fpr_max), (sums, None)
     if not set(settings.metrics) & set(DRIVEN):
         return found, []
     ahead = courses(logs, source, standardizer, settings.control_m, settings.path)
     driven = closed_loop(ahead, settings.sensitivity, settings.loop)
-    if "safety_radius" in settings.metrics:
-        kept = driven.kept(limit_m)
-        found["safety_radius"] = driven.curve_of(kept), closed_loop_sums(driven, kept)
-    if "closed_loop" in settings.metrics:
-        found["closed_loop"] = driven.curve, closed_loop_sums(driven)
-    return found, [_compared(driven, ahead, limit_m, settings)]
+    other = closed_loop(ahead, settings.sensitivity, replace(settings.loop, engine=_other(settings.loop.engine)))
+    kinds: dict[Metric, Floats | None] = {"safety_radius": limit_m, "closed_loop": None}
+    for metric in (each for each in kinds if each in settings.metrics):
+        safe = driven.safe if metric == "closed_loop" else driven.kept(limit_m)
+        limit = closed_loop_sums(other, kinds[metric]) if settings.loop.engine == "steps" else None
+        found[metric] = driven.curve_of(safe), (closed_loop_sums(driven, kinds[metric]), limit)
+    return found, [_compared(driven, other, limit_m)]
 
 
 def _defined(
@@ -238,8 +239,7 @@ def _defined(
     return replace(settings, metrics=tuple(kept)), undefined
 
 
-def _compared(driven: ClosedLoop, ahead: Sequence[Course], limit_m: Floats, settings: StudySettings) -> _Driven:
-    other = closed_loop(ahead, settings.sensitivity, replace(settings.loop, engine=_other(settings.loop.engine)))
+def _compared(driven: ClosedLoop, other: ClosedLoop, limit_m: Floats) -> _Driven:
     return _Driven(
         tuple(driven.never_stops.tolist()),
         tuple(driven.truth_breaks(limit_m).tolist()),
@@ -280,7 +280,9 @@ def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]
     positive = np.asarray(logs.positive)
     fewest = int(min(positive.sum(), (~positive).sum()))
     if fewest < FEWEST_LOGS:
-        return None, [f"no bootstrap: it needs {FEWEST_LOGS} positive and {FEWEST_LOGS} negative logs"]
+        what = f"no bootstrap: it needs {FEWEST_LOGS} positive and {FEWEST_LOGS} negative logs"
+        none = Draws(np.zeros((0, len(positive))), settings.confidence)
+        return none, [f"{what}; intervals are what so few logs leave open (Clopper and Pearson)"]
     numbers = settings.draws * (len(positive) + 4 * len(settings.sensitivity))
     if numbers > LARGEST_BOOTSTRAP:
         raise LimitError(
@@ -289,7 +291,8 @@ def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]
             hint="take fewer draws or levels",
         )
     weights = draw_logs(positive, settings.draws, np.random.default_rng(settings.seed))
-    few = [f"only {fewest} logs of one kind: the intervals are themselves unsure"] if fewest < FEW_LOGS else []
+    note = few_units_note(fewest, "log")
+    few = [] if note is None else [f"logs of one kind are {note}"]
     return Draws(weights, settings.confidence), few
 
 

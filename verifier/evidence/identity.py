@@ -1,10 +1,12 @@
 """Which document evidence is, and which program made or checked it.
 
-[document]: id, revision, issued, author, reviewer, approver, previous (digest of the bundle before)
+[document]: id, revision, issued, author, reviewer, approver, previous (digest of the bundle before); and, for a test
+report, organisation, location, customer, received, performed, sampling
 """
 
 from __future__ import annotations
 
+import base64
 import datetime
 import hashlib
 import importlib.metadata
@@ -31,6 +33,12 @@ _WORDS = {
     "reviewer": "reviewer",
     "approver": "approver",
     "previous": "digest of the previous revision",
+    "organisation": "made by",
+    "location": "made at",
+    "customer": "made for",
+    "received": "inputs received",
+    "performed": "work done",
+    "sampling": "sampling",
 }
 
 
@@ -41,6 +49,9 @@ class Identity:
     Attributes:
         issued: the day that is stated, or that of SOURCE_DATE_EPOCH when it was built.
         previous: digest of the bundle that this one replaces.
+        organisation, location, customer: who made it, with address, where, and for whom.
+        received, performed: when the inputs came, and when the work was done.
+        sampling: plan and method of sampling.
     """
 
     id: str = ""
@@ -50,6 +61,12 @@ class Identity:
     reviewer: str = ""
     approver: str = ""
     previous: str = ""
+    organisation: str = ""
+    location: str = ""
+    customer: str = ""
+    received: str = ""
+    performed: str = ""
+    sampling: str = ""
 
     @property
     def told(self) -> dict[str, str]:
@@ -60,8 +77,8 @@ class Identity:
     @property
     def missing(self) -> list[str]:
         """What is not stated, for people."""
-        optional = ("previous",)  # a first revision has none
-        return [name for key, name in _WORDS.items() if key not in optional and not getattr(self, key)]
+        needed = ("id", "revision", "issued", "author", "reviewer", "approver")
+        return [name for key, name in _WORDS.items() if key in needed and not getattr(self, key)]
 
 
 def read_identity(top: Element, issued: datetime.date | None) -> Identity:
@@ -69,10 +86,15 @@ def read_identity(top: Element, issued: datetime.date | None) -> Identity:
     if not top.has("document"):
         return Identity(issued=issued)
     table = top.at("document").table(tuple(each.name for each in fields(Identity)), ("id",))
-    texts = ("id", "revision", "author", "reviewer", "approver")
-    told: dict[str, Any] = {key: table.given(key, Element.string, "") for key in texts}
+    texts = (each.name for each in fields(Identity) if each.name not in ("issued", "previous"))
+    told: dict[str, Any] = {key: table.given(key, _words, "") for key in texts}
     day, previous = table.given("issued", date_at, issued), table.given("previous", digest_at, "")
     return Identity(**told, issued=day, previous=previous)
+
+
+def _words(element: Element) -> str:
+    """A text, or a day without quotes."""
+    return str(element.value) if isinstance(element.value, datetime.date) else element.string()
 
 
 @dataclass(frozen=True)
@@ -100,9 +122,15 @@ def tool_identity() -> Tool:
 
 
 def _package_digest() -> str:
-    files = sorted(path for path in _PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    named = ((hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(_PACKAGE).as_posix()) for path in files)
+    named = (
+        (hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(_PACKAGE).as_posix())
+        for path in _package_files()
+    )
     return hashlib.sha256("".join(f"{digest}  {name}\n" for digest, name in named).encode()).hexdigest()
+
+
+def _package_files() -> list[Path]:
+    return sorted(path for path in _PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
 def _commit() -> str:
@@ -121,3 +149,23 @@ def _commit() -> str:
     except importlib.metadata.PackageNotFoundError:
         return ""
     return str(json.loads(recorded or "{}").get("vcs_info", {}).get("commit_id", ""))
+
+
+def installed_differences() -> tuple[str, ...] | None:
+    """The files of the package that are not as an installer recorded them; None where it runs from elsewhere."""
+    try:
+        recorded = importlib.metadata.distribution(DISTRIBUTION).files or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    own = {Path(str(each.locate())).resolve(): each.hash for each in recorded if each.parts[0] == _PACKAGE.name}
+    if Path(__file__).resolve() not in own:
+        return None
+    files = {path for path in _package_files() if path.suffix != ".pyc"}
+    wrong = [path for path in files if (mark := own.get(path)) is None or _recorded_mark(path) != mark.value]
+    missing = [path for path, mark in own.items() if mark is not None and path not in files]
+    return tuple(sorted(path.relative_to(_PACKAGE).as_posix() for path in (*wrong, *missing)))
+
+
+def _recorded_mark(path: Path) -> str:
+    """SHA-256 as a RECORD has it: base64 for addresses, without padding."""
+    return base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).decode().rstrip("=")

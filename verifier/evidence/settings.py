@@ -18,6 +18,8 @@ from verifier.systems.settings import Limits
 
 Domain: TypeAlias = Literal["widened", "narrowed"]
 """What another text of the operational design domain is; nobody can compute it."""
+Asil: TypeAlias = Literal["QM", "A", "B", "C", "D"]
+"""Integrity levels of ISO 26262."""
 Event: TypeAlias = Decided
 """What can be unwanted of a requirement."""
 _NUMBER = r"(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?"
@@ -74,7 +76,7 @@ class ReportSettings:
     """Every choice of `verify report`."""
 
     results: Annotated[tuple[str, ...], reads("JSON documents of this program", metavar="RESULT", positional=True)]
-    output: Annotated[tuple[str, ...], writes("report file: .html, .md or .csv (repeatable)", also=("-o",))]
+    output: Annotated[tuple[str, ...], writes("report file: .html, .md, .docx or .csv (repeatable)", also=("-o",))]
     title: Annotated[str | None, Option("of the report (default: that of the results)", metavar="TEXT")] = None
 
 
@@ -252,6 +254,17 @@ class SignSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExportSettings:
+    """Every choice of `verify evidence export`."""
+
+    bundle: Annotated[str, reads("a folder or a zip archive", metavar="BUNDLE", positional=True)]
+    into: Annotated[
+        str | None, reads("ReqIF document whose requirements get what is shown of them (.reqif)", metavar="REQIF")
+    ] = None
+    output: Annotated[str, writes("report and case (.docx), or the requirements (.reqif)", also=("-o",))]
+
+
+@dataclass(frozen=True, kw_only=True)
 class DiffSettings:
     """Every choice of `verify evidence diff`."""
 
@@ -268,5 +281,26 @@ class SpiSettings:
 
     spi: Annotated[str, reads("the indicators of a bundle (spi.json)", metavar="SPI", positional=True)]
     field: Annotated[str, reads("what was counted: metric, count, of (.csv)", metavar="FIELD", positional=True)]
+    json: Printed = False
+    output: Written = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualifySettings:
+    """Every choice of `verify qualify`."""
+
+    test: Annotated[tuple[str, ...], Option("only this test of the suite (repeatable)", metavar="ID")] = ()
+    by: Annotated[str, Option("name of who runs the suite, for the report", metavar="NAME")] = ""
+    asil: Annotated[Asil | None, Option("highest ASIL that is assumed, for the report: {choices}")] = None
+    kit: Annotated[str | None, writes("the whole kit with this run as its report: .html or .md")] = None
+    json: Printed = False
+    output: Written = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownProblemsSettings:
+    """Every choice of `verify known-problems`."""
+
+    result: Annotated[str, reads("a bundle, or a JSON document of this program", metavar="RESULT", positional=True)]
     json: Printed = False
     output: Written = None

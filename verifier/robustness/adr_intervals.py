@@ -3,9 +3,9 @@
 Units (images, or whole sequences, whose images resemble each other) are drawn with replacement, as many as there are
 (Efron 1979; Davison and Hinkley 1997, section 2.4). In each draw the thresholds are picked again on the drawn
 baseline, because they too depend on which images were taken, and the same units are drawn under every condition, so
-that a normalised ADR compares the same images. Intervals are percentile intervals.
-
-With few units, or a level that a handful of false positives decides, the interval says little; `Thresholds` tells.
+that a normalised ADR compares the same images. Intervals are percentile intervals, no closer than so few units with
+objects allow (`verifier.base.statistics.reaching`). A level that a handful of false positives decides says little;
+`Thresholds` tells.
 
 What detection metrics would have been on other images: a bootstrap over images, for differences of data sets.
 
@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
-from verifier.base.statistics import drawn_with_replacement, percentile_ends
+from verifier.base.statistics import drawn_with_replacement, percentile_ends, reaching, reaching_ratio
 from verifier.perception.confusion.average_precision import drawn_class
 from verifier.perception.confusion.drives import GroupedBy
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.adr import AdrSettings
+from verifier.robustness.adr import AdrSettings, DetectionRates, Thresholds, pick_thresholds
 from verifier.robustness.detection_metrics import (
     COCO_MOST,
     COCO_SIZES,
@@ -166,7 +166,22 @@ def adr_intervals(
     largest = max(max(len(each.hit), len(each.false), len(frames)) for each in all_found.values())
     blocks = (image_weights(len(frames), part.stop - part.start, rng) for part in _parts(draws, largest))
     drawn = _drawn(reference, all_found, unit_of, frames, blocks, settings.levels)
-    return {name: _interval(drawn[name], drawn["baseline"], confidence) for name in all_found}
+    picked = pick_thresholds(baseline, settings)
+    start = _own_adr(reference, picked)
+    return {
+        name: _interval(
+            (drawn[name], drawn["baseline"]),
+            (_own_adr(found, picked), start),
+            len(np.unique(unit_of[found.hit_frame])),
+            confidence,
+            is_baseline=name == "baseline",
+        )
+        for name, found in all_found.items()
+    }
+
+
+def _own_adr(found: Judged, thresholds: Thresholds) -> float:
+    return DetectionRates.of(found, thresholds).adr if len(found.hit) else np.nan
 
 
 def drawn_adr(
@@ -247,8 +262,15 @@ def _adr(found: Judged, unit_of: Ints, weight: Ints, threshold: Floats) -> Float
     return rate
 
 
-def _interval(adr: Floats, baseline: Floats, confidence: float) -> AdrInterval:
+def _interval(
+    drawn: tuple[Floats, Floats], value: tuple[float, float], units: int, confidence: float, *, is_baseline: bool
+) -> AdrInterval:
+    """From draws and values of a condition and the baseline, and the number of units with objects."""
+    adr, baseline = drawn
     with np.errstate(divide="ignore", invalid="ignore"):
         normalised: NDArray[np.float64] = np.where(baseline > 0, adr / baseline, np.nan)
     undefined = int(np.count_nonzero(np.isnan(normalised)))
-    return AdrInterval(percentile_ends(adr, confidence), percentile_ends(normalised, confidence), undefined)
+    own, share = percentile_ends(adr, confidence), percentile_ends(normalised, confidence)
+    if not is_baseline and value[1] > 0:  # the baseline's is 1 by definition
+        share = reaching_ratio(share, *value, units, confidence=confidence) or share
+    return AdrInterval(reaching(own, value[0], units, confidence=confidence) or own, share, undefined)

@@ -19,6 +19,7 @@ from verifier.base.documents import Count, InputFile, Magnitude, Share
 from verifier.base.errors import InputError, UsageError
 from verifier.base.options import named_file, named_files
 from verifier.base.result import Result
+from verifier.base.statistics import few_units_note
 from verifier.base.version import own_versions
 from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.comparison import BASELINE
@@ -220,12 +221,8 @@ def _of_detector(
     remarks = list(threshold_remarks(thresholds, f"{detector}: "))
     if settings.draws and not intervals:
         remarks.append(f"{detector}: no intervals, for which {FEWEST_UNITS} {settings.unit}s are needed")
-    narrow = [name for name, each in intervals.items() if each.adr[0] == each.adr[1]]
-    if narrow:
-        remarks.append(
-            f"{detector}: the interval has no width under {', '.join(narrow)}: all draws of these images have one "
-            "ADR, which says nothing of images that were not taken"
-        )
+    note = few_units_note(_units(baseline, settings), settings.unit) if intervals else None
+    remarks += [] if note is None else [f"{detector}: ADR is {note}"]
     undefined = max((each.undefined for each in intervals.values()), default=0)
     if undefined:
         remarks.append(f"{detector}: up to {undefined} draws have no normalised ADR; they are left out")
@@ -265,12 +262,16 @@ def threshold_remarks(found: Thresholds, about: str = "") -> Iterator[str]:
         )
 
 
+def _units(baseline: DetectionSet, settings: RatesSettings) -> int:
+    return len(baseline.sequences) if settings.unit == "sequence" else baseline.frame_count
+
+
 def _intervals(
     found: Mapping[str, DetectionSet], asked: AdrSettings, settings: RatesSettings
 ) -> Mapping[str, AdrInterval]:
     """By condition; empty where none can be made."""
     baseline = found[BASELINE]
-    units = len(baseline.sequences) if settings.unit == "sequence" else baseline.frame_count
+    units = _units(baseline, settings)
     others = {name: each for name, each in found.items() if name != BASELINE}
     if not settings.draws or units < FEWEST_UNITS:
         return {}

@@ -115,6 +115,14 @@ class AssessSettings:
         ),
     ] = None
     cache: Annotated[str | None, writes("keep detections here, for the next run", metavar="FOLDER")] = None
+    refine: Annotated[
+        int,
+        Option(
+            "levels to add at most, halfway between those where a criterion breaks, until the images tell no more",
+            metavar="N",
+            parse=whole(0, 1000),
+        ),
+    ] = 0
     json: PrintedTables = False
     output: Written = None
     markdown: Annotated[str | None, writes("write the report in Markdown")] = None

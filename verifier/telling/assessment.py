@@ -13,6 +13,7 @@ from verifier.base.numbers import exact_text
 from verifier.base.words import percent
 from verifier.robustness.assessment.circumstances import Risk
 from verifier.robustness.assessment.document import (
+    BreakRecord,
     CircumstanceRecord,
     CriterionRecord,
     DegradationRecord,
@@ -281,9 +282,6 @@ def _number(value: float | None) -> str:
     return "-" if value is None else exact_text(_exact(value))
 
 
-ALONG = {"linear": "the level", "log": "the logarithm of the level", "reciprocal": "the reciprocal of the level"}
-
-
 def degradation_blocks(found: DegradationRecord) -> Iterator[Block | str]:
     """The criteria by level, where each breaks, and which of them saw it first."""
     levels = [level_text(found, each) for each in found.levels]
@@ -316,10 +314,6 @@ def _order_blocks(found: DegradationRecord) -> Iterator[Block | str]:
             at = level_text(found, breaks[group[0].kind, group[0].name].fails_at)
             names = ", ".join(f"{each.name} ({each.kind})" for each in group)
             yield f"{'First' if number == 0 else 'Then'} to fail, at {at}: {names}."
-        yield (
-            f"Places between tested levels are interpolated: margins on a straight line in {ALONG[found.scale]}. "
-            "Only the tested levels say who was first."
-        )
         yield from _sure_order(found)
     else:
         yield "Nothing fails at any tested level."
@@ -358,17 +352,29 @@ def _break_sentence(found: DegradationRecord, each: CriterionRecord) -> str:
     better = each.kind == "metric" and start is not None and there is not None and there > start
     again = "; it is better there, not worse" if better else ""
     again += "; it holds again at a severer level" if one.recovers else ""
-    if any(each.verdicts) and one.sure_at is None:
-        again += "; not confirmed at any level (too few images)"
-    elif any(each.verdicts):
-        again += f"; confirmed at {percent(CONFIDENCE, 2)} confidence from {level_text(found, one.sure_at)} on"
+    known = dict(zip(found.levels, each.verdicts, strict=True))
+    if any(each.verdicts):
+        again += f"; {_confirmed(found, one)}"
+    if one.can_narrow:
+        again += "; levels between can narrow what is known (--refine)"
+    elif {known.get(one.holds_at), known.get(one.fails_at)} == {"inconclusive"}:
+        again += "; these images do not allow a narrower bracket"
     if one.holds_at is None:
         return f"{each.name}: fails at the mildest level, {level_text(found, one.fails_at)}, already{again}{passed}."
     between = f"between {level_text(found, one.holds_at)} and {level_text(found, one.fails_at)}"
-    if one.interpolated is None:
-        return f"{each.name}: breaks {between}{again}{passed}."
-    place = level_text(found, one.interpolated)
-    return f"{each.name}: breaks at {place} (interpolated {between}){again}{passed}."
+    if found.scale == "reciprocal":
+        low, high = (0 if at == "inf" else 1 / (at or 1) for at in (one.holds_at, one.fails_at))
+        between += f" (1/{found.parameter} {low:.3g} to {high:.3g}{f' per {found.unit}' if found.unit else ''})"
+    return f"{each.name}: breaks {between}{again}{passed}."
+
+
+def _confirmed(found: DegradationRecord, one: BreakRecord) -> str:
+    """What of a break is more than the sample of images."""
+    at = f"confirmed at {percent(CONFIDENCE, 2)} confidence"
+    holds = "" if one.sure_until is None else f" to hold up to {level_text(found, one.sure_until)}"
+    if one.sure_at is None:
+        return f"not {at} to fail at any level (too few images)" + (f", {at}{holds}" if holds else "")
+    return f"{at}{f'{holds} and' if holds else ''} to fail from {level_text(found, one.sure_at)} on"
 
 
 def level_text(found: DegradationRecord, level: Level) -> str:

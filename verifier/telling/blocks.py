@@ -159,11 +159,17 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole report; `source` is what it was made from."""
+    """A whole report.
+
+    Attributes:
+        source: what it was made from.
+        identity: what tells it from all others, on every printed page; empty for the title alone.
+    """
 
     title: str
     sections: tuple[Section, ...]
     source: str = "the documents listed under Provenance"
+    identity: str = ""
 
 
 def facts(caption: str, *pairs: tuple[str, Cell | str] | None) -> Table:

@@ -12,7 +12,7 @@ from verifier.closedloop.trade_offs import NOT_DEFINED, CurvePoints, TradeOffs, 
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Table
 from verifier.telling.grounds import name_text
 from verifier.telling.pictures import Line, plot
-from verifier.telling.terminal import blocks_lines
+from verifier.telling.terminal import blocks_lines, text_of
 
 TITLES = {
     "roc_a": "ROC A: recall against false positives per image, all logs",
@@ -31,12 +31,12 @@ MOST_CURVE_ROWS = 400
 """Points of curves up to which they are also given as a table."""
 
 
-def trade_off_tables(result: TradeOffs, *, colour: bool = False, columns: int | None = None) -> str:
+def trade_off_tables(result: TradeOffs, *, colour: bool = False) -> str:
     """The tables of `verify closed-loop` and `verify robroc`: areas, intervals, decisions, remarks."""
     study = result.document()
     blocks = [Paragraph(study.title), *trade_off_blocks(study, pictures=False)]
     notes = (f"note: {one_line(remark)}" for remark in study.remarks)
-    return "\n".join([*blocks_lines(blocks, colour=colour, columns=columns), *notes]) + "\n"
+    return text_of([*blocks_lines(blocks, colour=colour), *notes])
 
 
 def trade_off_sentences(study: TradeOffsResult) -> Iterator[str]:
@@ -61,7 +61,9 @@ def trade_off_blocks(study: TradeOffsResult, *, pictures: bool = True) -> Iterat
         yield _areas(title, table)
         if any(cell.area_interval is not None for row in table.rows for cell in row.cells):
             intervals = [_cells_of(row, table, _interval) for row in table.rows]
-            yield _table("Bootstrap over logs: intervals of these areas", table, intervals)
+            yield _table(
+                "Bootstrap over logs: intervals of these areas, no closer than so few allow", table, intervals
+            )
         if pictures:
             yield from curve_blocks(table.curves, name_text(table.metric))
     for undefined in study.not_defined:
@@ -122,7 +124,7 @@ def _cells_of(row: AreaRow, table: TradeOffTable, told: Callable[[AreaRow, AreaC
 
 
 def _area(row: AreaRow, cell: AreaCell) -> Cell:
-    mark = "*" if cell.detector in row.best else " "
+    mark = ("*" if cell.detector in row.best else " ") + "!" * (cell.detector in row.flipped)
     if row.kind == "baseline":
         return Cell(f"{cell.area:.3f}{mark}", cell.area)
     return Cell(f"{cell.area:.3f}{mark}{_ratio(cell.robustness)}", cell.area, heat=cell.robustness)
@@ -139,6 +141,10 @@ def _ratio(value: float | None) -> str:
 
 def _legend(study: TradeOffsResult) -> Iterator[str]:
     yield "area of the worst case of baseline and condition (share of the baseline's area); * greatest of the row"
+    if any(row.flipped for table in study.metrics for row in table.rows):
+        yield "! greatest, or not, by the time step alone: without one it is the other way round"
+    if any(row.best_without_step is not None for table in study.metrics for row in table.rows):
+        yield "intervals and P(best) are of the engines with and without a time step together"
     if any(table.means for table in study.metrics):
         yield "mean of areas: of the conditions' own curves (mPC, rPC), where gains offset losses"
 

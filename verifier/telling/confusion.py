@@ -21,7 +21,7 @@ from verifier.perception.confusion.replay import Replayed
 from verifier.perception.confusion.sanity import left_out_texts, remark_texts
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
 from verifier.telling.blocks import Cell, Row, Table, name_text
-from verifier.telling.terminal import aligned, block_lines
+from verifier.telling.terminal import aligned, block_lines, text_of
 
 if TYPE_CHECKING:
     from verifier.questions.audit import Audited
@@ -40,7 +40,7 @@ def counts_table(counts: ConfusionCounts) -> str:
         lines += ["", *_family_lines(counts), "", f"matrices at score threshold {counts.thresholds[0]:g}"]
     for block in matrix_blocks(shown):
         lines += ["", *block_lines(block)]
-    return "\n".join([*lines, "", *_weight_lines(shown), *_notes(shown)]) + "\n"
+    return text_of([*lines, "", *_weight_lines(shown), *_notes(shown)])
 
 
 def matrix_blocks(counts: ConfusionCounts, most: int | None = None) -> Iterator[Table]:
@@ -257,7 +257,7 @@ def replay_table(found: Replayed) -> str:
         *aligned(["memory", "windows expected", "p-value", ""], rows),
         "Each window is the first of its track; rates are counted on the other drives.",
     ]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return text_of(line.rstrip() for line in lines)
 
 
 def validation_table(found: Validation) -> str:
@@ -302,7 +302,7 @@ def validation_table(found: Validation) -> str:
         "shown: 1 to 3 frames, every fifth number of them, and the passage; --json has all.",
         "passage: from a track's first frame in the range to the last that follows, for a planner that latches.",
     ]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return text_of(line.rstrip() for line in lines)
 
 
 def audit_table(found: Sequence[Audited]) -> str:
@@ -328,7 +328,7 @@ def audit_table(found: Sequence[Audited]) -> str:
         if known:
             lines.append(f"  {name}: {_share_text(min(known))} to {_share_text(max(known))}")
     lines.append("confused: reported, but not as what it is. alarms: share of empty places with a report.")
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def _audit_numbers(each: Audited, classes: Sequence[str], requirements: Sequence[str]) -> list[float]:

@@ -44,6 +44,8 @@ RIGHT_TO_LEFT = re.compile(
 """Words that are written from right to left; they must not turn what stands around them."""
 MOST_OPEN = 6
 """Sections below a section up to which the table of contents shows them at once: the verdicts come first."""
+MOST_ABOVE = 100
+"""Characters of title and identity on every printed page."""
 MOST_LISTED = 40
 """Requirements that the table of contents names."""
 
@@ -58,14 +60,14 @@ def html_text(page: Page) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
             '<meta name="referrer" content="no-referrer">\n',
             f'<meta name="generator" content="verifier {__version__}">\n',
-            f"<title>{html.escape(one_line(page.title))}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+            f"<title>{html.escape(one_line(page.title))}</title>\n<style>{_style(page)}</style>\n</head>\n<body>\n",
             f'<a class="skip" href="#{first.id}">Skip to the {escaped(first.title.lower())}</a>\n',
             f"<header><h1>{title}</h1></header>\n",
             _contents(page),
             "<main>\n",
             *(_section(each, 2) for each in page.sections),
             "</main>\n",
-            f"<footer>Made by verifier {__version__} from {escaped(page.source)}.</footer>\n",
+            f"<footer>Made by verifier {__version__} from {escaped(page.source)}. End of the document.</footer>\n",
             f"<script>{SCRIPT}</script>\n</body>\n</html>\n",
         ]
     )
@@ -90,9 +92,24 @@ def escaped(text: str) -> str:
     return shown if shown.isascii() else RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", shown)
 
 
+def _style(page: Page) -> str:
+    """The style, with what every printed page has: title and identity above, its number below."""
+    left, right = (_css_text(each) for each in (page.title, page.identity))
+    number = '"page " counter(page) " of " counter(pages)'
+    boxes = f"@top-left{{content:{left}}}@top-right{{content:{right}}}@bottom-right{{content:{number}}}"
+    return f"{STYLE}@page{{font:7.5pt system-ui,'Noto Sans','Liberation Sans',sans-serif;color:#414952;{boxes}}}\n"
+
+
+def _css_text(text: str) -> str:
+    """A text in a style sheet, shortened to what has room beside another: every character by its number."""
+    shown = one_line(text)
+    shown = shown if len(shown) <= MOST_ABOVE else f"{shown[: MOST_ABOVE - 3]}..."
+    return '"' + "".join(f"\\{ord(character):x} " for character in shown) + '"'
+
+
 def _policy(page: Page) -> str:
     script, style = (
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in (SCRIPT, STYLE)
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in (SCRIPT, _style(page))
     )
     images = "img-src data:; " if any(map(_has_photo, page.sections)) else ""
     return (

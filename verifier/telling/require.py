@@ -12,21 +12,21 @@ from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
 from verifier.telling.grounds import assumed_text, channel_lines, name_text, scenario_text, sentence
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines
-from verifier.telling.terminal import blocks_lines
+from verifier.telling.terminal import blocks_lines, text_of
 
 MOST_LISTED = 10
 
 
-def require_table(result: RequireResult, *, columns: int | None = None) -> str:
+def require_table(result: RequireResult) -> str:
     """The output of `verify require`: per planner the answer in words, and a table of its cells."""
     lines = [one_line(result.title), ", ".join(one_line(file.name) for file in result.inputs), ""]
     lines.append(
         one_line(f"{result.requirement.name}: {result.requirement.question} [ {result.requirement.formula} ]")
     )
     for answer in result.answers:
-        lines += ["", *blocks_lines(answer_blocks(result, answer), columns=columns)]
+        lines += ["", *blocks_lines(answer_blocks(result, answer))]
     lines += ["", *_notes(result)]
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def answer_blocks(result: RequireResult, answer: Answer, file: str = "") -> Iterator[Block]:

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
@@ -25,7 +25,7 @@ from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
 from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.contents import check_cheaply, check_contents, check_recomputed, numbers_in
-from verifier.evidence.bundle.derived_artefacts import derived, derived_row
+from verifier.evidence.bundle.derived_artefacts import Basis, derived, derived_row
 from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
 from verifier.evidence.bundle.making import Progress, planned_words
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, check_hashes, digest_of, read_manifest
@@ -63,6 +63,7 @@ STATED = (
     "whether the inputs are true: counts and model, of the real detector and system, and what people declare; and "
     "what is recorded of how the results were made (the command, the versions of libraries)"
 )
+Made = TypeVar("Made")
 Recompute: TypeAlias = Callable[[Parts, Log], None]
 _REFUSED = (InputError, UsageError)
 _MALFORMED = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
@@ -164,7 +165,16 @@ def check_files(
         log.requirements,
         None if log.findings else log.grades,
         overall_text(log.standings) if log.standings and not log.findings else "",
+        "" if manifest is None else manifest.title,
     )
+
+
+def basis_of(files: Mapping[str, bytes], look: Callable[[Basis], Made]) -> Made:
+    """What `look` makes of inputs, results and derived files of an intact bundle, while its inputs are there."""
+    request = _request(files)
+    with unpacked_inputs(files, request) as read:
+        rebuilt = Study.of(read.inputs, DEFAULT_LIMITS.around(request.options))
+        return look(derived(_parts(files, request, rebuilt, read, Log())))
 
 
 def _manifest(raw: bytes | None, found: str, digest: str | None, log: Log) -> Manifest | None:

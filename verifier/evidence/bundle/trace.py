@@ -119,13 +119,26 @@ def trace_section(rows: Sequence[Mapping[str, str]]) -> Section:
     return Section("From requirements to evidence", (Paragraph(said), table), (), "trace")
 
 
-def status_blocks(standings: Sequence[Standing], notes: Sequence[str]) -> tuple[Block, ...]:
-    """How every requirement stands, for the first page, and what `notes` say of doubts and evidence."""
+def status_blocks(
+    standings: Sequence[Standing],
+    notes: Sequence[str],
+    compared: Mapping[tuple[str, str, str], str],
+    doubts: Mapping[str, Sequence[str]],
+) -> tuple[Block, ...]:
+    """How every requirement stands, for the first page.
+
+    Args:
+        notes: what is to be said of doubts and evidence.
+        compared: requirement, planner and result -> what is compared with the target.
+        doubts: requirement -> keys of doubts, open or accepted, in words.
+    """
     rows = tuple(
         (
             name_text(each.requirement),
             Cell(f"{each.status.value} {name_text(each.reason)}".rstrip(), verdict=each.status.value),
             each.grade.value,
+            compared.get((each.requirement, each.planner, each.run), "-"),
+            some_of(doubts.get(each.requirement, ())) or "none",
             name_text(each.planner or "-"),
             name_text(each.run or "-"),
         )
@@ -134,7 +147,7 @@ def status_blocks(standings: Sequence[Standing], notes: Sequence[str]) -> tuple[
     worst = overall(standings)
     if worst is None:
         return ()
-    header = ("requirement", "status", "evidence", "planner", "decided by")
+    header = ("requirement", "status", "evidence", "decided from", "doubts", "planner", "result")
     return (
         Paragraph("Status over all runs:", "overall", worst.status.value),
         Table("Status of every requirement", header, rows, sortable=True),

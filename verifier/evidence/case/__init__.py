@@ -3,7 +3,8 @@
 from verifier.evidence.case.building import build_case
 from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.case.modules import gsn_yaml
-from verifier.evidence.case.svg import gsn_html, gsn_svg
+from verifier.evidence.case.sheets import gsn_html
+from verifier.evidence.case.svg import gsn_svg
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.status import Status
 

@@ -5,147 +5,16 @@ has a block of its own, side by side in rows. Within a block, what supports a go
 right; contexts, solutions and counter goals stand beside it. So the drawing grows downwards, not sideways, and stays
 legible with hundreds of goals. A solution that supports many goals is drawn at each; counter solutions, which are
 longer texts, stand together at the end, and counter goals name them.
-
-How large an element is drawn: its text wrapped, and the shape that holds it.
-
-Widths of characters are estimates for the usual sans-serif fonts, on the wide side, so that text stays within its
-shape whatever font a reader has. Shapes are those of the GSN standard: goals are rectangles, strategies
-parallelograms, contexts rounded rectangles, assumptions and justifications ellipses with an A or J beside them,
-solutions circles; a diamond below marks what is undeveloped.
 """
 
 from __future__ import annotations
 
-import math
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Case, Element, Kind
-
-FONT_PX, LINE_PX = 12.0, 15.5
-MAIN_PX, SIDE_PX, CIRCLE_PX = 300.0, 250.0, 132.0
-SLANT_PX, DIAMOND_PX, PADDING_PX = 24.0, 20.0, 10.0
-INSCRIBED = (0.78, 0.62)
-"""Width and height, as shares, of a rectangle that fits into an ellipse: 0.78^2 + 0.62^2 < 1."""
-LONGEST_TEXT = 700
-"""Characters that are drawn of one element; the whole text is in its title."""
-
-_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[]{} -/\\\"`"), frozenset("mwMW@%&<>=+~#_")
-_HASH = re.compile(r"\b[0-9a-f]{64}\b")
-
-
-@dataclass(frozen=True)
-class Shape:
-    """An element at its size.
-
-    Attributes:
-        element: what is drawn.
-        width, height: in px.
-        lines: (text, style) from top to bottom; styles are "id", "text", "note", "amlas" and "status".
-    """
-
-    element: Element
-    width: float
-    height: float
-    lines: tuple[tuple[str, str], ...]
-
-
-def shape_of(element: Element) -> Shape:
-    """The shape of an element, large enough for its text."""
-    if element.kind in (Kind.SOLUTION, Kind.COUNTER_SOLUTION):
-        return _circle(element)
-    if element.kind in (Kind.ASSUMPTION, Kind.JUSTIFICATION):
-        lines = _lines(element, (SIDE_PX + 40) * INSCRIBED[0])
-        return Shape(element, SIDE_PX + 40, len(lines) * LINE_PX / INSCRIBED[1] + PADDING_PX, lines)
-    width = SIDE_PX if element.kind in (Kind.CONTEXT, Kind.COUNTER_GOAL) else MAIN_PX
-    inner = width - 2 * PADDING_PX - (2 * SLANT_PX if element.kind is Kind.STRATEGY else 0)
-    lines = _lines(element, inner)
-    return Shape(element, width, len(lines) * LINE_PX + 2 * PADDING_PX, lines)
-
-
-def text_width(text: str) -> float:
-    """Width in px of a text at the usual size, rather too large than too small."""
-    return FONT_PX * sum(_em(character) for character in text)
-
-
-def wrapped(text: str, width: float) -> list[str]:
-    """Lines of at most `width` px; words that are longer are broken."""
-    lines: list[str] = []
-    line, used = "", 0.0
-    for word in one_line(" ".join(text.split())).split(" "):
-        size = text_width(word)
-        space = text_width(" ") if line else 0.0
-        if line and used + space + size > width:
-            lines.append(line)
-            line, used, space = "", 0.0, 0.0
-        if size > width:
-            pieces = _broken(word, width)
-            lines += pieces[:-1]
-            word, size = pieces[-1], text_width(pieces[-1])
-        line, used = f"{line} {word}" if line else word, used + space + size
-    return [*lines, line] if line else lines
-
-
-def _broken(word: str, width: float) -> list[str]:
-    pieces, piece, used = [], "", 0.0
-    for character in word:
-        size = FONT_PX * _em(character)
-        if piece and used + size > width:
-            cut = max(piece.rfind(mark) for mark in "_-/.:,;") + 1
-            cut = cut if cut > len(piece) / 2 else len(piece)
-            pieces.append(piece[:cut])
-            piece = piece[cut:]
-            used = text_width(piece)
-        piece, used = piece + character, used + size
-    return [*pieces, piece]
-
-
-def _em(character: str) -> float:
-    if character in _NARROW:
-        return 0.41
-    if character in _WIDE:
-        return 0.98
-    if unicodedata.east_asian_width(character) in ("W", "F"):
-        return 1.05
-    if ord(character) > 0x2FF:
-        return 0.0 if unicodedata.combining(character) else 0.95
-    return 0.73 if character.isupper() else 0.64
-
-
-def _lines(element: Element, width: float) -> tuple[tuple[str, str], ...]:
-    parts = [("id", element.id), ("text", _short(element.text))]
-    if element.note:
-        parts.append(("note", _short(element.note)))
-    if element.kind is Kind.COUNTER_GOAL and element.supported_by:
-        parts.append(("note", f"Supported by {', '.join(element.supported_by)}"))
-    if element.amlas:
-        parts.append(("amlas", f"AMLAS: {element.amlas}"))
-    if element.status is not None:
-        also = ", defeated" if element.defeated and element.status.value != "defeated" else ""
-        parts.append(("status", f"{element.told}{also}"))
-    if element.grade is not None:
-        parts.append(("note", f"Evidence: {element.grade.value}"))
-    return tuple((line, style) for style, text in parts for line in wrapped(text, width))
-
-
-def _short(text: str) -> str:
-    text = _HASH.sub(lambda found: f"{found[0][:12]}...", text)
-    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
-
-
-def _circle(element: Element) -> Shape:
-    size = CIRCLE_PX
-    while True:
-        lines = _lines(element, size * INSCRIBED[0])
-        needed = len(lines) * LINE_PX / INSCRIBED[1]
-        if needed <= size:
-            return Shape(element, size, size, lines)
-        size = max(size + 8, math.sqrt(size * needed))
-
+from verifier.evidence.case.shapes import DIAMOND_PX, TALLEST_PX, Shape, shape_of
 
 Point: TypeAlias = tuple[float, float]
 EdgeKind: TypeAlias = Literal["supported_by", "in_context_of", "challenges"]
@@ -230,10 +99,10 @@ def laid_out(case: Case) -> Drawing:
 
 
 class Maker:
-    """Blocks of one case."""
+    """Blocks of one case; with `doubts`, counter solutions stand beside their counter goals as far as `doubts` px."""
 
-    def __init__(self, case: Case) -> None:
-        self._known = case.by_id
+    def __init__(self, case: Case, doubts: float = 0.0) -> None:
+        self.known, self._doubts = case.by_id, doubts
         self._challengers: dict[str, list[Element]] = {}
         for each in case.elements:
             if each.challenges is not None:
@@ -241,9 +110,9 @@ class Maker:
 
     def beside(self, element: Element) -> list[tuple[EdgeKind, Element]]:
         """What stands beside an element: contexts, solutions, counter goals, and what speaks against its contexts."""
-        contexts = [self._known[name] for name in element.in_context_of]
+        contexts = [self.known[name] for name in element.in_context_of]
         found: list[tuple[EdgeKind, Element]] = [("in_context_of", each) for each in contexts]
-        supports = (self._known[name] for name in element.supported_by)
+        supports = (self.known[name] for name in element.supported_by)
         found += [("supported_by", each) for each in supports if each.kind in SOLUTIONS]
         found += [("challenges", each) for each in self._challengers.get(element.id, ())]
         return found
@@ -261,7 +130,7 @@ class Maker:
         height = max(main.height + (DIAMOND_PX if element.undeveloped else 0), side_height)
         width = main.width + (GAP_PX + side_width if side_width else 0)
         placed.insert(0, Placed(main, 0, 0))
-        for child in (self._known[name] for name in (element.supported_by if stubs is None else stubs)):
+        for child in (self.known[name] for name in (element.supported_by if stubs is None else stubs)):
             if child.kind in SOLUTIONS:
                 continue
             inner = self.block(child) if stubs is None else self.block(child, (), again=True)
@@ -276,9 +145,10 @@ class Maker:
         centre = main.width / 2
         return Drawing(width, height, tuple(placed), tuple(edges), ((centre, 0.0), (centre, main.height)))
 
-    def flanked(self, element: Element) -> Drawing:
-        """An element with what stands beside it on both sides, about equally high; counter goals on the right."""
-        main, around = shape_of(element), self.beside(element)
+    def flanked(self, element: Element, around: Sequence[tuple[EdgeKind, Element]] | None = None) -> Drawing:
+        """An element with what stands beside it, or `around` of that, on both sides, about equally high; counter
+        goals on the right."""
+        main, around = shape_of(element), self.beside(element) if around is None else list(around)
         heights = [0.0 if kind == "challenges" else shape_of(each).height + 12 for kind, each in around]
         split = min(range(len(around) + 1), key=lambda at: abs(sum(heights[:at]) - sum(heights[at:])))
         left = [pair for pair in around[:split] if pair[0] != "challenges"]
@@ -313,16 +183,32 @@ class Maker:
             placed.append(Placed(shape, x, y))
             middle = y + shape.height / 2
             edges.append(_beside(kind, main, x, middle))
-            y += shape.height + 12
-            width = max(width, shape.width)
+            bottom, right = self._solutions(placed[-1], placed, edges)
+            y += max(shape.height, bottom - y) + 12
+            width = max(width, right - x)
             for against in self._challengers.get(element.id, ()):
                 other = shape_of(against)
                 placed.append(Placed(other, x + GAP_PX, y))
                 start = (x + GAP_PX / 2, y + other.height / 2)
                 edges.append(Edge("challenges", ((x + GAP_PX, start[1]), start, (start[0], y - 12))))
-                y += other.height + 12
-                width = max(width, other.width + GAP_PX)
+                bottom, right = self._solutions(placed[-1], placed, edges)
+                y += max(other.height, bottom - y) + 12
+                width = max(width, right - x)
         return placed, edges, width, max(y - 12, 0.0)
+
+    def _solutions(self, counter: Placed, placed: list[Placed], edges: list[Edge]) -> tuple[float, float]:
+        """Counter solutions to the right of their counter goal, as far as there is room; gives bottom and right."""
+        x, y, right = counter.x + counter.shape.width + GAP_PX, counter.y, counter.x + counter.shape.width
+        for name in counter.shape.element.supported_by if counter.shape.element.kind is Kind.COUNTER_GOAL else ():
+            shape = shape_of(self.known[name])
+            if x + shape.width > self._doubts or y - counter.y + shape.height > TALLEST_PX:
+                continue
+            placed.append(Placed(shape, x, y))
+            start = right, counter.y + counter.shape.height / 2
+            edges.append(Edge("supported_by", (start, (x, y + shape.height / 2))))
+            y += shape.height + 12
+        drawn = [each for each in placed if each.x >= x]
+        return y - 12, max([right, *(each.x + each.shape.width for each in drawn)])
 
 
 def _beside(kind: EdgeKind, main: Shape, x: float, middle: float) -> Edge:

@@ -3,6 +3,10 @@
 M-Top holds the argument as a whole, M-Req-1, ... each requirement, M-Data, M-Model, M-Tool and M-Op what people
 answer for of data, model, program and operation. Identifiers are the same as in the whole; what several modules share
 is in M-Top. A reference to an element of another module is an away reference.
+
+Source: J. Wolf, gsn2x; its documentation, chapters "Syntax in YAML", "Checks" and "Dialectic Extension". Every text
+is a double-quoted scalar, so nothing in it can be read as anything else. gsn2x makes links of what looks like one,
+wherever it stands; a name from a file shall not become one, so its `://` is parted.
 """
 
 from __future__ import annotations
@@ -83,7 +87,7 @@ def gsn_yaml(case: Case) -> str:
     """The YAML of a case: one element after the other, the top goal first; ends with a line break.
 
     Attributes that gsn2x does not know are views on top of it (`gsn2x --layers status,grade,amlas`): `status` and
-    `grade` of goals and strategies, and `amlas`, the element of an AMLAS pattern.
+    `grade` of goals and strategies, `review`, what an assessor finds, and `amlas`, the element of an AMLAS pattern.
     """
     return _text(case, case.title, case.elements)
 
@@ -129,6 +133,8 @@ def _attributes(element: Element) -> Iterator[str]:
         yield f"status: {_quoted(element.told)}"
     if element.grade is not None:
         yield f"grade: {_quoted(element.grade.value)}"
+    if element.review:
+        yield f"review: {_quoted(chr(10).join(element.review))}"
     if element.amlas:
         yield f"amlas: {_quoted(element.amlas)}"
 

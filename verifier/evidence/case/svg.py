@@ -2,46 +2,28 @@
 
 Statuses are told by words and colours, defeat by a cross as well. Every text is escaped; whatever stands in a name,
 it stays a text.
-
-An assurance case as the YAML that gsn2x reads (J. Wolf, gsn2x; its documentation, chapters "Syntax in YAML",
-"Checks" and "Dialectic Extension").
-
-Every text is a double-quoted scalar, so nothing in it can be read as anything else. gsn2x makes links of what looks
-like one, wherever it stands; a name from a file shall not become one, so its `://` is parted.
-
-An assurance case on sheets of A4: the drawing cut into parts that fit, so that its texts can be read on paper.
-
-What does not fit on a sheet with all that supports it names its supports and the sheets on which they are. Texts are
-7 points high at least; that decides how much fits.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from xml.sax.saxutils import escape
 
 from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Case, Element, Kind
-from verifier.evidence.case.layout import (
-    DIAMOND_PX,
-    FONT_PX,
-    GAP_PX,
-    LINE_PX,
-    MARGIN_PX,
-    SLANT_PX,
-    SOLUTIONS,
-    Drawing,
-    Edge,
-    Maker,
-    Placed,
-    laid_out,
-    shape_of,
-    shelf,
-    wrapped,
-)
+from verifier.evidence.case.layout import Drawing, Edge, Placed, laid_out
+from verifier.evidence.case.modules import points_of
+from verifier.evidence.case.shapes import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX, wrapped
 from verifier.evidence.status import Status
 
 HEAD_PX, FOOT_PX = 56.0, 96.0
+LEAST_PT = 7.0
+"""Height of the smallest text on paper."""
+PX_PER_MM = FONT_PX / LEAST_PT * 72 / 25.4
+"""Pixels of the drawing on a millimetre of paper."""
+CLAIM_PX = 12.0
+"""How far along its line an assurance claim point stands."""
 COLOURS = MappingProxyType(
     {
         Status.SUPPORTED: ("#1b6b2f", "#eef7f0"),
@@ -79,6 +61,7 @@ def gsn_svg(case: Case) -> str:
         f'<text class="head" x="24" y="34">{escaped(case.title)}</text>',
         f'<g transform="translate(0 {HEAD_PX:g})">',
         *body(drawing),
+        *claim_points(drawing, points_of(case)),
         "</g>",
         '<g transform="translate(24 0)">',
         *legend(height - FOOT_PX + 30, max(width, 1000)),
@@ -109,11 +92,51 @@ def definitions() -> list[str]:
     ]
 
 
-def body(drawing: Drawing) -> Iterator[str]:
-    """Lines and shapes of a drawing."""
+def body(drawing: Drawing, folder: str | None = None) -> Iterator[str]:
+    """Lines and shapes of a drawing; with a folder, what points at a file is a link to it from there."""
     yield from (_line(each) for each in drawing.edges)
     for each in drawing.placed:
-        yield from _element(each)
+        file = each.shape.element.url if folder is not None else ""
+        yield from (f'<a href="{escaped(f"{folder}{file}")}">', *_element(each), "</a>") if file else _element(each)
+
+
+def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[str]:
+    """Assurance claim points: black squares on the lines that they are on, or at the corner of their element."""
+    at = {each.shape.element.id: each for each in drawing.placed}
+    for placed in drawing.placed:
+        marks: dict[tuple[float, float], list[str]] = {}
+        for name, related in points.get(placed.shape.element.id, {}).items():
+            near = [at[other] for other in related if other in at]
+            ends = [
+                each.points
+                for each in drawing.edges
+                if each.kind == "supported_by"
+                and _touches(placed, each.points[0])
+                and any(_touches(other, each.points[-1]) for other in near)
+            ]
+            if placed in near:
+                marks.setdefault((placed.x + placed.shape.width - 5, placed.y + 5), []).append(name)
+            elif ends:
+                marks.setdefault(_along(ends[0], CLAIM_PX), []).append(name)
+        for (x, y), names in marks.items():
+            mark = f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="#111"/>'
+            label = f'<text class="id" x="{x + 8:.1f}" y="{y + 4:.1f}">{", ".join(names)}</text>'
+            yield f"<g>{mark}{label}</g>"
+
+
+def _touches(placed: Placed, point: tuple[float, float]) -> bool:
+    (x, y), shape = point, placed.shape
+    return -13 <= x - placed.x <= shape.width + 13 and -2 <= y - placed.y <= shape.height + 2
+
+
+def _along(line: Sequence[tuple[float, float]], far: float) -> tuple[float, float]:
+    """The point of a line that is so far from its start, or its end where it is shorter."""
+    for (x, y), (a, b) in pairwise(line):
+        length = math.dist((x, y), (a, b))
+        if far <= length:
+            return x + (a - x) * far / length, y + (b - y) * far / length
+        far -= length
+    return line[-1]
 
 
 def _line(edge: Edge) -> str:
@@ -209,119 +232,3 @@ def legend(y: float, width: float) -> Iterator[str]:
 def escaped(text: str) -> str:
     """Escaped, on one line, without control characters or marks that turn the writing direction."""
     return escape(one_line(" ".join(text.split())), {'"': "&quot;", "'": "&#39;"})
-
-
-PAPER_MM, MARGINS_MM = (210.0, 297.0), 12.0
-LEAST_PT = 7.0
-"""Height of the smallest text."""
-PX_PER_MM = FONT_PX / LEAST_PT * 72 / 25.4
-"""Pixels of the drawing on a millimetre of paper."""
-SHEET_HEAD_PX, SHEET_FOOT_PX = 34.0, 110.0
-WIDTH_PX, HEIGHT_PX = ((side - 2 * MARGINS_MM) * PX_PER_MM for side in PAPER_MM)
-ROOM_PX = HEIGHT_PX - SHEET_HEAD_PX - SHEET_FOOT_PX
-"""Height for a part, between the line on top and what the signs mean."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A piece of the drawing: `stubs` stand on it alone, with what supports them elsewhere."""
-
-    drawing: Drawing
-    main: str = ""
-    stubs: tuple[str, ...] = ()
-
-
-def gsn_html(case: Case) -> str:
-    """The sheets of a case as an HTML page, to be printed on A4; each with its number and the title."""
-    sheets = list(_sheets(_parts(case)))
-    page_of = {part.main: number for number, sheet in enumerate(sheets, 1) for part, _ in sheet if part.main}
-    title = escaped(case.title)
-    size = f'width="{WIDTH_PX / PX_PER_MM:.1f}mm" viewBox="0 0 {WIDTH_PX:.0f} {HEIGHT_PX:.0f}"'
-    lines = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f"<title>Assurance case: {title}</title>",
-        f"<style>@page{{size:A4;margin:{MARGINS_MM:g}mm}}body{{margin:0}}main svg{{display:block;break-after:page;"
-        "max-width:100%;height:auto;margin:auto}main svg:last-child{break-after:auto}h1,.once{position:absolute;"
-        "left:-9999px}"
-        "</style>\n</head>\n<body>",
-        f'<main><h1>Assurance case: {title}</h1>\n<svg class="once" width="0" height="0" aria-hidden="true">',
-        *definitions(),
-        "</svg>",
-    ]
-    for number, sheet in enumerate(sheets, 1):
-        lines.append(
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="Sheet {number}: {title}">'
-        )
-        lines.append(f'<text class="id" x="0" y="14">{title}, sheet {number} of {len(sheets)}</text>')
-        for part, y in sheet:
-            lines.append(f'<g transform="translate(0 {SHEET_HEAD_PX + y:.1f})">')
-            lines += [*body(part.drawing), *_pointers(part, page_of), "</g>"]
-        lines += [*legend(HEIGHT_PX - SHEET_FOOT_PX + 16, WIDTH_PX), "</svg>"]
-    return "\n".join([*lines, "</main>\n</body>\n</html>"]) + "\n"
-
-
-def _parts(case: Case) -> list[Part]:
-    """The whole case in parts, the top goal first; every element stands in one of them at least."""
-    maker, known = Maker(case), case.by_id
-    parts: list[Part] = []
-    waiting = [case.top]
-    while waiting:
-        element = waiting.pop(0)
-        whole = maker.block(element)
-        if _fits(whole):
-            parts.append(Part(whole, element.id))
-            continue
-        below = [name for name in element.supported_by if known[name].kind not in SOLUTIONS]
-        parts += _cut(maker, element, below)
-        waiting = [known[name] for name in below] + waiting
-    drawn = {placed.shape.element.id for part in parts for placed in part.drawing.placed}
-    rest = [shape_of(each) for each in case.elements if each.id not in drawn]
-    rows: dict[float, list[Placed]] = {}
-    for placed in shelf(rest, WIDTH_PX, 0.0):
-        rows.setdefault(placed.y, []).append(placed)
-    for y, row in rows.items():
-        tall = max(each.shape.height for each in row)
-        parts.append(Part(Drawing(WIDTH_PX, y + tall, tuple(row), ()).moved(-MARGIN_PX, -y)))
-    return parts
-
-
-def _fits(drawing: Drawing) -> bool:
-    return drawing.width <= WIDTH_PX and drawing.height <= ROOM_PX
-
-
-def _cut(maker: Maker, element: Element, below: list[str]) -> Iterator[Part]:
-    """An element with its supports as stubs, on as many parts as they need."""
-    whole = maker.block(element, below)
-    if _fits(whole):
-        yield Part(whole, element.id, tuple(below))
-        return
-    around = maker.flanked(element)
-    yield Part(around if around.width <= WIDTH_PX else maker.block(element, ()), element.id)
-    while below:
-        count = len(below)
-        while count > 1 and not _fits(maker.block(element, below[:count], again=True)):
-            count -= 1
-        yield Part(maker.block(element, below[:count], again=True), "", tuple(below[:count]))
-        below = below[count:]
-
-
-def _sheets(parts: list[Part]) -> Iterator[list[tuple[Part, float]]]:
-    """Parts with their heights on a sheet, as many on each as have room."""
-    sheet: list[tuple[Part, float]] = []
-    y = 0.0
-    for part in parts:
-        if sheet and y + part.drawing.height > ROOM_PX:
-            yield sheet
-            sheet, y = [], 0.0
-        sheet.append((part, y))
-        y += part.drawing.height + GAP_PX
-    if sheet:
-        yield sheet
-
-
-def _pointers(part: Part, page_of: dict[str, int]) -> Iterator[str]:
-    """On which sheet each stub goes on."""
-    for placed in part.drawing.placed:
-        if placed.shape.element.id in part.stubs:
-            x, y = placed.x + placed.shape.width + 8, placed.y + placed.shape.height / 2
-            yield f'<text class="id" x="{x:.1f}" y="{y:.1f}">on sheet {page_of[placed.shape.element.id]}</text>'

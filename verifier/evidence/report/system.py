@@ -67,9 +67,6 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
         *((f"Environment {name_text(each.name)}", _lines(environment_lines(each))) for each in study.environments),
         ("Names in these", _lines(f"{name} = {text}" for name, text in {**study.quantities, **study.labels}.items())),
     ]
-    if context.identity.id:
-        told = context.identity.told.items()
-        yield facts("This document", *((name.capitalize(), name_text(text)) for name, text in told if text))
     yield facts("What was assessed", *((name, text) for name, text in pairs if text))
     yield from _defeaters(about.defeaters)
     missing = list(_not_stated(context, documents))

@@ -6,7 +6,8 @@ false positive; an object that no detection of its class is matched with is miss
 matching (`--convention coco`) this is COCO's AP at that IoU; under centre distances it is much as that of nuScenes
 (Caesar et al. 2020), which leaves recalls below 0.1 out.
 
-Intervals: drives, or frames where no drives are known, are drawn with replacement (Efron 1979); percentiles of draws.
+Intervals: drives, or frames where no drives are known, are drawn with replacement (Efron 1979); percentiles of draws,
+no closer than so few with objects allow (`verifier.base.statistics.reaching`).
 
 Easily confused: the COCO benchmark's AP, a mean over ten IoU thresholds (`verifier.robustness.detection_metrics`).
 """
@@ -16,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints
 from verifier.base.documents import json_values
 from verifier.base.libraries import library
-from verifier.base.statistics import drawn_with_replacement, percentile_ends
+from verifier.base.statistics import drawn_with_replacement, few_units_note, percentile_ends, reaching
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_precision import AveragePrecision, ClassPrecision
 from verifier.perception.confusion.drives import DriveTable
+from verifier.perception.confusion.sanity import remark, with_sanity
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import Matches
 
@@ -78,15 +79,20 @@ def with_average_precision(
         entries = _entries(data, matches, label, unit, units)
         most = max((len(each["dtScores"]) for each in entries), default=0)
         objects = sum(len(each["gtIgnore"]) for each in entries)
-        low, high = percentile_ends(drawn_class(entries, [0], most, weights, precise=True), LEVEL)
+        drawn, value = (
+            percentile_ends(drawn_class(entries, [0], most, weights, precise=True), LEVEL),
+            _average(entries),
+        )
+        there = sum(len(each["gtIgnore"]) > 0 for each in entries)
+        ends = (None if value is None else reaching(drawn, value, there, confidence=LEVEL)) or (None, None)
         own = (
             [_average(each) for each in _by_unit(entries, units)] if by_drive and counts.sequences is not None else []
         )
-        known = not math.isnan(low)
-        ends = low if known else None, high if known else None
-        found.append(ClassPrecision(name, objects, _average(entries), ends[0], ends[1], tuple(own)))
+        found.append(ClassPrecision(name, objects, value, ends[0], ends[1], tuple(own)))
     record = AveragePrecision("drive" if by_drive else "frame", LEVEL, draws, seed, tuple(found))
-    return replace(counts, metadata={**counts.metadata, "average_precision": json_values(record)})
+    counts = replace(counts, metadata={**counts.metadata, "average_precision": json_values(record)})
+    note = few_units_note(units, record.unit)
+    return counts if note is None else with_sanity(counts, [remark("few-units", f"average precision is {note}")])
 
 
 def _entries(data: DetectionSet, matches: Matches, label: int, unit: Ints, units: int) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ from verifier.questions.compare.compare_result import (
 from verifier.questions.compare.gating import Baseline, gate_of
 from verifier.questions.compare.memories import one_memory, with_default_memory
 from verifier.questions.compare.metric_tables import ClassMetrics
-from verifier.questions.compare.metrics import Swaps, class_metrics, reversals
+from verifier.questions.compare.metrics import Swaps, class_metrics, interval_remark, reversals
 from verifier.questions.compare.reach import reaches
 from verifier.questions.compare.scores import (
     Scores,
@@ -365,6 +365,8 @@ class _Task:
             matrices, mine = study.inputs.confusion.matrices, assumed.get(name, ())
             said = run_remarks(matrices, self.options, mine, (), data[name], study.tests, study.divided)
             yield from (before + text for text in said)
+            if self.asked.metrics:
+                yield before + interval_remark(study)
         if any(each.choice.kind == "bootstrap" for each in data.values()):
             yield (
                 "intervals from resampled drives are narrower than those of verify run: errors that no drive shows "

@@ -2,14 +2,14 @@
 
 Recall and precision are of items, as the matrices count them: recall is the share of the items of a class that are
 reported as it, precision the share of the items reported as it that are it, where false positives are counted.
-Intervals: drives drawn with replacement where there are several (Efron 1979), else Wilson's for independent items.
+Intervals: drives drawn with replacement where there are several (Efron 1979; no closer than so few allow), else
+Wilson's for independent items.
 
 A bin explains a reversed ranking by what P becomes when one detector's rates in it are the other's.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -19,7 +19,7 @@ import numpy as np
 from verifier.analysis.intervals.drive_items import drive_items
 from verifier.analysis.objective import Objective
 from verifier.base.arrays import Floats, Ints
-from verifier.base.statistics import drawn_with_replacement, percentile_ends
+from verifier.base.statistics import drawn_with_replacement, few_units_note, percentile_ends, reaching
 from verifier.perception.confusion.document_precision import check_average_precision
 from verifier.perception.confusion.matrices import ConfusionMatrices
 from verifier.perception.confusion.recall import wilson
@@ -147,12 +147,21 @@ def _estimate(hits: Ints, whole: Ints, weights: Ints) -> Estimate:
         return Estimate(0, None, None, None)
     if len(hits) > 1:
         with np.errstate(invalid="ignore"):
-            low, high = percentile_ends((weights @ hits) / (weights @ whole), 0.95)
+            drawn = percentile_ends((weights @ hits) / (weights @ whole), 0.95)
+        ends = reaching(drawn, int(hits.sum()) / items, int(np.count_nonzero(whole))) or (None, None)
     else:
-        low, high = wilson(int(hits[0]), items)
-    return Estimate(
-        items, int(hits.sum()) / items, None if math.isnan(low) else low, None if math.isnan(low) else high
-    )
+        ends = wilson(int(hits[0]), items)
+    return Estimate(items, int(hits.sum()) / items, *ends)
+
+
+def interval_remark(study: Study) -> str:
+    """Where the intervals of metrics come from."""
+    drives = study.inputs.confusion.sequences
+    if drives is None or len(drives.names) < 2:
+        return "metrics: 95 % intervals are Wilson's, of items assumed to be independent (not tested)"
+    note, count = few_units_note(len(drives.names), "drive"), len(drives.names)
+    told = f"metrics: 95 % intervals are of {count} drives drawn with replacement, no closer than these allow"
+    return told if note is None else f"{told}; {note}"
 
 
 def reversals(

@@ -39,7 +39,10 @@ from verifier.study.results import RunResult, engines_of
 
 
 def degradation_of(
-    assessment: Assessment, folder: Path, progress: Progress = no_progress
+    assessment: Assessment,
+    folder: Path,
+    progress: Progress = no_progress,
+    runs: dict[str, RunResult] | None = None,
 ) -> DegradationResult | None:
     """All criteria at all levels; None where the assessment asks for none.
 
@@ -47,6 +50,7 @@ def degradation_of(
         assessment: names files and limits.
         folder: where its paths start from.
         progress: wraps the levels whose requirements are checked.
+        runs: by the file of matrices; those that are there are not made again, and those that are made are put there.
 
     Raises:
         VerifierError: as reading and checking these files raises.
@@ -59,7 +63,7 @@ def degradation_of(
     remarks: list[str] = []
     settings: dict[str, object] = {}
     if asked.run is not None:
-        results = _verified(asked, asked.run, folder, progress)
+        results = _verified(asked, asked.run, folder, progress, {} if runs is None else runs)
         criteria += _requirements(results)
         files = dict.fromkeys(each for result in results for each in result.inputs)
         inputs += [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in files]
@@ -114,15 +118,16 @@ def _of_change(ends: tuple[float, float] | None, limit: Fraction) -> Verdict | N
     return Verdict.VIOLATED if low > limit or high < -limit else Verdict.INCONCLUSIVE
 
 
-def _verified(asked: Degradation, run: SystemModelRun, folder: Path, progress: Progress) -> list[RunResult]:
-    options, found = run_options(run), []
+def _verified(
+    asked: Degradation, run: SystemModelRun, folder: Path, progress: Progress, known: dict[str, RunResult]
+) -> list[RunResult]:
+    files = [level.confusion for level in asked.levels if level.confusion is not None]
+    options, new = run_options(run), [each for each in files if each not in known]
     with StormProcess() as storm:
-        for level in progress(asked.levels, "levels"):
-            if level.confusion is None:
-                raise ValueError("a level without matrices")
-            inputs = read_inputs(folder / run.spec, folder / level.confusion, options)
-            found.append(verified(Study.of(inputs, options), storm))
-    return found
+        for each in progress(new, "levels"):
+            inputs = read_inputs(folder / run.spec, folder / each, options)
+            known[each] = verified(Study.of(inputs, options), storm)
+    return [known[each] for each in files]
 
 
 def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
@@ -182,7 +187,9 @@ def _trade_off(asked: Degradation, limit: TradeOffLimit, folder: Path) -> tuple[
     ends = tuple(
         None
         if each is None or drawn[0] is None or share is None
-        else share_interval((curves[0].sensitivity, curve.sensitivity), drawn[0], each, share, level.images)
+        else share_interval(
+            (curves[0].sensitivity, curve.sensitivity), drawn[0], each, (share * whole, whole), level.images
+        )
         for level, each, curve, share in zip(asked.levels, drawn, curves, shares, strict=True)
     )
     if ends[0] is not None:

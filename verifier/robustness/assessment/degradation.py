@@ -12,10 +12,10 @@ requirements. So for each level of a disturbance (visibility, blur, ...), from m
 Where each criterion breaks, and which of them saw it first, is told below.
 
 A criterion *holds* where its margin is 0 or more. It *breaks* between the last level before its first failure and
-that failure. Nothing is taken to be monotone: what holds again at a severer level is said to. The place in between is
-read off a straight line between the two tested margins: it is interpolated, not tested, and the bracket is what is
-known. With `reciprocal` the line is straight in 1/level, as fits visibility, whose reciprocal is the extinction; a
-level may then be infinite.
+that failure: two measured levels, and nothing is read off between them. Nothing is taken to be monotone: what holds
+again at a severer level is said to. The scale is the physical one of the disturbance; `reciprocal` is that of
+visibility, whose reciprocal is the extinction, and a level may then be infinite. Further levels halve a bracket along
+it until the data decide nothing more (`gaps`).
 
 All of this is about the numbers of these images. Other images of the same kind would give others, so a criterion
 also has an interval and a verdict for every level, where these can be had: a failure is *sure* where the interval
@@ -30,7 +30,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -91,7 +91,7 @@ class Degradation:
     Attributes:
         parameter, unit: what grows worse, for people.
         levels: at least two; the first is the undisturbed one, which changes of metrics are measured from.
-        scale: along what a place between two levels is interpolated.
+        scale: along what brackets are measured and halved.
         allowed_change: metric -> greatest accepted |P_x - P_x'|.
         run: how requirements are checked; None where matrices are not looked at.
         collision, trade_off: limits, None where not looked at.
@@ -214,10 +214,11 @@ class Break:
     Attributes:
         holds_at: the last level before the first failure; None where it fails at the mildest level already.
         fails_at: the first level where it fails; None where it never does.
-        place: interpolated; None where it never fails, fails at once, or nothing can be interpolated.
         recovers: whether it holds again at a severer level.
         undefined: how many levels have no value; they are passed over.
         sure_at: the first level where its verdict is that it fails; None where there is none.
+        sure_until: the last of the levels from the mildest on where its verdict is that it holds; likewise.
+        can_narrow: whether levels between those that were measured could make the bracket narrower with these data.
     """
 
     kind: Kind
@@ -225,10 +226,11 @@ class Break:
     limit: str
     holds_at: float | None
     fails_at: float | None
-    place: float | None
     recovers: bool
     undefined: int
     sure_at: float | None = None
+    sure_until: float | None = None
+    can_narrow: bool = False
 
     @property
     def breaks(self) -> bool:
@@ -242,34 +244,61 @@ def break_of(criterion: Criterion, levels: Sequence[float], scale: Scale) -> Bre
     undefined = len(levels) - len(known)
     names = criterion.kind, criterion.name, criterion.limit
     first = next((number for number, (_, margin) in enumerate(known) if criterion.fails(margin)), None)
-    sure = next((at for at, each in zip(levels, criterion.verdicts, strict=False) if each is Verdict.VIOLATED), None)
+    told = list(zip(levels, criterion.verdicts, strict=False))
+    fails = next((at for at, each in told if each is Verdict.VIOLATED), None)
+    holding = [at for at, _ in takewhile(lambda each: each[1] is Verdict.SATISFIED, told)]
+    sure = fails, holding[-1] if holding else None, bool(gaps(criterion, levels, scale))
     if first is None:
-        return Break(*names, known[-1][0] if known else None, None, None, False, undefined, sure)
+        return Break(*names, known[-1][0] if known else None, None, False, undefined, *sure)
     recovers = any(not criterion.fails(margin) for _, margin in known[first:])
-    if first == 0:
-        return Break(*names, None, known[0][0], None, recovers, undefined, sure)
-    (mild, good), (severe, bad) = known[first - 1], known[first]
-    place = interpolated(mild, good, severe, bad, scale)
-    return Break(*names, mild, severe, place, recovers, undefined, sure)
+    return Break(*names, known[first - 1][0] if first else None, known[first][0], recovers, undefined, *sure)
 
 
-def interpolated(mild: float, good: float, severe: float, bad: float, scale: Scale) -> float | None:
-    """Where the straight line from margin `good` (>= 0) to `bad` (< 0) crosses 0; None between infinite ends.
+def middle(mild: float, severe: float, scale: Scale) -> float | None:
+    """Halfway between two levels along the scale, to four digits where these suffice; None where there is nothing.
 
-    >>> interpolated(400.0, 0.1, 200.0, -0.1, "linear")
-    300.0
-    >>> round(interpolated(math.inf, 0.1, 200.0, -0.1, "reciprocal"))
-    400
+    >>> middle(20000.0, 60.0, "reciprocal"), middle(math.inf, 200.0, "reciprocal"), middle(math.inf, 1.0, "linear")
+    (119.6, 400.0, None)
     """
-    if good == 0:
-        return mild
-    start, end = _along(mild, scale), _along(severe, scale)
-    if not (math.isfinite(start) and math.isfinite(end)):
+    half = (_along(mild, scale) + _along(severe, scale)) / 2
+    if not math.isfinite(half):
         return None
-    crossing = start + good / (good - bad) * (end - start)
-    if scale == "reciprocal":
-        return 1 / crossing if crossing else math.inf
-    return math.exp(crossing) if scale == "log" else crossing
+    exact = {"linear": lambda: half, "log": lambda: math.exp(half), "reciprocal": lambda: 1 / half}[scale]()
+    inside = (each for each in (float(f"{exact:.4g}"), exact) if min(mild, severe) < each < max(mild, severe))
+    return next(inside, None)
+
+
+EDGE = 0.25
+"""Of the stretch of levels where the data decide nothing: its ends are not looked for more closely than that."""
+
+
+def gaps(criterion: Criterion, levels: Sequence[float], scale: Scale) -> dict[tuple[float, float], float]:
+    """Neighbouring levels between which more can be known of where it breaks, with their distance on the scale.
+
+    On the way to the first confirmed failure these are the gaps where what is known changes: from confirmed to hold
+    to confirmed to fail, or to and from levels at which the data do not decide; where no intervals are known, from
+    holding to failing. There is none between two levels that are both not decided.
+    """
+    given = criterion.verdicts or (None,) * len(levels)
+    known = [
+        (at, "open" if verdict is Verdict.INCONCLUSIVE else "fails" if criterion.fails(margin) else "holds")
+        for at, margin, verdict in zip(levels, criterion.margins, given, strict=True)
+        if margin is not None
+    ]
+    if not any(margin is not None and criterion.fails(margin) for margin in criterion.margins):
+        return {}
+    last = next((number for number, (_, state) in enumerate(known) if state == "fails"), len(known) - 1)
+    undecided = [at for at, state in known[: last + 1] if state == "open"]
+    closest = EDGE * _width(undecided[0], undecided[-1], scale) if undecided else 0.0
+    return {
+        (mild, severe): _width(mild, severe, scale)
+        for (mild, before), (severe, after) in pairwise(known[: last + 1])
+        if before != after and _width(mild, severe, scale) > closest and middle(mild, severe, scale) is not None
+    }
+
+
+def _width(mild: float, severe: float, scale: Scale) -> float:
+    return abs(_along(severe, scale) - _along(mild, scale))
 
 
 def _along(level: float, scale: Scale) -> float:

@@ -119,6 +119,8 @@ KEYS = (
     *RECIPE_KEYS,
 )
 LEVEL_KEYS = ("at", "confusion", "pairs", "curves", "performance", "unchanged")
+PHYSICAL: Mapping[str, Scale] = {"visibility_m": "reciprocal", "focus_m": "reciprocal"}
+"""Along what a parameter of a mutation changes the images evenly: haze by 1/visibility, defocus by 1/focus."""
 TRADE_OFF_KEYS = ("detector", "metric", "at_least")
 
 
@@ -133,7 +135,9 @@ def read_degradation(found: Element) -> Degradation:
     recipe = _recipe(found)
     parameter = found.at("parameter").string()
     unit = found.given("unit", Element.string, "", empty=True)
-    scale: Scale = found.given("scale", Element.one_of, "linear", SCALES)
+    scale: Scale = found.given(
+        "scale", Element.one_of, PHYSICAL.get(recipe.parameter if recipe else "", "linear"), SCALES
+    )
     return found.made(lambda: Degradation(parameter, unit, levels, scale, allowed, run, collision, trade_off, recipe))
 
 

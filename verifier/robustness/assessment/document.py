@@ -132,10 +132,11 @@ class BreakRecord:
 
     holds_at: Level
     fails_at: Level
-    interpolated: Level
     recovers: bool
     undefined: Count
     sure_at: Level
+    sure_until: Level
+    can_narrow: bool
 
 
 @dataclass(frozen=True)
@@ -316,8 +317,8 @@ def _degradation(found: SystemResult) -> DegradationRecord:
 def criterion_record(each: Criterion, one: Break) -> CriterionRecord:
     """A criterion and where it breaks."""
     verdicts = (None if verdict is None else verdict.value for verdict in _all(each, each.verdicts))
-    levels = {name: _level(getattr(one, name)) for name in ("holds_at", "fails_at", "sure_at")}
-    place = recorded(BreakRecord, one, interpolated=_level(one.place), **levels)
+    levels = {name: _level(getattr(one, name)) for name in ("holds_at", "fails_at", "sure_at", "sure_until")}
+    place = recorded(BreakRecord, one, **levels)
     intervals = tuple(_all(each, each.intervals))
     return CriterionRecord(
         each.kind, each.name, each.limit, each.values, each.margins, tuple(verdicts), intervals, place

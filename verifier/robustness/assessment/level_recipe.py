@@ -56,6 +56,11 @@ class LevelRecipe:
         if not 0 < self.most_false_positives < math.inf:
             raise ValueError(f"expected a positive number of false positives, got {self.most_false_positives}")
 
+    @property
+    def parameter(self) -> str:
+        """The one that is the level."""
+        return self._where[1]
+
     def mutation(self, at: float, unchanged: bool = False) -> AnyMutation | None:
         """What is done at a level; None for an infinite or unchanged one.
 

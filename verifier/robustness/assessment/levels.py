@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.closedloop.comparison import BASELINE
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.assessment.degradation import Degradation
+from verifier.robustness.assessment.degradation import Degradation, Level, Scale, middle
+from verifier.robustness.assessment.level_recipe import LevelRecipe
 from verifier.robustness.campaign.draws import weights_of
 from verifier.robustness.campaign.made_files import new_folder
 from verifier.robustness.campaign.making import (
@@ -36,8 +39,13 @@ def made_levels(
     folder: Path,
     cache: Path | None = None,
     progress: Progress = no_progress,
+    refine: tuple[int, Callable[[Degradation], Mapping[tuple[float, float], float]]] | None = None,
 ) -> Degradation:
     """The degradation with the data of its levels, written below `folder`, which is made.
+
+    Args:
+        refine: how many levels more at most, and between which two of a degradation they are wanted, with the width
+            of these gaps; the widest ones are halved first.
 
     Raises:
         InputError: an image cannot be read, does not fit the mutation, or a file cannot be written.
@@ -47,9 +55,9 @@ def made_levels(
     if recipe is None:
         raise ValueError("a degradation whose data are given")
     maker = Maker(wanted_of(asked, len(scenes.files)), scenes, under_test)
-    levels = []
-    for number, level in enumerate(progress(asked.levels, "levels")):
-        own = folder / f"{number:02d}_{asked.parameter_slug}_{level.at:g}"
+
+    def made(level: Level) -> Level:
+        own = folder / f"{len(levels):02d}_{asked.parameter_slug}_{level.at:g}"
         new_folder(own)
         mutation = recipe.mutation(level.at, level.unchanged)
         (data,) = detected(
@@ -65,8 +73,34 @@ def made_levels(
         name = f"{asked.parameter} {level.at:g}"
         told = f"{name} {asked.unit}".rstrip(), BASELINE if level is asked.levels[0] else name, f"_{level.at:g}"
         found = maker.made(data, mutation, own, told)
-        levels.append(replace(level, unchanged=False, images=data.frame_count, **vars(found)))
-    return replace(asked, levels=tuple(levels), recipe=None)
+        return replace(level, unchanged=False, images=data.frame_count, **vars(found))
+
+    levels = list[Level]()
+    for level in progress(asked.levels, "levels"):
+        levels.append(made(level))
+    done, (most, wanted) = replace(asked, levels=tuple(levels), recipe=None), refine or (0, None)
+    while wanted is not None and len(levels) < most + len(asked.levels):
+        found = wanted(done)
+        between = sorted(found, key=lambda gap: -found[gap])
+        new = list(dict.fromkeys(at for gap in between if (at := _between(recipe, *gap, asked.scale)) is not None))
+        if not new:
+            break
+        for at in progress(new[: most + len(asked.levels) - len(levels)], "levels"):
+            levels.append(made(Level(at)))
+        rising = asked.levels[0].at < asked.levels[-1].at
+        done = replace(done, levels=tuple(sorted(levels, key=lambda level: level.at, reverse=not rising)))
+    return done
+
+
+def _between(recipe: LevelRecipe, mild: float, severe: float, scale: Scale) -> float | None:
+    """The level halfway, whole where the mutation takes whole numbers only; None where there is none between."""
+    half = middle(mild, severe, scale)
+    for at in () if half is None else (half, float(round(half))):
+        with contextlib.suppress(ValueError):
+            if min(mild, severe) < at < max(mild, severe):
+                recipe.mutation(at)
+                return at
+    return None
 
 
 def wanted_of(asked: Degradation, images: int = 0) -> Wanted:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +26,7 @@ from verifier.perception.confusion.choices import default_measure
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings, pick_thresholds
 from verifier.robustness.assessment.definition import Assessment, DataSet
+from verifier.robustness.assessment.degradation import Degradation, gaps
 from verifier.robustness.assessment.detected import measured
 from verifier.robustness.assessment.follow_up import check_complete, make_follow_up
 from verifier.robustness.assessment.levels import check_levels, made_levels
@@ -45,6 +46,7 @@ from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth,
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
 from verifier.robustness.mutators import MUTATORS
 from verifier.robustness.rates import threshold_remarks
+from verifier.study.results import RunResult
 
 FOLLOW_UP = "follow-up"
 """What the target data set that is made is called."""
@@ -60,12 +62,16 @@ class Workshop:
         cache: a folder where detections are kept, None for none.
         progress: for progress bars.
         detector: takes the place of the one that the file names, for detectors that no file can name.
+        refine: levels of a degradation that are made beside those of the file, where criteria break; at most.
+        runs: of requirements, by the file of their matrices: what a level gave is not checked again.
     """
 
     target: Path
     cache: Path | None = None
     progress: Progress = no_progress
     detector: Detector | None = None
+    refine: int = 0
+    runs: dict[str, RunResult] = field(default_factory=dict)
 
 
 def check_made(assessment: Assessment, plan: Plan | None, folder: Path, target: Path | None = None) -> Scenes:
@@ -143,9 +149,21 @@ def make(
     asked = made.degradation
     if asked is not None and asked.recipe is not None and under_test is not None:
         levels = workshop.target / "levels"
-        made = _checked(
-            made, degradation=made_levels(asked, scenes, under_test, levels, workshop.cache, workshop.progress)
-        )
+
+        def wanted(done: Degradation) -> dict[tuple[float, float], float]:
+            from verifier.robustness.assessment.criteria import (
+                degradation_of,
+            )  # Storm is loaded only where it is asked
+
+            judged = degradation_of(replace(assessment, degradation=done), folder, runs=workshop.runs)
+            assert judged is not None
+            return {
+                gap: width for one in judged.criteria for gap, width in gaps(one, judged.levels, done.scale).items()
+            }
+
+        refine = (workshop.refine, wanted) if workshop.refine else None
+        done = made_levels(asked, scenes, under_test, levels, workshop.cache, workshop.progress, refine)
+        made = _checked(made, degradation=done)
     identity = None if under_test is None else MappingProxyType(dict(under_test.detector.identity))
     remarks = tuple(_remarks(assessment, plan, under_test))
     return made, MadeHere(identity, None if under_test is None else under_test.lowest_score, images, remarks)

@@ -59,6 +59,10 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress) -> Asse
     folder = Path(settings.file).absolute().parent
     if settings.cache is not None and settings.make is None:
         raise UsageError("--cache keeps detections, which are made with --make")
+    if settings.refine and (
+        settings.make is None or not any(each.degradation and each.degradation.recipe for each in chosen)
+    ):
+        raise UsageError("--refine makes levels: it needs --make and a degradation with a transformation")
     if settings.plan is not None and not any(system.follow_up for system in chosen):
         raise UsageError("--plan: no system that is assessed has a table 'follow_up'")
     prepared = [_prepared(system, folder, settings) for system in chosen]  # before anything is made
@@ -105,10 +109,11 @@ def _prepared(assessment: Assessment, folder: Path, settings: AssessSettings) ->
 
 
 def _with_verdicts(system: _Prepared, folder: Path, settings: AssessSettings, progress: Progress) -> SystemResult:
-    assessment, made = system.assessment, None
+    assessment, made, workshop = system.assessment, None, None
     if system.scenes is not None:
         cache = None if settings.cache is None else Path(settings.cache)
-        workshop = Workshop(Path(settings.make or "") / assessment.key, cache, progress)
+        target = Path(settings.make or "") / assessment.key
+        workshop = Workshop(target, cache, progress, refine=settings.refine)
         assessment, made = make(assessment, system.plan, system.scenes, folder, workshop)
     assessment = with_measured(assessment, folder)
     computed = computed_distances(assessment, folder)
@@ -116,7 +121,7 @@ def _with_verdicts(system: _Prepared, folder: Path, settings: AssessSettings, pr
     if assessment.degradation is not None and assessment.degradation.recipe is None:
         from verifier.robustness.assessment.criteria import degradation_of  # Storm is loaded only where it is asked
 
-        degradation = degradation_of(assessment, folder, progress)
+        degradation = degradation_of(assessment, folder, progress, None if workshop is None else workshop.runs)
     return assess(assessment, computed, system.plan, degradation, made)
 
 

@@ -4,9 +4,7 @@ Everything that was fixed before the images of the levels were made stays fixed 
 the detector, and the sensitivities of a trade-off curve. The thresholds of the average detection rate are picked
 again on the drawn source images, as `verifier.robustness.adr_intervals` does.
 
-Draws cannot show what no image shows: from twelve images that are all right, every draw is all right. So an interval
-reaches at least 1 - (alpha / 2)^(1 / n) to both sides of the value, the share of images that would all be missing
-from n images with probability alpha / 2 (Clopper and Pearson 1934, for none of n).
+An interval reaches at least as far as so many images allow (`verifier.base.statistics.reaching`).
 """
 
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints
-from verifier.base.statistics import percentile_ends
+from verifier.base.statistics import percentile_ends, reaching, reaching_ratio
 from verifier.closedloop.closed_loop_curve import judged_sums
 from verifier.closedloop.curves import areas, worst_case
 from verifier.closedloop.detection_outcomes import Judged
@@ -71,23 +69,6 @@ def drawn_curve(
     return safety, efficiency
 
 
-def reaching(
-    ends: tuple[float, float], value: float, images: int, range_: tuple[float, float] = (0.0, 1.0)
-) -> tuple[float, float] | None:
-    """Percentile ends of draws, as far apart as so many images allow at least; None where they are NaN.
-
-    Args:
-        ends: of the draws.
-        value: of the images themselves.
-        images: n.
-        range_: what the value can be.
-    """
-    if np.isnan(ends).any():
-        return None
-    reach = 1 - ((1 - CONFIDENCE) / 2) ** (1 / images)
-    return max(min(ends[0], value - reach), range_[0]), min(max(ends[1], value + reach), range_[1])
-
-
 def change_interval(here: Floats, there: Floats, value: float, images: int) -> tuple[float, float] | None:
     """Of the change from `here` to `there` in equal draws; None where no draw has both."""
     return reaching(percentile_ends(there - here, CONFIDENCE), value, images, (-1.0, 1.0))
@@ -97,12 +78,16 @@ def share_interval(
     sensitivities: tuple[Floats, Floats],
     baseline: tuple[Floats, Floats],
     level: tuple[Floats, Floats],
-    value: float,
+    value: tuple[float, float],
     images: int,
 ) -> tuple[float, float] | None:
-    """Of RobROC of two curves by the area of the first one, in equal draws; None where no draw has an area."""
+    """Of RobROC of two curves by the area of the first one, in equal draws; None where no draw has an area.
+
+    Args:
+        value: both areas, of the images themselves.
+    """
     whole = areas(*baseline)
     _, safety, efficiency = worst_case(sensitivities, [baseline[0], level[0]], [baseline[1], level[1]])
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(whole > 0, areas(safety, efficiency) / whole, np.nan)
-    return reaching(percentile_ends(shares, CONFIDENCE), value, images)
+    return reaching_ratio(percentile_ends(shares, CONFIDENCE), *value, images, 1.0)

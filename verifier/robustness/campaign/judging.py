@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
+from verifier.base.statistics import reaching
 from verifier.collision.estimator import CollisionMap, Grid, collision_map
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import read_pairs
@@ -19,7 +20,7 @@ from verifier.perception.confusion.document import named_file
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.campaign.definition import CollisionLimit, Counting, SystemModelRun
-from verifier.robustness.campaign.draws import CONFIDENCE, DRAWS, FEWEST_IMAGES, reaching
+from verifier.robustness.campaign.draws import CONFIDENCE, DRAWS, FEWEST_IMAGES
 from verifier.robustness.campaign.making import matrices_of
 from verifier.study.case import Study
 from verifier.study.inputs import checked_names, make_grid, read_inputs, refuse_others

@@ -42,7 +42,9 @@ class CampaignRow:
     images: Count = 0
     objects: Count = 0
     average_precision: Share | None = None
+    average_precision_interval: Ends = None
     recall: Share | None = None
+    recall_interval: Ends = None
     adr: Share | None = None
     adr_interval: Ends = None
     normalised: Magnitude | None = None
@@ -121,7 +123,7 @@ class CampaignResult(Result):
                 name: getattr(row, name)
                 for name in ("detector", "condition", "mutation", "severity", "images", "objects", *self.METRICS)
             }
-            for name in ("adr", "collision"):
+            for name in ("average_precision", "recall", "adr", "collision"):
                 flat[f"{name}_lower"], flat[f"{name}_upper"] = getattr(row, f"{name}_interval") or (None, None)
             for name in names:
                 flat[f"area_{name}"], flat[f"robustness_{name}"] = row.area.get(name), row.robustness.get(name)

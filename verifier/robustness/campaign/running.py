@@ -18,9 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, VerifierError
 from verifier.base.files import make_folder
+from verifier.base.statistics import percentile_ends, reaching
 from verifier.base.version import own_versions
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.logfiles import write_logs
@@ -33,6 +36,7 @@ from verifier.perception.detections.cameras import read_cameras
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
 from verifier.robustness.campaign.detecting import KEPT, PACKAGES, condition_names, detect_all, digest, read_condition
+from verifier.robustness.campaign.draws import CONFIDENCE, weights_of
 from verifier.robustness.campaign.file import Campaign, read_campaign
 from verifier.robustness.campaign.judging import (
     check_run,
@@ -49,7 +53,7 @@ from verifier.robustness.campaign.result import CampaignDocument, CampaignResult
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
 from verifier.robustness.detectors.images import image_size
 from verifier.robustness.mutators import moves_boxes
-from verifier.robustness.rates import AdrResult, adr_of
+from verifier.robustness.rates import AdrResult, Ends, adr_of
 from verifier.study.provenance import installed_versions
 
 Watch: TypeAlias = Callable[[Iterable[str], int], Iterable[str]]
@@ -182,6 +186,7 @@ def _made(
     under_test = UnderTest(choice, choice.opened(campaign.root), found[""], choice.threshold(found[""]))
     counting = campaign.counting
     wanted = Wanted(("AP", "recall"), counting, counting is not None, campaign.collision is not None)
+    wanted = replace(wanted, weights=weights_of(len(scenes.files), campaign.adr.seed))
     maker = Maker(wanted, scenes, under_test)
     made = {}
     for name, data in found.items():
@@ -276,7 +281,9 @@ def _row(
         data.frame_count,
         len(data.annotations),
         shares["AP"],
+        _drawn_ends(found, "AP", data),
         shares["recall"],
+        _drawn_ends(found, "recall", data),
         rate.adr,
         rate.adr_interval,
         rate.normalised,
@@ -284,6 +291,15 @@ def _row(
         collision_interval=ends,
         requirements=requirements,
     )
+
+
+def _drawn_ends(found: Made, name: str, data: DetectionSet) -> Ends:
+    """The interval of a metric over drawn images; None where it has no value, or nothing was drawn."""
+    value, drawn = found.performance[name], found.drawn.get(name)
+    if value is None or drawn is None:
+        return None
+    images = len(np.unique(data.annotations.frame))
+    return reaching(percentile_ends(drawn, CONFIDENCE), float(value), images, confidence=CONFIDENCE)
 
 
 def _without_lambda(rows: Iterable[CampaignRow], distance_m: float) -> Iterator[str]:

@@ -1,0 +1,78 @@
+"""The commands `verify qualify` and `verify known-problems`."""
+
+import platform
+from pathlib import Path
+
+from verifier.base.errors import UsageError, one_line, unknown_name
+from verifier.base.files import document_text
+from verifier.cli.invocation import Command
+from verifier.cli.targets import check_targets, give
+from verifier.cli.terminal import progress_bar
+from verifier.cli.verbs import VERBS
+from verifier.evidence.declarations import today
+from verifier.evidence.identity import tool_identity
+from verifier.evidence.qualification.document import KnownProblemsResult, ProblemRecord, QualificationResult
+from verifier.evidence.qualification.generated import CHECKS
+from verifier.evidence.qualification.kit import gaps, kit_digest, kit_tables, problems_of
+from verifier.evidence.qualification.pages import kit_page, problem_blocks, suite_blocks
+from verifier.evidence.qualification.suite import Bench
+from verifier.evidence.settings import KnownProblemsSettings, QualifySettings
+from verifier.study.provenance import program_versions
+from verifier.telling.html import html_text
+from verifier.telling.markdown import markdown_text
+from verifier.telling.terminal import blocks_lines
+
+_WRITERS = {".html": html_text, ".md": markdown_text}
+
+
+def qualify_command(arguments: QualifySettings, command: Command) -> int:
+    """Run `verify qualify` and give its exit code."""
+    from verifier.cli import main
+
+    check_targets(arguments, "qualification")
+    if arguments.kit is not None and Path(arguments.kit).suffix.lower() not in _WRITERS:
+        raise UsageError(
+            f"--kit: expected a file name ending in {', '.join(_WRITERS)}, got {one_line(arguments.kit)}"
+        )
+    tables = kit_tables()
+    tests = {each["id"]: each for each in tables["test"]}
+    for name in arguments.test:
+        if name not in tests:
+            message, hint = unknown_name("test", name, tests)
+            raise UsageError(f"--test: {message}\n  hint: {hint}")
+    asked = [tests[name] for name in dict.fromkeys(arguments.test or tests)]
+    bench = Bench(main, tables, CHECKS)
+    study = QualificationResult(
+        command=command,
+        versions=program_versions(),
+        tool=tool_identity(),
+        platform=platform.platform(),
+        day=str(today()),
+        by=arguments.by,
+        asil=arguments.asil,
+        kit=kit_digest(),
+        whole=len(asked) == len(tests),
+        gaps=tuple(gaps(tables, VERBS)),
+        tests=tuple(map(bench.record, progress_bar(asked, what="tests"))),
+    )
+    give(
+        arguments,
+        document_text(study),
+        lambda: "\n".join(blocks_lines(suite_blocks(study))) + "\n",
+        kit=lambda path: _WRITERS[Path(path).suffix.lower()](kit_page(study, tables)),
+    )
+    return int(study.exit_code)
+
+
+def known_problems_command(arguments: KnownProblemsSettings, command: Command) -> int:
+    """Run `verify known-problems` and give its exit code."""
+    check_targets(arguments, "query")
+    keys = ("id", "feature", "effect", "text", "workaround")
+    study = KnownProblemsResult(
+        command=command,
+        versions=program_versions(),
+        result=Path(arguments.result).name,
+        problems=tuple(ProblemRecord(**{key: each[key] for key in keys}) for each in problems_of(arguments.result)),
+    )
+    give(arguments, document_text(study), lambda: "\n".join(blocks_lines(problem_blocks(study))) + "\n")
+    return int(study.exit_code)

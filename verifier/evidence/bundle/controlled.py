@@ -1,0 +1,139 @@
+"""What makes the report of a bundle a controlled document: its identity, and the fields that a test report has.
+
+The fields are those of ISO/IEC 17025:2017, 7.8.2.1 a to p, in own words; what nobody states is "not stated", and
+whoever states it may write "not applicable".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from verifier.base.errors import one_line
+from verifier.base.numbers import level_text
+from verifier.base.words import bounds_text, counted, name_text, some_of
+from verifier.evidence.bundle.clauses import UNCONFIRMED
+from verifier.evidence.bundle.manifest import digest_of
+from verifier.evidence.bundle.parts import Parts
+from verifier.evidence.declarations import Answer
+from verifier.evidence.defeaters.values import KINDS
+from verifier.evidence.documents import Document
+from verifier.study.records import SettingsRecord
+from verifier.study.results import RequirementResult
+from verifier.telling.blocks import Block, Paragraph, Section, Table, facts
+
+ONLY_THESE = "Results relate only to the inputs that are listed under Provenance."
+NOT_STATED, LONGEST = "not stated", 400
+SHORT = 12
+"""Digits of the digest on every page."""
+
+
+def inputs_digest(parts: Parts) -> str:
+    """SHA-256 of what `sha256sum` prints for all inputs and results, in the order of their paths.
+
+    The digest of the whole bundle cannot stand in its report, which is part of it.
+    """
+    return digest_of("".join(f"{digest}  {path}\n" for path, digest in sorted(parts.hashes.items())).encode())
+
+
+def identity_text(parts: Parts) -> str:
+    """What stands on every page of report and case: id, revision and date where they are stated, and the digest."""
+    identity = parts.context.identity
+    named = [identity.id, f"revision {identity.revision}" if identity.revision else "", str(identity.issued or "")]
+    return ", ".join([*filter(None, named), f"SHA-256 of inputs and results {inputs_digest(parts)[:SHORT]}"])
+
+
+def identity_blocks(parts: Parts) -> tuple[Block, ...]:
+    """Identity and people, for page one."""
+    told = parts.context.identity.told if parts.context.identity.id else {}
+    pairs = ((name.capitalize(), name_text(text)) for name, text in told.items() if text)
+    digest = ("SHA-256 of inputs and results", inputs_digest(parts))
+    return facts("This document", *pairs, digest), Paragraph(ONLY_THESE)
+
+
+def doubts_told(answers: Mapping[str, Answer]) -> dict[str, list[str]]:
+    """Requirement -> the doubts about it that nobody refuted, with how they stand."""
+    found: dict[str, list[str]] = {}
+    for key, answer in answers.items():
+        kind, _, name = key.partition("/")
+        found.setdefault(name, []).extend([f"{KINDS[kind]} ({answer.state})"] if answer.state != "refuted" else [])
+    return found
+
+
+def compared(documents: Sequence[Document]) -> dict[tuple[str, str, str], str]:
+    """Requirement, planner and run -> what is compared with its target, at which level, on which condition."""
+    return {
+        (one.name, one.planner, each.name): _compared(one, each.result.settings)
+        for each in documents
+        if each.kind == "run"
+        for one in each.result.requirements
+        if one.target is not None
+    }
+
+
+def _compared(one: RequirementResult, settings: SettingsRecord) -> str:
+    worst, source = one.worst_point, settings.verdict_from
+    if one.means or worst.uncertainty is None or source == "point":
+        return f"{'mean' if one.means else 'P'} as measured; target {one.target_text}"
+    sure = worst.uncertainty
+    name = settings.bounds_name if source == "bounds" else f"{level_text(sure.level)} {sure.interval.kind} interval"
+    told = bounds_text(*worst.bounds(source)) if one.asked == "P" else ""
+    return f"{name} {told}; target {one.target_text}".replace(" ;", ";")
+
+
+def readme_text(parts: Parts) -> str:
+    """What a bundle is and how to check it."""
+    identity = parts.context.identity.told
+    lines = [
+        f"Evidence for: {one_line(parts.title)}",
+        *(f"{name.capitalize()}: {one_line(told)}" for name, told in identity.items() if told),
+        "",
+        "Check it, offline, with the program that built it, installed from its source:",
+        "",
+        "    verify evidence check FOLDER_OR_ZIP --digest DIGEST",
+        "",
+        "DIGEST is the SHA-256 of manifest.json, as verify evidence build printed it. Take it from whoever is "
+        "responsible",
+        "for this evidence, not from the bundle: without it a check cannot tell these inputs from others. So can a",
+        "signature beside the bundle (BUNDLE.sig.json): --signed-by PUBLIC_KEY --role assessed.",
+        "",
+        "report/report.html   read this first",
+        "trace.csv            requirement by requirement: what is shown, and by which file",
+        "inputs/, request.json  what was put in and what was asked",
+        "results/, certificates/  what was computed from that",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def fields_section(parts: Parts, cited: Sequence[Document]) -> Section:
+    """The fields of a test report, and where each is answered."""
+    identity, context, run = parts.context.identity, parts.context, parts.result
+    versions = some_of([f"{name} {version}" for name, version in run.versions.items()])
+    elsewhere = [path for path in parts.request.given if path in parts.documents]
+    conformity = f"verdicts from {run.settings.verdict_from}; the rule stands under Verdicts"
+    left_out = [f"{path}: {why}" for path, why in parts.omitted.items()]
+    rows = (
+        ("a", "title", parts.title),
+        ("b", "who made it, with address", identity.organisation),
+        ("c", "where it was made", identity.location),
+        ("d", "identity on every page, and a clear end", f"{identity_text(parts)}; page n of N; end marked"),
+        ("e", "for whom", identity.customer),
+        ("f", "method", f"verify run with {versions}; {conformity}; settings under Provenance"),
+        ("g", "what was tested", context.detector.told or f"the detector of {name_text(run.title)}"),
+        ("h", "when it was received, and sampled", identity.received),
+        ("i", "when the work was done", identity.performed),
+        ("j", "when it was issued", str(identity.issued or "")),
+        ("k", "plan and method of sampling", identity.sampling),
+        ("l", "to what the results relate", ONLY_THESE),
+        ("m", "results with units", f"{counted(len(cited), 'document')}: probabilities without unit, rates per hour"),
+        (
+            "n",
+            "additions, deviations, exclusions",
+            some_of(left_out) or "none",
+        ),
+        ("o", "who authorised it", identity.approver),
+        ("p", "results from elsewhere", some_of(elsewhere) or "none"),
+    )
+    cells = tuple((letter, asked, name_text(text or NOT_STATED, LONGEST)) for letter, asked, text in rows)
+    title = "Fields of a test report"
+    table = Table("ISO/IEC 17025:2017, 7.8.2.1", ("field", "asked, in own words", "answer"), cells)
+    return Section(title, (Paragraph(UNCONFIRMED, "note"), table), id="fields")

@@ -1,0 +1,235 @@
+"""An assurance case on sheets of A4, landscape: an index, then every module, so that its texts can be read on paper.
+
+A sheet has elements of one module, `MOST_NODES` at most, in texts of 7 points at least; that decides how much fits.
+What is argued elsewhere stands as a stub that names the sheet, and its module where that is another one (an away
+goal). Doubts stand beside what they challenge; solutions lead to their files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from verifier.evidence.case.elements import Case, Element
+from verifier.evidence.case.layout import GAP_PX, SOLUTIONS, Drawing, Edge, Maker
+from verifier.evidence.case.modules import modules_of, points_of
+from verifier.evidence.case.shapes import DIAMOND_PX
+from verifier.evidence.case.svg import LEAST_PT, PX_PER_MM, body, claim_points, definitions, escaped, legend
+
+PAPER_MM, MARGINS_MM = (297.0, 210.0), 12.0
+MOST_NODES = 15
+HEAD_PX, FOOT_PX, POINTER_PX = 34.0, 96.0, 18.0
+EDGE_PX = 1.0
+"""Half of the line around an element."""
+PAGE_PX, HEIGHT_PX = ((side - 2 * MARGINS_MM) * PX_PER_MM for side in PAPER_MM)
+WIDTH_PX, ROOM_PX = PAGE_PX - 2 * EDGE_PX, HEIGHT_PX - HEAD_PX - FOOT_PX
+"""Width and height for elements, between the line on top and what the signs mean."""
+LONGEST_CLAIM = 200
+"""Characters of a claim in the index."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of the drawing.
+
+    Attributes:
+        main: identifier of the element that is argued here; empty where it only goes on here.
+        stubs: what stands here alone, and is argued elsewhere.
+    """
+
+    drawing: Drawing
+    main: str = ""
+    stubs: tuple[str, ...] = ()
+
+    @property
+    def nodes(self) -> int:
+        """How many elements are drawn."""
+        return len(self.drawing.placed)
+
+
+@dataclass
+class Sheet:
+    """The parts of a module on one sheet, each with its upper left corner."""
+
+    module: str
+    parts: list[tuple[Part, float, float]] = field(default_factory=list)
+    x: float = 0.0
+    y: float = 0.0
+    bottom: float = 0.0
+
+    def takes(self, part: Part) -> bool:
+        """Put a part where there is room; whether there is."""
+        if self.parts and sum(each.nodes for each, _, _ in self.parts) + part.nodes > MOST_NODES:
+            return False
+        x, y = (self.x, self.y) if self.x + part.drawing.width <= WIDTH_PX else (0.0, self.bottom)
+        if self.parts and y + part.drawing.height > ROOM_PX:
+            return False
+        self.parts.append((part, x, y))
+        self.x, self.y = x + part.drawing.width + GAP_PX, y
+        self.bottom = max(self.bottom, y + part.drawing.height + GAP_PX)
+        return True
+
+
+def gsn_html(case: Case, identity: str = "") -> str:
+    """The sheets of a case as an HTML page, to be printed on A4; `identity` of the document stands on each."""
+    modules = modules_of(case)
+    sheets = [each for name, elements in modules.items() for each in _sheets(case, name, elements)]
+    numbers = {part.main: at for at, each in enumerate(sheets, 1) for part, _, _ in each.parts if part.main}
+    homes = {each.id: name for name, elements in modules.items() for each in elements}
+    title = escaped(case.title)
+    size = f'width="{PAGE_PX / PX_PER_MM:.1f}mm" viewBox="0 0 {PAGE_PX:.0f} {HEIGHT_PX:.0f}"'
+    lines = [
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f"<title>{title}</title>",
+        f"<style>@page{{size:A4 landscape;margin:{MARGINS_MM:g}mm}}body{{margin:0}}main svg{{display:block;"
+        "break-before:page;max-width:100%;height:auto;margin:auto}main svg.once{break-before:auto;position:absolute;"
+        "left:-9999px}h1{font:bold 12pt sans-serif}table{border-collapse:collapse;width:100%}"
+        f"td,th{{border:1px solid #999;padding:2px 4px;text-align:left;vertical-align:top}}"
+        f"td,th,p{{font:{LEAST_PT + 1:g}pt sans-serif}}"
+        "thead{break-after:avoid}tr{break-inside:avoid}</style>\n</head>\n<body>",
+        f'<main><h1>{title}</h1>\n<p>{escaped(identity)}</p>\n<svg class="once" width="0" height="0" '
+        'aria-hidden="true">',
+        *definitions(),
+        "</svg>",
+        *_index(case, sheets, homes, numbers),
+    ]
+    points = points_of(case)
+    for number, sheet in enumerate(sheets, 1):
+        told = f"{title}, module {escaped(sheet.module)}, sheet {number} of {len(sheets)}"
+        lines.append(
+            f'<svg id="sheet{number}" xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{told}">'
+        )
+        lines.append(f'<text class="id" x="0" y="14">{told}</text>')
+        lines.append(f'<text x="{WIDTH_PX:.0f}" y="14" text-anchor="end">{escaped(identity)}</text>')
+        for part, x, y in sheet.parts:
+            lines.append(f'<g transform="translate({x + EDGE_PX:.1f} {HEAD_PX + y:.1f})">')
+            lines += [*body(part.drawing, "../"), *claim_points(part.drawing, points)]
+            lines += [*_pointers(part, sheet.module, homes, numbers), "</g>"]
+        lines += [*legend(HEIGHT_PX - FOOT_PX + 16, WIDTH_PX), "</svg>"]
+    return "\n".join([*lines, "</main>\n</body>\n</html>"]) + "\n"
+
+
+def _index(
+    case: Case, sheets: Sequence[Sheet], homes: Mapping[str, str], numbers: Mapping[str, int]
+) -> Iterator[str]:
+    """Every module with the claims that it begins with, its sheets, and what it refers to in others."""
+    yield "<table><thead><tr><th>module</th><th>claims</th><th>sheets</th><th>refers to</th></tr></thead><tbody>"
+    for name in dict.fromkeys(homes.values()):
+        mine = [each for each in case.elements if homes[each.id] == name]
+        below = {one for each in mine for one in each.supported_by}
+        heads = [each for each in mine if each.status is not None and each.id not in below]
+        claims = "<br>".join(
+            f"{each.id}, {escaped(each.told)}: {escaped(each.text[:LONGEST_CLAIM])}" for each in heads
+        )
+        on = [at for at, each in enumerate(sheets, 1) if each.module == name]
+        links = ", ".join(f'<a href="#sheet{at}">{at}</a>' for at in on)
+        away = [one for each in mine for one in each.supported_by if homes[one] != name and one in numbers]
+        told = ", ".join(f"{one} in {homes[one]}, sheet {numbers[one]}" for one in dict.fromkeys(away)) or "-"
+        yield f"<tr><td>{escaped(name)}</td><td>{claims}</td><td>{links}</td><td>{told}</td></tr>"
+    yield "</tbody></table>"
+
+
+def _sheets(case: Case, module: str, elements: Sequence[Element]) -> Iterator[Sheet]:
+    """All parts of a module, as many on each sheet as have room."""
+    sheet = Sheet(module)
+    for part in _parts(case, elements):
+        if not sheet.takes(part):
+            yield sheet
+            sheet = Sheet(module)
+            sheet.takes(part)
+    if sheet.parts:
+        yield sheet
+
+
+def _parts(case: Case, elements: Sequence[Element]) -> list[Part]:
+    """A module in parts; every element of it stands in one of them at least."""
+    maker, known, mine = Maker(case, WIDTH_PX), case.by_id, {each.id for each in elements}
+    below = {name for each in elements for name in each.supported_by}
+    waiting = [each for each in elements if each.status is not None and each.id not in below]
+    parts: list[Part] = []
+    while waiting:
+        element = waiting.pop(0)
+        inner = [name for name in element.supported_by if known[name].kind not in SOLUTIONS]
+        whole = Part(maker.block(element), element.id)
+        if _fits(whole) and _below(case, element.id) <= mine:
+            parts.append(whole)
+            continue
+        parts += _cut(maker, element, inner)
+        waiting = [known[name] for name in inner if name in mine] + waiting
+    drawn = {placed.shape.element.id for part in parts for placed in part.drawing.placed}
+    return parts + [Part(maker.block(each, ())) for each in elements if each.id not in drawn]
+
+
+def _below(case: Case, start: str) -> set[str]:
+    """The goals and strategies under an element, and itself."""
+    known, found, pending = case.by_id, set[str](), [start]
+    while pending:
+        name = pending.pop()
+        if name not in found and known[name].status is not None:
+            found.add(name)
+            pending += known[name].supported_by
+    return found
+
+
+def _fits(part: Part) -> bool:
+    return part.drawing.width <= WIDTH_PX and part.drawing.height <= ROOM_PX and part.nodes <= MOST_NODES
+
+
+def _cut(maker: Maker, element: Element, inner: Sequence[str]) -> Iterator[Part]:
+    """An element, with what stands beside it and then its supports as stubs, on as many parts as they need."""
+    around, beside, first = maker.beside(element), 0, True
+    while beside < len(around) or first:
+        count = len(around) - beside
+        drawn = maker.flanked(element, around[beside : beside + count])
+        while count > 1 and not _fits(Part(drawn)):
+            count -= 1
+            drawn = maker.flanked(element, around[beside : beside + count])
+        beside += count
+        stubs, row = _row(maker, drawn, inner) if beside >= len(around) else ((), drawn)
+        yield Part(row, element.id if first else "", stubs)
+        inner, first = inner[len(stubs) :], False
+    while inner:
+        stubs, row = _row(maker, maker.flanked(element, ()), inner)
+        yield Part(row, "", stubs)
+        inner = inner[len(stubs) :]
+
+
+def _row(maker: Maker, head: Drawing, inner: Sequence[str]) -> tuple[tuple[str, ...], Drawing]:
+    """As many stubs in a row under an element as have room, one at least where it stands alone."""
+    shapes = [maker.block(maker.known[name], (), again=True) for name in inner]
+    for count in range(min(len(inner), MOST_NODES - len(head.placed)), 0, -1):
+        drawn = _under(head, shapes[:count])
+        if _fits(Part(drawn)):
+            return tuple(inner[:count]), drawn
+    return ((inner[0],), shapes[0]) if inner and len(head.placed) == 1 else ((), head)
+
+
+def _under(head: Drawing, stubs: Sequence[Drawing]) -> Drawing:
+    """Stubs in a row under an element, with the lines to them."""
+    row = sum(each.width for each in stubs) + GAP_PX * (len(stubs) - 1)
+    width, start = max(row, head.width), head.anchors[1]
+    middle = min(max(start[0] - row / 2, 0.0), width - row)
+    top, line = head.height + GAP_PX, head.height + GAP_PX / 2
+    placed, edges, x, height = list(head.placed), list(head.edges), middle, 0.0
+    for each in stubs:
+        moved = each.moved(x, top)
+        end = moved.anchors[0]
+        placed += moved.placed
+        edges.append(Edge("supported_by", (start, (start[0], line), (end[0], line), end)))
+        x, height = moved.width + GAP_PX, max(height, moved.height)
+    return replace(head, width=width, height=height + POINTER_PX, placed=tuple(placed), edges=tuple(edges))
+
+
+def _pointers(part: Part, module: str, homes: Mapping[str, str], numbers: Mapping[str, int]) -> Iterator[str]:
+    """On which sheet each stub goes on, and in which module where that is another."""
+    for placed in part.drawing.placed:
+        name = placed.shape.element.id
+        if name in part.stubs:
+            mark = DIAMOND_PX if placed.shape.element.undeveloped else 0.0
+            x, y = placed.x + placed.shape.width, mark + placed.y + placed.shape.height + POINTER_PX - 4
+            away = "" if homes[name] == module else f"in {escaped(homes[name])}, "
+            text = f"{away}on sheet {numbers[name]}"
+            yield (
+                f'<a href="#sheet{numbers[name]}"><text class="id" x="{x:.1f}" y="{y:.1f}" text-anchor="end">{text}'
+                "</text></a>"
+            )

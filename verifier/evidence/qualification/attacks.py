@@ -1,0 +1,114 @@
+"""Tests of the suite that attack bundles: forged certificates and results, altered files, signatures of others."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from verifier.analysis import kernel
+from verifier.base.checksums import with_checksums
+from verifier.base.libraries import library
+from verifier.evidence.qualification.suite import RUN, Bench, DepartureError, same
+
+BUILD = ("evidence", "build", "two_looks.ltl", "--cm", "seen.json", *RUN, "-o", "bundle")
+
+
+def mutated_certificates(bench: Bench) -> None:
+    """No certificate with a greater claim is accepted, whatever its proof is changed to."""
+    bench.write("two_looks")
+    bench.expect(0, *BUILD)
+    rng, judged = random.Random(5), 0
+    for path in sorted(Path("bundle/certificates").glob("*.json")):
+        certificate = json.loads(path.read_text())
+        kernel.check(certificate)
+        sign = 1 if certificate["side"] == "lower" else -1
+        for k, claim in enumerate(certificate["claimed"]):
+            for change in (None, *range(4)):
+                forged = copy.deepcopy(certificate)
+                forged["claimed"][k] = 0.5 if claim is None else claim + sign * 1e-9
+                if change is not None and not _changed(forged["boxes"], rng):
+                    continue
+                if claim is None or not 0 <= forged["claimed"][k] <= 1:
+                    continue
+                judged += 1
+                if _accepted(forged):
+                    raise DepartureError(f"{path.name}: accepted with the claim {forged['claimed'][k]}")
+    same(judged > 20, True, "certificates that were changed")
+
+
+def _changed(part: Any, rng: random.Random) -> bool:
+    """Change one whole number somewhere in a proof; False where there is none."""
+    places = [(holder, key) for holder, key in _numbers(part)]
+    if places:
+        holder, key = rng.choice(places)
+        holder[key] += rng.choice((-1, 1)) * rng.choice((1, 1000, 10**6))
+    return bool(places)
+
+
+def _numbers(part: Any) -> Iterator[tuple[Any, Any]]:
+    entries: Iterable[tuple[Any, Any]] = part.items() if isinstance(part, dict) else enumerate(part)
+    for key, value in entries:
+        if isinstance(value, dict | list):
+            yield from _numbers(value)
+        elif type(value) is int:
+            yield part, key
+
+
+def _accepted(certificate: Any) -> bool:
+    try:
+        kernel.check(certificate)
+    except kernel.Rejected:
+        return False
+    return True
+
+
+def altered_files(bench: Bench) -> None:
+    """One byte of every seventh file, and of the manifest: a check names the file, and nothing is confirmed."""
+    bench.write("two_looks")
+    bench.expect(0, *BUILD)
+    files = sorted(path for path in Path("bundle").rglob("*") if path.is_file())
+    for path in {*files[::7], Path("bundle/manifest.json")}:
+        raw = path.read_bytes()
+        at = len(raw) // 2
+        path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
+        ran = bench.expect(4, "evidence", "check", "bundle")
+        named = f"WRONG {path.relative_to('bundle').as_posix()}"
+        same(named in ran.out, True, f"{named!r} in the check of a bundle with that byte changed")
+        path.write_bytes(raw)
+    bench.expect(0, "evidence", "check", "bundle")
+
+
+def forged_result(bench: Bench) -> None:
+    """The result of other matrices under the name and hash of these."""
+    bench.write("two_looks")
+    own = bench.document(3, "run", "two_looks.ltl", "--cm", "seen.json", *RUN)
+    text = bench.expect(3, "run", "two_looks.ltl", "--cm", "always.json", *RUN, "--json").out
+    (true,), (other,) = (
+        [each["sha256"] for each in content["inputs"] if each["role"] == "confusion"]
+        for content in (own, json.loads(text))
+    )
+    forged = text.replace(other, true).replace("always.json", "seen.json").replace("400 of 400", "3 of 4")
+    Path("forged.json").write_text(with_checksums(forged))
+    for more in ((), ("--with", "always.json")):
+        bench.expect(4, *BUILD, "--with", "forged.json", *more)
+    same(Path("bundle").exists(), False, "a bundle with a forged result")
+
+
+def signed_bundle(bench: Bench) -> None:
+    """Signed as built: known as built, and not as assessed; not after a change."""
+    forms = library("cryptography.hazmat.primitives.serialization")
+    key = library("cryptography.hazmat.primitives.asymmetric.ed25519").Ed25519PrivateKey.generate()
+    plain = (forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
+    Path("key.pem").write_bytes(key.private_bytes(*plain))
+    public = key.public_key().public_bytes(forms.Encoding.PEM, forms.PublicFormat.SubjectPublicKeyInfo)
+    Path("key.pub").write_bytes(public)
+    bench.write("two_looks")
+    bench.expect(0, *BUILD)
+    bench.expect(0, "evidence", "sign", "bundle", "--key", "key.pem", "--role", "built")
+    check = ("evidence", "check", "bundle", "--signed-by", "key.pub", "--role")
+    bench.expect(0, *check, "built")
+    bench.expect(4, *check, "assessed")

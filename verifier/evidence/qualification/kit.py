@@ -1,0 +1,151 @@
+"""The tables of the kit and of its suite, what they leave open, and which known problems a result is touched by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cache, reduce
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
+
+from verifier.base.errors import InputError, Place
+from verifier.base.files import read_json
+from verifier.evidence.bundle.archive import read_bundle
+from verifier.evidence.bundle.manifest import MANIFEST_FILE
+from verifier.evidence.qualification.document import Effect
+
+Row: TypeAlias = Mapping[str, Any]
+Tables: TypeAlias = Mapping[str, Any]
+GUIDE_WORDS = ("wrong", "missing", "swapped", "stale", "rounded", "ignored")
+_FILES = tuple(Path(__file__).parent / name for name in ("kit.toml", "suite.toml"))
+
+
+@cache
+def kit_tables() -> Tables:
+    """Kit and suite as one."""
+    found: dict[str, Any] = {}
+    for path in _FILES:
+        found |= tomllib.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+@cache
+def kit_digest() -> str:
+    """SHA-256 over both files."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in _FILES)).hexdigest()
+
+
+def requirement_feature(tables: Tables) -> dict[str, str]:
+    """Requirement of the tool -> its feature."""
+    return {key: each["id"] for each in tables["feature"] for key in each.get("requirements", {})}
+
+
+def queries_of(problem: Row, tables: Tables) -> Sequence[Row]:
+    """How a known problem is recognised: by its own query, or because its feature was used."""
+    own: Sequence[Row] = problem.get("used", ())
+    of_feature = (each.get("used", ()) for each in tables["feature"] if each["id"] == problem["feature"])
+    return own or next(of_feature, ())
+
+
+def gaps(tables: Tables, commands: Collection[str]) -> list[str]:
+    """What a release must not leave open, for people; empty where every row leads on in both directions.
+
+    Args:
+        commands: of the program; each belongs to a feature.
+    """
+    return list(_gaps(tables, commands))
+
+
+def _gaps(tables: Tables, commands: Collection[str]) -> Iterator[str]:
+    features, tests = {each["id"]: each for each in tables["feature"]}, tables["test"]
+    of, tested = requirement_feature(tables), {each["requirement"] for each in tests}
+    for name, row in features.items():
+        yield from (
+            f"feature {name}: no hazard line '{each}'" for each in GUIDE_WORDS if not row["hazards"].get(each)
+        )
+        if not row.get("used"):
+            yield f"feature {name}: no query for known problems"
+        if not row.get("requirements"):
+            yield f"feature {name}: no requirement"
+        if not any(name in each["features"] for each in tables["use_case"]):
+            yield f"feature {name}: in no use case"
+    yield from (f"requirement {each}: no test" for each in of if each not in tested)
+    yield from (f"test {each['id']}: unknown requirement" for each in tests if each["requirement"] not in of)
+    for each in tables["use_case"]:
+        if not each["features"] or not set(each["features"]) <= set(features):
+            yield f"use case {each['id']}: without feature, or with an unknown one"
+        expected = 1 if each["ti"] == 1 else each["td"]
+        if each["tcl"] != expected:
+            yield f"use case {each['id']}: TCL {each['tcl']}, by TI and TD {expected}"
+    for each in tables["problem"]:
+        if not queries_of(each, tables) or each["effect"] not in get_args(Effect) or not each["workaround"]:
+            yield f"known problem {each['id']}: without query, effect or workaround"
+    placed = {command for each in features.values() for command in each["commands"]}
+    yield from (f"command {each}: in no feature" for each in sorted(set(commands) - placed))
+    yield from (f"command {each}: of a feature, and not there" for each in sorted(placed - set(commands)))
+
+
+def problems_of(path: str) -> list[Row]:
+    """The known problems that a bundle, or one document, is touched by.
+
+    Raises:
+        InputError: it cannot be read, or is nothing of this program.
+    """
+    files = read_bundle(path) if Path(path).is_dir() or path.lower().endswith(".zip") else {}
+    documents = dict(_documents(files)) if files else {Path(path).name: read_json(path)[0]}
+    versions = {_version(each) for each in documents.values()} - {None}
+    if not versions or (files and MANIFEST_FILE not in files):
+        raise InputError("expected a bundle, or a document of this program that names its version", Place(path))
+    tables = kit_tables()
+    return [
+        each
+        for each in tables["problem"]
+        if versions & set(each["versions"])
+        and any(_was_used(query, files, documents) for query in queries_of(each, tables))
+    ]
+
+
+def _documents(files: Mapping[str, bytes]) -> Iterator[tuple[str, Any]]:
+    for name, raw in files.items():
+        if name.endswith(".json"):
+            try:
+                yield name, json.loads(raw)
+            except (ValueError, RecursionError):
+                continue
+
+
+def _version(document: Any) -> str | None:
+    if not isinstance(document, dict):
+        return None
+    versions = document.get("versions")
+    found = versions.get("verifier") if isinstance(versions, dict) else document.get("verifier")
+    return found if isinstance(found, str) else None
+
+
+def _was_used(query: Row, files: Mapping[str, bytes], documents: Mapping[str, Any]) -> bool:
+    """Whether a file is there, or a document of a schema, with what the query says at a pointer."""
+    if "file" in query:
+        return any(fnmatchcase(name, query["file"]) for name in files)
+    for each in documents.values():
+        if not isinstance(each, dict) or each.get("schema") != query["schema"]:
+            continue
+        if "path" not in query:
+            return True
+        found = value_at(each, query["path"])
+        if found == query["value"] if "value" in query else found not in (None, "none"):
+            return True
+    return False
+
+
+def value_at(content: Any, pointer: str) -> Any:
+    """What stands at a JSON pointer; None where nothing does."""
+
+    def below(value: Any, part: str) -> Any:
+        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            return value[int(part)]
+        return value.get(part) if isinstance(value, dict) else None
+
+    return reduce(below, pointer.split("/")[1:], content)

@@ -1,0 +1,171 @@
+"""The tool qualification kit as a page, in the order of its table of contents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from verifier.base.words import counted, listed, name_text
+from verifier.evidence.qualification.document import KnownProblemsResult, QualificationResult
+from verifier.evidence.qualification.kit import GUIDE_WORDS, Tables
+from verifier.telling.blocks import Block, Listing, Page, Paragraph, Section, Table, facts
+
+NOT_STATED = "not stated"
+_FORM = ("Name", "Role, independence", "Day", "Signature")
+
+
+def suite_blocks(study: QualificationResult) -> Iterator[Block]:
+    """What a run of the suite found: what is wrong first."""
+    rows = tuple(
+        (each.id, each.state, each.told or each.about)
+        for state in ("failed", "not run", "passed")
+        for each in study.tests
+        if each.state == state
+    )
+    yield Table("Validation suite", ("test", "result", "what it shows, or what was found instead"), rows)
+    if study.gaps:
+        yield Paragraph("The kit has gaps:")
+        yield Listing(study.gaps)
+    states = Counter(study.features.values())
+    counts = [
+        f"{counted(states[each], 'feature')} {each}" for each in ("passed", "failed", "not run") if states[each]
+    ]
+    yield Paragraph(f"{listed(counts)}; tool {study.tool.version}, SHA-256 {study.tool.sha256[:16]}...")
+    failed = [name for name, state in study.features.items() if state != "passed"]
+    if failed:
+        yield Paragraph(f"Not qualified in this environment: {', '.join(failed)}.", "note")
+
+
+def problem_blocks(study: KnownProblemsResult) -> Iterator[Block]:
+    """The known problems that a result is touched by."""
+    if not study.problems:
+        yield Paragraph(f"{name_text(study.result)}: no known problem of this version touches it.")
+        return
+    rows = tuple((each.id, each.effect, each.text, each.workaround) for each in study.problems)
+    yield Table(
+        f"Known problems that touch {name_text(study.result)}", ("id", "effect", "problem", "what to do"), rows
+    )
+
+
+def kit_page(study: QualificationResult, tables: Tables) -> Page:
+    """All sections, with this run as the report."""
+    sections = (
+        Section("1 Tool criteria evaluation report", tuple(_evaluation(study, tables))),
+        Section("2 Safety manual", tuple(_manual(tables))),
+        Section("3 Known problems and limitations", tuple(_problems(tables))),
+        Section("4 Requirements of the tool, and trace", tuple(_trace(study, tables))),
+        Section("5 Validation plan and suite", tuple(_plan(tables))),
+        Section("6 Qualification report", (*suite_blocks(study), *_report(study))),
+        Section("7 Development process", (Listing(tuple(tables["manual"]["process"])),)),
+        Section("8 Parts of others", (_parts(study, tables),)),
+        Section("9 Confidence from use", (Paragraph("Not claimed: no log of use is kept."),)),
+        Section("10 Clause trace", tuple(_clauses(tables))),
+        Section("11 Installation qualification", (Paragraph(_INSTALLATION),)),
+    )
+    return Page(f"Tool qualification kit of verifier {study.tool.version}", sections, "verify qualify")
+
+
+_INSTALLATION = (
+    "Run verify qualify on the machine where results are made, offline. Test T-service-4 compares every installed "
+    "file with the list of the distribution; the SHA-256 over all of them stands in section 1 and must be that of "
+    "the release."
+)
+
+
+def _evaluation(study: QualificationResult, tables: Tables) -> Iterator[Block]:
+    tool, features = study.tool, {each["id"]: each for each in tables["feature"]}
+    yield facts(
+        "Identity and environment",
+        ("tool", f"{tool.name} {tool.version}"),
+        ("commit", tool.commit or "no repository"),
+        ("SHA-256 of the installed package", tool.sha256),
+        ("SHA-256 of this kit", study.kit),
+        ("platform", study.platform),
+        ("highest ASIL assumed", study.asil or NOT_STATED),
+        *tuple((name, version) for name, version in study.versions.items() if name != "verifier"),
+    )
+    keys = ("inputs", "outputs", "steps", "constraints")
+    rows = tuple((each["id"], each["title"], *(each[key] for key in keys), ", ".join(each["features"]))
+                 for each in tables["use_case"])  # fmt: skip
+    yield Table("Use cases", ("id", "use case", *keys, "features"), rows)
+    levels = tuple((each["id"], each["malfunction"], f"TI {each['ti']}", each["detection"], f"TD {each['td']}",
+                    f"TCL {each['tcl']}") for each in tables["use_case"])  # fmt: skip
+    header = ("id", "malfunction", "impact", "what would detect it", "detection", "confidence level")
+    yield Table("Tool impact, detection and confidence level", header, levels)
+    for name, each in features.items():
+        dangers = tuple((word, each["hazards"][word]) for word in GUIDE_WORDS)
+        yield Table(
+            f"Hazards of feature {name}: {each['title']}", ("guide word", "effect, and what finds it"), dangers
+        )
+
+
+def _manual(tables: Tables) -> Iterator[Block]:
+    titles = {
+        "intended": "Intended use", "not_intended": "Not intended", "qualified": "What is qualified",
+        "checks": "Checks by the user", "degraded": "Degraded environment",
+        "checklist": "Conditions of use, to be signed",
+    }  # fmt: skip
+    for key, title in titles.items():
+        yield Paragraph(f"{title}:")
+        yield Listing(tuple(tables["manual"][key]))
+    yield Paragraph(
+        "How a verdict is read stands in verify manual results; what is assumed in verify manual assumptions."
+    )
+    yield Table("Signed", _FORM, (("", "", "", ""),))
+
+
+def _problems(tables: Tables) -> Iterator[Block]:
+    keys = ("id", "feature", "effect", "text", "workaround", "found_by")
+    rows = tuple((*(each[key] for key in keys), ", ".join(each["versions"])) for each in tables["problem"])
+    yield Table("Known problems", ("id", "feature", "effect", "problem", "what to do", "found by", "versions"), rows)
+    yield Paragraph("verify known-problems RESULT says which of them touch a bundle or result.")
+
+
+def _trace(study: QualificationResult, tables: Tables) -> Iterator[Block]:
+    states = {each.id: each.state for each in study.tests}
+    rows = [
+        (
+            ", ".join(each["id"] for each in tables["use_case"] if feature["id"] in each["features"]),
+            f"{key}: {text}",
+            "; ".join(
+                f"{test['id']} ({states.get(test['id'], 'not asked for')})"
+                for test in tables["test"]
+                if test["requirement"] == key
+            ),
+        )
+        for feature in tables["feature"]
+        for key, text in feature["requirements"].items()
+    ]
+    yield Table("Use case, requirement, test, result", ("use cases", "requirement", "tests and results"), tuple(rows))
+
+
+def _plan(tables: Tables) -> Iterator[Block]:
+    rows = tuple((each["id"], each["method"], each["about"]) for each in tables["test"])
+    yield Table("Tests", ("test", "method", "what it shows"), rows)
+    methods = Counter(each["method"] for each in tables["test"])
+    yield Paragraph(f"Methods: {listed([f'{name} ({count})' for name, count in sorted(methods.items())])}.")
+
+
+def _report(study: QualificationResult) -> Iterator[Block]:
+    who = facts("Who and when", ("by", study.by or NOT_STATED), ("day", study.day), ("platform", study.platform))
+    yield who
+    yield Table("Confirmation review", _FORM, (("", "", "", ""),))
+
+
+def _parts(study: QualificationResult, tables: Tables) -> Table:
+    versions = {**study.tool.environment, **study.versions}
+    keys = ("role", "detects", "licence", "watched")
+    rows = tuple(
+        (each["name"], versions.get(each["name"].lower(), "not installed"), *(each[key] for key in keys))
+        for each in tables["part"]
+    )
+    header = ("part", "version", "role", "what detects its faults", "licence", "problems watched at")
+    return Table("Parts", header, rows)
+
+
+def _clauses(tables: Tables) -> Iterator[Block]:
+    yield Paragraph(
+        "Numbers are to be confirmed against the licensed texts; what is asked is told in own words.", "note"
+    )
+    rows = tuple((each["id"], each["asked"], each["answer"]) for each in tables["clause"])
+    yield Table("Clause by clause", ("clause", "asked", "answer"), rows)
