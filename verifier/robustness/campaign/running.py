@@ -354,6 +354,8 @@ def _document(
         remarks += (f"every pixel was assumed to be {depth.constant_m:g} m away: haze and defocus are the same",)
     if depth is not None and depth.densify is not None:
         remarks += (f"depths between those that are known were filled in by the method '{depth.densify}'",)
+    if depth is not None and depth.guesses and scenes.depth is not None:
+        remarks += (scenes.guessed(),)
     if campaign.run is not None:
         remarks += ("P assumes what DETECTOR/CONDITION/run.json says of it, such as a memoryless detector",)
     collision = campaign.collision
