@@ -75,6 +75,11 @@ class Identity:
         return found | {_WORDS["issued"]: str(self.issued or NOT_ISSUED)}
 
     @property
+    def is_whole(self) -> bool:
+        """Whether everything is stated but the revision before, which a first one does not have."""
+        return all(getattr(self, key) for key in _WORDS if key != "previous")
+
+    @property
     def missing(self) -> list[str]:
         """What is not stated, for people."""
         needed = ("id", "revision", "issued", "author", "reviewer", "approver")

@@ -157,8 +157,11 @@ def faulty_boxes(box: NDArray[np.float64]) -> NDArray[np.bool_]:
 
     A row of NaN alone is no fault: the object has no box of that kind. Sizes of zero are allowed.
     """
+    with np.errstate(invalid="ignore"):
+        sizes = box[:, 2:] - box[:, :2] if box.shape[1] == 4 else box[:, 3:6]
+    if np.isfinite(box).all() and (sizes >= 0).all():
+        return np.zeros(len(box), dtype=bool)
     unknown = np.isnan(box)
-    sizes = box[:, 2:] - box[:, :2] if box.shape[1] == 4 else box[:, 3:6]
     bad = unknown.any(axis=1) | np.isinf(box).any(axis=1) | (sizes < 0).any(axis=1)
     return np.asarray(bad & ~unknown.all(axis=1))
 
