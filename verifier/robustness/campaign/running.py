@@ -320,6 +320,8 @@ def _document(
         if name is not None and (campaign.root / name).is_file():
             inputs.append(InputFile.of(role, name, digest(campaign.root / name)))
     remarks += (*depth_remarks(scenes), *((BY_MEDIAN,) if campaign.collision is not None else ()))
+    if scenes.depth is not None and scenes.depth.guesses:
+        remarks += (scenes.guessed(),)
     if campaign.run is not None:
         remarks += ("P assumes what DETECTOR/CONDITION/run.json says of it, such as a memoryless detector",)
     collision = campaign.collision
