@@ -257,8 +257,8 @@ PLANS = [
      "(now 9), assuming unchanged rates."),
     (EvidencePlan((), 71, 0.95, 1.0, Verdict.SATISFIED),
      "about 71 more drives like these, assuming unchanged rates."),
-    (None, "the amount of data was not estimated; P is too close to the target, steps are counted, or the chain is "
-           "too large."),
+    (None, "the amount of data was not estimated; steps are counted, the chain is too large, or P is too close "
+           "to the target."),
 ]  # fmt: skip
 
 

@@ -97,3 +97,19 @@ code 3 where one of them can make the result look better than it is.
 
   verify known-problems bundle.zip
 """
+USED = """\
+Record in the data set record of MATRICES that these verdicts were drawn from them. Each is a look at the data: the
+confidence bounds of later runs with the new file allow for all of them.
+
+  verify confusion used results.json run.json -o results_used.json
+"""
+REPORT = """\
+One report of any results of this program: the verdicts first, then every requirement with how it fails and what would
+help, the matrices, the assumptions and the provenance. The HTML page is one file that needs no network.
+
+  verify report RUN.json EXPLAIN.json REQUIRE.json MATRICES.json -o report.html
+  verify report RUN.json -o report.md -o report.csv
+
+Results are what --output of the other commands writes; matrices belong to a result where their SHA-256 is that of its
+input. Which explanations belong to which run is found from the inputs that both name.
+"""

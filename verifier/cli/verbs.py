@@ -188,6 +188,12 @@ VERBS: Mapping[str, Verb] = {
         "add up files that were counted in the same way",
         "Add up confusion matrices that were counted in the same way.",
     ),
+    "confusion used": Verb(
+        "verifier.perception.settings:UsedSettings",
+        "verifier.cli.evidence:used_command",
+        "record that verdicts were drawn from matrices",
+        texts.USED,
+    ),
     "confusion replay": Verb(
         "verifier.perception.settings:ReplaySettings",
         "verifier.cli.confusion:replay_command",

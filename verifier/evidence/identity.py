@@ -126,6 +126,14 @@ def tool_identity() -> Tool:
     return Tool(DISTRIBUTION, __version__, _commit(), _package_digest(), dict(sorted(found.items())))
 
 
+def full_version() -> str:
+    """The version with the commit, where that is known: 0.1.0+g1a2b3c4d5e6f, `.dirty` where files differ from it."""
+    commit = _commit()
+    if not commit:
+        return __version__
+    return f"{__version__}+g{commit[:12]}{'.dirty' if commit.endswith('+') else ''}"
+
+
 def _package_digest() -> str:
     named = (
         (hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(_PACKAGE).as_posix())

@@ -20,7 +20,7 @@ from verifier.telling.grounds import (
     vacuity_text,
 )
 from verifier.telling.run import bound_text, choices_made, probability_text
-from verifier.telling.run_summary import evidence_line, remark_lines
+from verifier.telling.run_summary import evidence_line, remark_lines, says_what_decides
 from verifier.telling.terminal import blocks_lines, section_lines, text_of
 
 
@@ -81,7 +81,7 @@ def _evidence_lines(result: ExplainResult) -> list[str]:
             where = f"{explained.name}, planner {explained.planner}, {explained.point.scenario}"
             mixed = result.matrices is not None and result.matrices.mix is not None
             lines.append(evidence_line(where, plan, result.settings, mixed=mixed))
-    return ["", *lines] if lines and result.settings.verdict_from == "bounds" else []
+    return ["", *lines] if lines and says_what_decides(result.settings) else []
 
 
 def improving_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
