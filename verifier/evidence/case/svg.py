@@ -121,8 +121,8 @@ def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[st
             elif ends:
                 marks.setdefault(_along(ends[0], CLAIM_PX), []).append(name)
         for (x, y), names in marks.items():
-            mark = f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="#111"/>'
-            label = f'<text class="id" x="{x + 8:.1f}" y="{y + 4:.1f}">{", ".join(names)}</text>'
+            mark = f'<rect x="{round(x - 5, 1)}" y="{round(y - 5, 1)}" width="10" height="10" fill="#111"/>'
+            label = f'<text class="id" x="{round(x + 8, 1)}" y="{round(y + 4, 1)}">{", ".join(names)}</text>'
             yield f"<g>{mark}{label}</g>"
 
 
