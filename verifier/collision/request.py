@@ -191,6 +191,7 @@ def study_remarks(
 
 def _of_data(found: ReadPairs) -> Iterator[str]:
     title, origin = found.pairs.title, found.origin
+    yield from (f"{title}: {each}" for each in origin.get("remarks", ()))
     if origin.get("overlapping_in_image"):
         yield (
             f"{title}: {origin['overlapping_in_image']} objects have a report in the image that is too far off in "

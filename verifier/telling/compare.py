@@ -208,6 +208,17 @@ def _metrics(spec: SpecComparison) -> Iterator[Block]:
     who = ("detector", "class")
     header: tuple[str, ...] = (*who, "AP", "recall", "precision", "recall in bins that matter")
     yield Table("Detection metrics, with 95 % intervals", header, tuple(rows), sortable=True)
+    drawn, alone = (
+        dict.fromkeys(name_text(each.detector) for each in spec.metrics if bool(each.drives) is several)
+        for several in (True, False)
+    )
+    kinds = [f"of {', '.join(drawn)}: drives drawn again"] if drawn else []
+    kinds += [f"of {', '.join(alone)}: Wilson's, of independent items"] if alone else []
+    yield Paragraph(
+        f"Intervals of recall and precision {'; '.join(kinds)}. Those of AP: drives drawn again, or frames where the "
+        "matrices know no drives.",
+        "note",
+    )
     bins: list[Row] = [
         (name_text(each.detector), name_text(each.label), own.bin, *map(_estimate_cell, (own.recall, own.precision)))
         for each in spec.metrics

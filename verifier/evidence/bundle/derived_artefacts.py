@@ -32,12 +32,14 @@ from verifier.evidence.bundle.manifest import (
     manifest_of,
 )
 from verifier.evidence.bundle.parts import (
+    DATA_SET,
     OMITTED_RATES,
     RATES,
     RISK,
     TRIGGERS,
     Parts,
     document_of,
+    made_data_set,
     made_rates,
     made_risk,
     made_triggers,
@@ -60,6 +62,7 @@ from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
 from verifier.evidence.defeaters.values import PER_HOUR, Claim, Defeater, answers_to, open_doubts
 from verifier.evidence.documents import Document
+from verifier.evidence.environment import ENVIRONMENT, environment_texts
 from verifier.evidence.exchange.reqif import reqif_text
 from verifier.evidence.field import tested
 from verifier.evidence.indicators import indicators_of
@@ -332,6 +335,8 @@ DERIVED: tuple[Derived, ...] = (
         lambda basis: made_triggers(basis.parts),
     ),
     Derived(INDICATORS, "safety performance indicators: what must stay true", "application/json", _indicators),
+    Derived(DATA_SET, "record of the test data", "application/ld+json", lambda basis: made_data_set(basis.parts)),
+    Derived(ENVIRONMENT, "libraries with hashes, recipe of an image", "text/plain", lambda _: environment_texts()),
     Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", lambda basis: trace_text(basis.traced)),
     Derived(
         "case/gsn.yaml",

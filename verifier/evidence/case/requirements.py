@@ -263,7 +263,7 @@ def grounds_at(draft: Draft, run: Document, each: RequirementResult, at: int) ->
     point, claim = each.points[at], Claim(run.sha256, each.name, each.planner)
     found = [*draft.verification(run), *draft.residual(claim), *draft.residual(replace(claim, point=at))]
     if point.whatever_predicted is None:
-        found += [*_memory(draft, run, point), *_statistics(draft, run, point)]
+        found += [*memory_grounds(draft, run, point), *statistics_grounds(draft, run, point)]
     return tuple(dict.fromkeys(found))
 
 
@@ -278,7 +278,7 @@ def grounds_of(draft: Draft, runs: Sequence[Document]) -> list[str]:
     return list(found)
 
 
-def _memory(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
+def memory_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
     """That detection errors depend on the past as the chain has it, by the test of the classes that it draws."""
     result: RunResult = run.result
     if point.decided_free is not None:
@@ -302,7 +302,7 @@ def _memory(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
     yield draft.ground(("memory", str(contexts), str(tested.test), told), text, note, grade, against, shown)
 
 
-def _statistics(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
+def statistics_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
     """What the bounds, or the interval, that decide a verdict assume of the data."""
     settings, sure = run.result.settings, point.uncertainty
     basis, assumed = settings.bounds, settings.assumption("interval")
