@@ -80,7 +80,7 @@ def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> li
     found = {"title": result.title, "versions": sorted(result.versions)}
     wrong = differing(path, found, expected)
     for name in _NOT_OF_A_BUNDLE:
-        if getattr(result, name, None):
+        if name in document.content:
             wrong.append(_finding(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
     if (json.dumps(document.content, indent=2) + "\n").encode() != raw:
         wrong.append(_finding(path, "", "the same result in other bytes than were written", "what was built"))
