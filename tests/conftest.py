@@ -44,6 +44,18 @@ def pytest_collection_modifyitems(config, items):
                     item.add_marker(skip)
 
 
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    """Each text stands in one line here: tests of what is said do not depend on where lines are broken."""
+    monkeypatch.setenv("COLUMNS", "1000")
+
+
+@pytest.fixture
+def no_terminal(wide_terminal, monkeypatch):
+    """Lines are as wide as where no terminal is."""
+    monkeypatch.delenv("COLUMNS")
+
+
 @pytest.fixture(scope="session")
 def thorough(pytestconfig) -> bool:
     """Whether the slow suite runs: a test that loops over cases then takes all of them, and otherwise some."""

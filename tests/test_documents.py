@@ -19,6 +19,7 @@ import verifier
 from verifier.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.usefixtures("no_terminal")
 README = (ROOT / "README.md").read_text()
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
 
@@ -33,7 +34,9 @@ def console_blocks():
 def test_the_readmes_commands_print_what_it_says(command, expected, monkeypatch, capfd):
     monkeypatch.chdir(ROOT)
     main(shlex.split(command)[1:])
-    assert without_noise(capfd.readouterr().out) == without_noise(expected)
+    shown = capfd.readouterr().out
+    assert without_noise(shown) == without_noise(expected)
+    assert max(map(len, shown.splitlines())) <= 100
 
 
 def test_the_readme_is_short_and_links_to_files_that_are_there():

@@ -69,7 +69,7 @@ def merged(base, part):
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_what_a_page_shows_is_what_happens(topic, tmp_path, monkeypatch, capfd, thorough):
+def test_what_a_page_shows_is_what_happens(topic, tmp_path, monkeypatch, capfd, thorough, no_terminal):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)  # as in a folder where Python is started
     for folder in ("examples", "models", "specs"):
@@ -84,6 +84,7 @@ def test_what_a_page_shows_is_what_happens(topic, tmp_path, monkeypatch, capfd, 
                 main(shlex.split(command)[1:])
                 printed = capfd.readouterr()
                 assert matches(printed.out + printed.err, expected), f"{command}\n{printed.out}{printed.err}"
+                assert max(map(len, printed.out.splitlines()), default=0) <= 100
         elif language == "sh":
             for line in text.splitlines():
                 main([*shlex.split(line)[1:], *([] if thorough else ["--draws", "200"])])

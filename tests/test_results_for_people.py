@@ -13,7 +13,6 @@ from PIL import Image
 
 import verifier
 from verifier.base.errors import UsageError
-from verifier.cli import main
 from verifier.evidence.consistency import check_document
 from verifier.evidence.documents import checked_document
 from verifier.evidence.report.pages import report_page
@@ -124,26 +123,14 @@ def test_artefacts_are_a_document_a_report_rows_and_a_picture(result, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["run", "explain", "require", "compare", "collision_map", "robroc", "assess"])
-def test_on_a_terminal_of_100_columns_tables_fit_and_say_the_same(kind, results):
+def test_where_no_terminal_is_lines_fit_100_columns_and_say_the_same(kind, results, monkeypatch):
     module, _, name = results[kind].TOLD.partition(":")
     told = getattr(importlib.import_module(module), name)
-    wide, narrow = told(results[kind]), told(results[kind], columns=100)
-    rules = [line for line in narrow.splitlines() if re.fullmatch("-+(  -+)+", line)]
-    assert rules
-    assert max(map(len, rules)) <= 100
+    wide = told(results[kind])
+    monkeypatch.delenv("COLUMNS")
+    narrow = told(results[kind])
+    assert max(map(len, narrow.splitlines())) <= 100 < max(map(len, wide.splitlines()))
     assert sorted(narrow.replace("-", "").split()) == sorted(wide.replace("-", "").split())
-
-
-def test_a_terminal_is_asked_for_its_columns(monkeypatch, root, capsys):
-    monkeypatch.chdir(root)
-    command = ["compare", SPEC, *(f"--cm={name}={path}" for name, path in DETECTORS.items()), "--env", "ped"]
-    widest = []
-    for terminal in (False, True):
-        monkeypatch.setattr("verifier.cli.questions.columns", lambda: 90 if terminal else None)  # noqa: B023
-        assert main([*command, "--requirement", "stops_for_pedestrians", "--draws", "100"]) == 0
-        widest.append(max(len(line) for line in capsys.readouterr().out.splitlines() if line.startswith("---")))
-    assert widest[0] > 100
-    assert widest[1] <= 90
 
 
 def test_metrics_of_a_run_are_those_of_its_worst_scenarios(results):

@@ -198,7 +198,8 @@ def compare(
         named = tuple(f"{name}={path}" for name, path in files.items())
         asked = settings_from(ComparisonSettings, {"spec": specs, "cm": named, **choices}, ("scheduler",))
         baseline = None if asked.baseline is None else read_baseline(asked.baseline)
-        pool, options = stack.enter_context(Pool(asked.scheduler)), compare_options(asked, baseline)
+        pool = stack.enter_context(Pool(asked.scheduler, asked.options.limits.memory_bytes))
+        options = compare_options(asked, baseline)
         return compared(asked.spec, files, options, asked.options, system=system, pool=pool)
 
 

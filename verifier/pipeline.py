@@ -87,7 +87,8 @@ def verify_spec(
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
     options = options.by_default()
-    with StormProcess() as storm, Pool(scheduler) as pool:  # starts at once, so that Storm loads while files are read
+    # Storm starts at once, so that it loads while files are read.
+    with StormProcess() as storm, Pool(scheduler, options.limits.memory_bytes) as pool:
         study = Study.of(read_inputs(spec_path, confusion_path, options, system), options)
         return checked_and_told(study, storm, progress, pool=pool)[1]
 

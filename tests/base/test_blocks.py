@@ -124,8 +124,38 @@ def test_a_worker_of_another_version_works_on_nothing(scheduler, monkeypatch):
             pool.sum(listed, range(3), joined)
 
 
-def _of_version(worked, version, work, block):
-    return worked("9.9", work, block)
+def _of_version(worked, version, *more, **named):
+    return worked("9.9", *more, **named)
+
+
+class Heavy:
+    """Work that counts how often it is sent."""
+
+    sent = 0
+
+    def __getstate__(self):
+        Heavy.sent += 1
+        return {}
+
+    def __call__(self, block):
+        return [block]
+
+
+def test_work_is_sent_to_each_worker_and_not_with_each_block(scheduler):
+    with Pool(scheduler) as pool:
+        assert pool.sum(Heavy(), range(200), joined) == list(range(200))
+    assert 1 <= Heavy.sent <= 10  # to the scheduler, from there to a worker, from one worker to another
+
+
+def test_a_worker_holds_to_the_limit_of_memory():
+    with Pool("1", memory_bytes=1 << 28) as pool:
+        assert pool.sum(taking, [1 << 20, 1 << 27], joined) == [1 << 20, 1 << 27]
+        with pytest.raises(NoAnswerError, match="more memory is needed than the limit of"):
+            pool.sum(taking, [1 << 20, 1 << 30], joined)
+
+
+def taking(size):
+    return [len(bytearray(size))]
 
 
 def test_a_missing_extra_is_named(monkeypatch):

@@ -12,7 +12,13 @@ from verifier.base.errors import UsageError
 from verifier.base.libraries import EXTRAS, library
 
 ROOT = Path(__file__).resolve().parents[2]
-DISTRIBUTIONS = {"cv2": "opencv-python-headless", "markdown_it": "markdown-it-py", "PIL": "pillow", "yaml": "pyyaml"}
+DISTRIBUTIONS = {
+    "cv2": "opencv-python-headless",
+    "docx": "python-docx",
+    "markdown_it": "markdown-it-py",
+    "PIL": "pillow",
+    "yaml": "pyyaml",
+}
 
 
 def test_every_extra_brings_its_library():

@@ -52,6 +52,7 @@ def test_the_table_of_a_perfect_detector(run):
         out
         == """\
 perfect
+perfect, independence of pairs and their number: not tested, each image has one pair.
 * perfect: 40 pairs of 40 objects, 40 images
 * The oracle reports every true distance; it is estimated from the same pairs. Above the oracle: how much more \
 probable a collision is with the detector, given what is reported, on average over distances and speeds; below: how \
@@ -65,10 +66,10 @@ detector  pairs  images  kernel  above the oracle  below the oracle  covered
 perfect   40     40      0.1 m   0                 0                 100 %
 
 perfect: probability of collision, given the reported distance and the speed; 95 % intervals
-reported  25 mph  recommended interval
---------  ------  -------------------------
-5 m       1       [0.831, 1] exact_monotone
-15 m      0       [0, 0.169] exact_monotone
+reported  25 mph  recommended interval       all points at once
+--------  ------  -------------------------  ------------------
+5 m       1       [0.831, 1] exact_monotone  [0.803, 1]
+15 m      0       [0, 0.169] exact_monotone  [0, 0.197]
 
 Recommended interval, over 2 points:
 * 100 %: exact_monotone: fewer than 10 images near this distance collide, or fewer than 10 do not
@@ -77,6 +78,8 @@ Intervals: what each covers and assumes:
 each other
 * exact_monotone: the probability of collision at the reported distance; images independent of each other, and a \
 probability that does not rise with the reported distance
+* exact_simultaneous: the probability of collision at all reported distances and speeds at once; images independent \
+of each other, and a probability that does not rise with the reported distance
 * subsampling: the probability of collision at the reported distance; many pairs, independent of each other, and a \
 kernel narrow beside the error
 """
@@ -102,7 +105,8 @@ def test_the_document_holds_everything_and_its_bytes_are_stable(run, root, tmp_p
     first = document["policies"][0]
     assert [each["title"] for each in first["detectors"]] == ["far", "wide"]
     assert {each["kind"] for each in first["detectors"][0]["intervals"]} == {
-        "subsampling", "bootstrap_percentile", "bootstrap_basic", "exact_window", "exact_monotone"
+        "subsampling", "bootstrap_percentile", "bootstrap_basic", "exact_window", "exact_monotone",
+        "exact_simultaneous",
     }  # fmt: skip
     for each in first["detectors"]:
         for point in each["closed_loop"]["points"]:

@@ -151,11 +151,17 @@ def test_the_bins_that_explain_a_reversed_ranking(compare, looks, tmp_path):
     assert (reversal["first_average_precision"], reversal["second_average_precision"]) == (0.5, 0.7)
     assert [each["bin"] for each in reversal["bins"]] == ["[5, 10) m"]
     assert [reversal["bins"][0][key] for key in ("first", "second")] == pytest.approx([0.5, 0.6], abs=1e-12)
-    code, out, _ = compare("--metrics", "--draws", 100, **files)
+    code, out, _ = compare("--metrics", "--draws", 100, "--csv", tmp_path / "rows.csv", **files)
     assert code == 0
+    assert "Intervals of recall and precision of one, two: Wilson's, of independent items." in " ".join(out.split())
+    rows = list(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()))
+    assert {(row["detector"], row["average_precision_ped"], row["recall_ped"]) for row in rows} == {
+        ("one", "0.7", "0.7"), ("two", "0.5", "0.6"),
+    }  # fmt: skip
+    assert [row["recall_ped_lower"][:5] for row in rows if row["detector"] == "one"] == ["0.633"] * 2
     assert "P and AP disagree (planner hasty): two has the better P (0.6 against 0.5) and the lower AP of ped" in out
     row = re.search(r"^one +ped +(.*)$", out, re.MULTILINE).group(1)
-    assert re.split(r" {2,}", row)[:2] == ["0.7 [0.6, 0.8]", "0.7 [0.633, 0.76]"]
+    assert re.split(r" {2,}", row)[:2] == ["0.7 [0.6, 0.8]", "0.7 [0.633, 0.760]"]
     read_back(found)
 
 
@@ -183,6 +189,8 @@ def test_metrics_by_bin_and_drive(compare, looks, tmp_path):
     one = with_precision(matrices(tmp_path / "one.json", None, None, drives), 0.4, [0.2, None])
     spec = looks("planner hasty", "initial d = 2", "stops: P >= 0.5 [ F s = 1 ]")
     _, found = document(compare, "--metrics", "--draws", 1000, cm=[f"one={one}"], spec=spec)
+    _, out, _ = compare("--metrics", "--draws", 100, cm=[f"one={one}"], spec=spec)
+    assert "Intervals of recall and precision of one: drives drawn again." in " ".join(out.split())
     (ped,) = found["specs"][0]["metrics"]
     assert [each["matters"] for each in ped["bins"]] == [True, False]
     assert [each["recall"]["value"] for each in ped["bins"]] == [0.6, 0.75]

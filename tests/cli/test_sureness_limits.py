@@ -51,6 +51,7 @@ def test_too_few_draws_decide_nothing(run):
     code, out, _ = run("run", *STOPS, "--verdict-from", "interval", "--draws", "1")
     assert code == ExitCode.INCONCLUSIVE
     assert "note: 1 draws are too few for the ends of a 95 % interval; use --draws 301 or more" in out
+    assert "estimated; 1 draws are too few for the ends of a 95 % interval; use --draws 301 or more." in out
     # (1 - .025)^301 < .0005 < (1 - .025)^300.
     code, out, _ = run("run", *STOPS, "--verdict-from", "interval", "--draws", "301")
     assert code == ExitCode.VIOLATED

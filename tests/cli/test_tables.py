@@ -1,5 +1,6 @@
 """The table of `verify run`, from results written down here."""
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -13,7 +14,7 @@ from verifier.analysis.vacuity import Vacuity
 from verifier.base.numbers import interval_text
 from verifier.checking.verdicts import Verdict, WithinBounds
 from verifier.telling.run import bound_text, probability_text, run_table
-from verifier.telling.terminal import narrowed
+from verifier.telling.terminal import aligned, text_of
 
 SETTINGS = {"set": {"vmax": "3"}, "canonical": True, "verdict_from": "point", "confidence": None}
 CONFIDENCE = {
@@ -113,9 +114,9 @@ def test_intervals_and_robust_bounds_stand_beside_the_probability():
         "verdict",
     ]
     assert [cell.strip() for cell in row.split("  ") if cell.strip()][2:5] == [
-        "0.196203",
+        "0.196",
         "[0.139, 0.263]",
-        "[0.12, 0.292]",
+        "[0.120, 0.292]",
     ]
     assert "95 % credible intervals: 1000 draws of the matrices (posterior, as asked for)." in table
     assert "Numerical error: at most 1.0e-13." in table
@@ -126,7 +127,7 @@ def test_intervals_and_robust_bounds_stand_beside_the_probability():
     [
         (0.0, 1.0, "[0, 1]"),
         (0.19620253, 0.19620253, "[0.196, 0.197]"),  # outwards
-        (0.0000123456, 0.5, "[0.0000123, 0.5]"),
+        (0.0000123456, 0.5, "[1.23e-05, 0.5]"),
         (0.25, 0.99991234, "[0.25, 0.9999124]"),  # as many digits as 1 minus the number needs
         (5e-324, 1 - 2**-53, "[5.00e-324, 0.9999999999999999]"),
     ],
@@ -256,8 +257,8 @@ PLANS = [
      "(now 9), assuming unchanged rates."),
     (EvidencePlan((), 71, 0.95, 1.0, Verdict.SATISFIED),
      "about 71 more drives like these, assuming unchanged rates."),
-    (None, "the amount of data was not estimated; P is too close to the target, steps are counted, or the chain is "
-           "too large."),
+    (None, "the amount of data was not estimated; steps are counted, the chain is too large, or P is too close "
+           "to the target."),
 ]  # fmt: skip
 
 
@@ -289,7 +290,7 @@ def test_how_wrong_an_assumption_may_be():
     assert f"{where} no observation's rate shifts by more than 0.004" in lines
 
 
-def test_on_a_terminal_cells_are_broken_so_that_a_table_fits_100_columns(root):
+def test_cells_are_broken_so_that_a_table_fits_100_columns(root, monkeypatch):
     found = verifier.run(
         root / "specs/car_pedestrian.ltl",
         root / "examples/nuscenes_yolov3_class.json",
@@ -297,20 +298,56 @@ def test_on_a_terminal_cells_are_broken_so_that_a_table_fits_100_columns(root):
         planner="published",
     )
 
-    def table(text):
-        return text.split("\n\n")[1].splitlines()
+    def table(columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return run_table(found).split("\n\n")[1].splitlines()
 
-    wide, narrow = (table(run_table(found, columns=columns)) for columns in (None, 100))
+    wide, narrow = table(300), table(100)
     assert max(map(len, wide)) > 120
     assert max(map(len, narrow)) <= 100
     assert sorted("\n".join(narrow).replace("-", "").split()) == sorted("\n".join(wide).replace("-", "").split())
-    assert table(run_table(found, columns=300)) == wide
+    monkeypatch.delenv("COLUMNS")
+    assert run_table(found).split("\n\n")[1].splitlines() == narrow  # as in a pipe
+    assert max(map(len, run_table(found).splitlines())) <= 100
 
 
-def test_a_word_that_is_too_long_stays_whole():
-    assert narrowed(["what", "value"], [["a_name_without_spaces", "one two"]], 5) == [
-        "what                   value",
-        "---------------------  -----",
-        "a_name_without_spaces  one",
-        "                       two",
+def test_words_are_broken_where_nothing_else_helps(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert aligned(["what", "value"], [["a_name_without_spaces_and_mor", "one two"], ["b", "three four"]])[2:] == [
+        "a_name_without_spaces_and_mor  one two",
+        "b                              three",
+        "                               four",
+    ]
+    assert aligned(["what", "value", ""], [["a_name_without_spaces_and_more", "a_second_name", ""]]) == [
+        "what                     value",
+        "-----------------------  -------------",
+        "a_name_without_spaces_a  a_second_name",
+        "nd_more",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("a_name_of_19_letter", [[">= 0.95", "[0.1, 0.2]"]]),
+        ("a_name_of_20_letters", [[">= 0.95", "[0.1,"], ["", "0.2]"]]),
+    ],
+)
+def test_targets_and_intervals_are_broken_last(name, rows, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = aligned(["what", "target", "interval"], [[name, ">= 0.95", "[0.1, 0.2]"]])
+    assert [re.split(" {2,}", line)[-len(row) :] for line, row in zip(lines[2:], rows, strict=True)] == rows
+    assert max(map(len, lines)) <= 40
+
+
+def test_sentences_go_on_below_and_rows_stay(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    row = "a_name_without_spaces_and_more  one word  "
+    text = text_of(["note: " + "word " * 9 + "end", "  " + "word " * 9 + "end", row])
+    assert text.splitlines() == [
+        "note: word word word word word word word",
+        "  word word end",
+        "  word word word word word word word",
+        "    word word end",
+        row,
     ]

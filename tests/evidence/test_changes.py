@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy import integrate, stats
+from scipy.stats import chi2_contingency
 from small_bundles import MATRICES, MODEL, SPEC, write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
@@ -279,3 +281,48 @@ def test_what_is_no_intact_bundle_is_refused(base, tmp_path, capsys):
     write_bundle(altered, tmp_path / "c")
     assert main(["evidence", "diff", str(tmp_path / "c"), base]) == 4
     assert "is not intact: trace.csv" in capsys.readouterr().err
+
+
+def test_words_about_system_and_data_have_rows(base, tmp_path):
+    """Which the table does not name: another system is one to validate a model against, other data are other data."""
+    system = compare_bundles(base, built(tmp_path / "system", CONTEXT + '[system]\nname = "Another car"\n'))
+    assert [(each.kind, each.what) for each in system.changes] == [
+        ("planner", ("system, in words: nothing -> Another car",))
+    ]
+    assert fallen(system) == MET | {"model "}
+    data = compare_bundles(base, built(tmp_path / "data", CONTEXT + '[dataset]\nname = "Other drives"\n'))
+    assert [(each.kind, each.what) for each in data.changes] == [
+        ("other_data", ("test data, in words: nothing -> Other drives",))
+    ]
+    more = built(tmp_path / "more", CONTEXT + '[dataset]\nname = "More drives"\n', matrices=GROWN)
+    assert [each.kind for each in compare_bundles(base, more).changes] == ["more_data"]
+
+
+def test_a_detector_whose_every_count_only_grew_is_not_more_of_the_same(base, tmp_path):
+    """Of 600 more it sees 590, where it saw 300 of 400."""
+    counts = [[300 + 590, 10], [100 + 10, 90]]
+    found = compare_bundles(
+        base, built(tmp_path / "new", matrices=MATRICES | {"bins": [NIGHTLY | {"counts": counts}]})
+    )
+    (change,) = found.changes
+    assert change.kind == "other_data"
+    table = [[300, 100], [590, 10]]
+    expected = chi2_contingency(table, correction=False).pvalue
+    said = "500 items -> 1100 items; rates of what was added differ from those before: p = "
+    assert change.what == (f"{said}{expected:.2g}",)
+    assert fallen(found) == MET | {"test_data ", "training_data "}
+
+
+@pytest.mark.every(10)
+@pytest.mark.parametrize("seed", range(30))
+def test_more_of_the_same_is_taken_for_it(seed, base, tmp_path):
+    seen, free = np.random.default_rng(seed).binomial((400, 100), (0.75, 0.9))
+    counts = [[300 + int(seen), 10 + 100 - int(free)], [100 + 400 - int(seen), 90 + int(free)]]
+    new = built(tmp_path / "new", matrices=MATRICES | {"bins": [NIGHTLY | {"counts": counts}]})
+    assert [each.kind for each in compare_bundles(base, new).changes] == ["more_data"]
+
+
+def test_a_comment_in_a_model_is_no_change(base, tmp_path):
+    found = compare_bundles(base, built(tmp_path / "new", model=f"# A comment\n{MODEL}\n\n"))
+    assert (found.changes, found.open_) == ((), 0)
+    assert {each.relation for each in found.claims} == {"unaffected"}

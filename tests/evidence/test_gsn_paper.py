@@ -126,7 +126,8 @@ def test_doubts_stand_beside_what_they_challenge():
 
 def test_claim_points_are_drawn_where_they_are():
     case = small()
-    drawn = [match for *_, text in sheets(gsn_html(case)) for match in re.findall(r">(ACP\d)</text></g>", text)]
+    labels = [label for *_, text in sheets(gsn_html(case)) for label in re.findall(r">(ACP[^<]*)</text></g>", text)]
+    drawn = [name for label in labels for name in label.split(", ")]
     held = [name for found in points_of(case).values() for name in found]
     assert held
     assert {*drawn} == {*held}

@@ -34,7 +34,7 @@ def test_the_verdicts_come_first_with_numbers_bounds_and_targets(page):
     conditional = "violated, if items are independent; 2 of 3 scenarios vacuous"
     assert rows[0][5] == "95 % confidence bounds (if items are independent)"
     assert rows[2][:4] == ["stops_for_pedestrians", conditional, ">= 0.95", "0.196203"]
-    assert rows[2][5:] == ["[0.12, 0.292]", "ped x=1 v=1"]
+    assert rows[2][5:] == ["[0.120, 0.292]", "ped x=1 v=1"]
     open_still = "inconclusive; 1 of 3 scenarios vacuous"
     assert [row[1] for row in rows[1:]] == [open_still, conditional, "satisfied", "no target"]
 

@@ -323,3 +323,26 @@ def test_a_status_that_was_signed_and_is_not_what_the_bundle_shows_is_a_finding(
         assert main(["evidence", "check", str(folder / "b"), *key]) == code
         assert "found signed as status: supported" in (said := capsys.readouterr().out) or code == 0
         assert ("signed by verifier 0.0.1 as: status: supported" in said) == (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda predicate: predicate.update(title="Of somebody else"), "signed as the title Of somebody else"),
+        (
+            lambda predicate: predicate["requirements"][0].update(status="supported"),
+            "signed as stops, planner careful: supported",
+        ),
+        (lambda predicate: predicate["requirements"].pop(), "signed as asked, planner careful: nothing"),
+    ],
+)
+def test_a_title_or_a_requirement_that_was_signed_and_is_another_is_a_finding(edit, said, signed, tmp_path, capsys):
+    folder, _ = signed
+    statement = json.loads(base64.b64decode(lines_of(folder)[0]["payload"]))
+    edit(statement["predicate"])
+    theirs = Envelope(json.dumps(statement).encode(), PAYLOAD_TYPE, {})
+    theirs.sign(CryptoSigner(serialization.load_pem_private_key((folder / "ed25519.pem").read_bytes(), None)))
+    (tmp_path / "sig").write_text(json.dumps(theirs.to_dict()))
+    key = ["--signed-by", str(folder / "ed25519.pub"), "--signatures", str(tmp_path / "sig")]
+    assert main(["evidence", "check", str(folder / "b"), *key]) == 4
+    assert said in capsys.readouterr().out

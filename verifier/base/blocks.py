@@ -21,6 +21,7 @@ from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Self, TypeVar
 
+from verifier.base.budget import memory_limit
 from verifier.base.errors import EngineError, NoAnswerError, UsageError, first_line, memory_text, shown
 from verifier.base.libraries import library
 from verifier.base.version import __version__
@@ -73,10 +74,13 @@ class Pool:
 
     Attributes:
         scheduler: N processes of this machine, or the address of a Dask scheduler; None for this process.
+        memory_bytes: what a block may take on a worker that is a process with one thread, see `memory_limit`; None
+            for no limit.
         shares: what each worker did, in the order of their names; empty without a scheduler.
     """
 
     scheduler: str | None = None
+    memory_bytes: int | None = None
     _shares: dict[str, Share] = field(default_factory=dict)
     _client: Any = None
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
@@ -205,7 +209,7 @@ class Pool:
         failed: tuple[int, Exception] | None = None
         while missing:
             places = [place for place in missing if failed is None or place < failed[0]]
-            for place, done in self._received(partial(_worked, __version__, work), blocks, places):
+            for place, done in self._received(work, blocks, places):
                 if isinstance(done, Exception):
                     failed = place, done
                     break
@@ -219,7 +223,7 @@ class Pool:
                 raise failed[1]
 
     def _received(
-        self, work: Callable[[Block], _Done[Result]], blocks: Sequence[Block], places: Sequence[int]
+        self, work: Callable[[Block], Result], blocks: Sequence[Block], places: Sequence[int]
     ) -> Iterator[tuple[int, Any]]:
         """What comes of the blocks at these places, or an error; ends early where the scheduler was lost.
 
@@ -227,7 +231,9 @@ class Pool:
             NoAnswerError: no worker works on what is left, and none has come back in time.
         """
         distributed, client = library("distributed"), self._client
-        futures = client.map(work, [blocks[place] for place in places], pure=False, batch_size=1000)
+        once = client.submit(_sent, work, pure=False)  # a worker that needs it has it from another one
+        doing, own = partial(_worked, __version__, self.memory_bytes), [blocks[place] for place in places]
+        futures = client.map(doing, own, work=once, pure=False, batch_size=1000)
         place_of = {future.key: place for place, future in zip(places, futures, strict=True)}
         try:
             for future in self._completed(distributed.as_completed(futures, loop=client.loop)):
@@ -250,7 +256,7 @@ class Pool:
         finally:
             lost = client.status != "running" or any(each.status in ("lost", "cancelled") for each in futures)
             with contextlib.suppress(OSError, TimeoutError):
-                client.cancel(futures, force=True)
+                client.cancel([*futures, once], force=True)
         if lost:
             self._return()
 
@@ -350,17 +356,25 @@ def _other_version(who: str, found: str) -> UsageError:
     )
 
 
-def _worked(version: str, work: Callable[[Block], Result], block: Block) -> _Done[Result]:
+def _sent(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
+    return work
+
+
+def _worked(version: str, memory_bytes: int | None, block: Block, work: Callable[[Block], Result]) -> _Done[Result]:
     """The work on a block, done by a worker: what comes of it, and what it took."""
     import resource
 
-    worker = library("distributed").get_worker().address
+    worker = library("distributed").get_worker()
+    is_alone = worker.nanny is not None and worker.state.nthreads == 1
+    limit = memory_limit(memory_bytes) if memory_bytes and is_alone else contextlib.nullcontext()
     begun, result, error = time.monotonic(), None, None
     try:
         if version != __version__:
-            raise _other_version(f"worker {worker}", __version__)
-        result = work(block)
+            raise _other_version(f"worker {worker.address}", __version__)
+        with limit:
+            result = work(block)
     except Exception as raised:
         error = raised
     seconds, peak = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return _Done(result, error, Share(worker, 1, seconds, peak if sys.platform == "darwin" else peak * 1024))
+    share = Share(worker.address, 1, seconds, peak if sys.platform == "darwin" else peak * 1024)
+    return _Done(result, error, share)

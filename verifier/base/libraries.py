@@ -11,7 +11,9 @@ EXTRAS = {
     "cv2": "images",
     "dask": "scale",
     "distributed": "scale",
+    "docx": "exchange",
     "fsspec": "scale",
+    "lxml": "exchange",
     "markdown_it": "manual",
     "matplotlib": "plot",
     "networkx": "graphs",
@@ -21,11 +23,14 @@ EXTRAS = {
     "pyarrow": "detections",
     "pycocotools": "coco",
     "shtab": "shell",
+    "torch": "features",
+    "torchvision": "features",
     "yaml": "detections",
 }
 """The extra of this package that brings each library."""
 PACKAGES = {
     "cv2": "opencv-python-headless, before version 5",
+    "docx": "python-docx",
     "markdown_it": "markdown-it-py",
     "PIL": "pillow",
     "yaml": "pyyaml",

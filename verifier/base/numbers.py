@@ -12,6 +12,7 @@ LARGEST_DENOMINATOR = 10**12
 MOST_DECIMALS = 12
 LARGEST_ROUNDED = 1e6
 """What is larger is no probability and stands as it is."""
+SMALLEST_WRITTEN_OUT = Decimal("0.0001")
 _WAYS = {True: ROUND_CEILING, False: ROUND_FLOOR, None: ROUND_HALF_EVEN}
 
 
@@ -40,7 +41,8 @@ def rounded(value: float, *, up: bool | None, digits: int = 3, target: Fraction 
     while decimals <= MOST_DECIMALS:
         shown = exact.quantize(Decimal(1).scaleb(-decimals), _WAYS[up])
         if target is None or _side(Fraction(shown), target) == _side(Fraction(exact), target):
-            return f"{shown:f}".rstrip("0").rstrip(".")
+            few = abs(exact) < SMALLEST_WRITTEN_OUT
+            return f"{float(shown):.{MOST_DECIMALS}g}" if few else f"{shown:f}".rstrip("0").rstrip(".")
         decimals += 1
     if value > 0.5:
         return repr(value)
@@ -49,16 +51,20 @@ def rounded(value: float, *, up: bool | None, digits: int = 3, target: Fraction 
 
 
 def interval_text(lower: float, upper: float, digits: int = 3) -> str:
-    """An interval of probabilities, its ends rounded outwards as by `rounded`.
+    """An interval of probabilities, its ends rounded outwards as by `rounded`, with equally many decimals if few.
 
-    >>> interval_text(0.19620253, 0.99991234), interval_text(0.1962025316455696, 0.99999999, 6)
-    ('[0.196, 0.9999124]', '[0.196202, 0.99999999]')
+    >>> interval_text(0.14, 0.262), interval_text(0.19620253, 0.99991234), interval_text(0.1962025316455696, 1, 6)
+    ('[0.140, 0.262]', '[0.196, 0.9999124]', '[0.196202, 1]')
     """
-    return f"[{rounded(lower, up=False, digits=digits)}, {rounded(upper, up=True, digits=digits)}]"
+    ends = [rounded(lower, up=False, digits=digits), rounded(upper, up=True, digits=digits)]
+    decimals = max(len(end.partition(".")[2]) for end in ends)
+    if decimals <= digits + 1 and "e-" not in "".join(ends):
+        ends = [end.ljust(end.find(".") + 1 + decimals, "0") if "." in end else end for end in ends]
+    return f"[{', '.join(ends)}]"
 
 
-def number_text(number: float, target: Fraction | None = None) -> str:
-    """Six significant digits, more where fewer would move it to or across the target or 1.
+def number_text(number: float, target: Fraction | None = None, least: int = 6) -> str:
+    """Six significant digits, or as few as `least`, and more where fewer would move it to or across the target or 1.
 
     Near 1 four digits of what is missing there: one more than ends of intervals have (`rounded`), so that a printed
     probability does not leave its printed bounds.
@@ -70,14 +76,14 @@ def number_text(number: float, target: Fraction | None = None) -> str:
         return "inf"
     value, missing = Fraction(number), 1 - Decimal(repr(float(number)))
     fewest = 3 - missing.adjusted() if 0 < missing < Decimal("0.5") else 0
-    for digits in (6, 9, 12, 17):
+    for digits in (least, 6, 9, 12, 17):
         text = f"{number:.{max(digits, min(fewest, 17))}g}"
         if all(_side(Fraction(text), each) == _side(value, each) for each in (1, target) if each is not None):
             break
     return text
 
 
-def exact_or_number(number: float, exact: Fraction | None, target: Fraction | None = None) -> str:
+def exact_or_number(number: float, exact: Fraction | None, target: Fraction | None = None, least: int = 6) -> str:
     """A probability as a fraction where it is exact and short, else as by `number_text`.
 
     >>> exact_or_number(0.75, Fraction(3, 4)), exact_or_number(0.9999999, None)
@@ -85,7 +91,7 @@ def exact_or_number(number: float, exact: Fraction | None, target: Fraction | No
     """
     if exact is not None and exact.denominator < LARGEST_DENOMINATOR:
         return f"{exact} = {number:.6g}" if exact.denominator > 1 else str(exact)
-    return number_text(number, target)
+    return number_text(number, target, least)
 
 
 def level_text(level: float) -> str:

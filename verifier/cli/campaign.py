@@ -11,7 +11,7 @@ from verifier.base.errors import InputError, Place, one_line
 from verifier.base.files import csv_text, write_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
-from verifier.cli.terminal import columns, wants_colour, watched
+from verifier.cli.terminal import wants_colour, watched
 from verifier.closedloop.comparison import BASELINE
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.report.pages import report_page
@@ -25,7 +25,7 @@ from verifier.telling.rates import adr_blocks, campaign_blocks, campaign_table
 
 
 def campaign_command(arguments: CampaignSettings, command: Command) -> int:
-    """Run `verify campaign` and give its exit code: 0 when everything is written, whatever the verdicts are."""
+    """Run `verify campaign` and give its exit code: of the worst verdict under any condition, as `verify run`."""
     result = campaign_result(arguments.file, arguments.output, arguments.jobs, partial(watched, what="conditions"))
     folder = Path(arguments.output)
     texts = {"campaign.json": with_provenance(result.json_text(), command), "adr.json": result.adr.json_text()}
@@ -38,9 +38,9 @@ def campaign_command(arguments: CampaignSettings, command: Command) -> int:
     if arguments.json:
         print(texts["campaign.json"], end="")
     else:
-        print(campaign_table(result, colour=wants_colour(), columns=columns()), end="")
+        print(campaign_table(result, colour=wants_colour()), end="")
         print(f"wrote {folder / 'report.html'}; the numbers are campaign.json and campaign.csv there")
-    return 0
+    return int(result.verdict.exit_code)
 
 
 def _report(result: CampaignResult, texts: dict[str, str]) -> str:

@@ -8,7 +8,7 @@ from verifier.base.errors import UsageError, shown
 from verifier.base.files import csv_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import columns, progress_bar, wants_colour
+from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.closedloop.curvefiles import curves_csv, curves_json
 from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.request import ClosedLoopRequest, matrix_families, robroc_result
@@ -50,7 +50,7 @@ def _give(
     give(
         arguments,
         with_provenance(result.json_text(), command),
-        lambda: trade_off_tables(result, colour=wants_colour(), columns=columns()),
+        lambda: trade_off_tables(result, colour=wants_colour()),
         csv=lambda _: csv_text(result.rows()),
         plot=lambda path: figure_bytes(curves_figure(result, arguments.plot_detector, arguments.plot_row), path),
         plot_table=lambda path: figure_bytes(table_figure(result), path),
@@ -61,12 +61,11 @@ def _give(
 def _curves_text(target: str, result: TradeOffs, command: Command) -> str:
     """Every curve as CSV, or as JSON with where it comes from."""
     curves = [curve for table in result.tables for curve in table.curves.values()]
+    remarks = [*map(str, result.not_defined), *result.remarks]
     if Path(target).suffix.lower() == ".csv":
-        return curves_csv(curves)
+        return curves_csv(curves, remarks)
     origin = {"versions": dict(result.versions), "inputs": [dict(file) for file in result.inputs]}
-    return with_provenance(
-        curves_json(curves, result.title, [*map(str, result.not_defined), *result.remarks]), command, origin
-    )
+    return with_provenance(curves_json(curves, result.title, remarks), command, origin)
 
 
 def _check_new_folder(target: str | None) -> None:

@@ -7,7 +7,7 @@ from verifier.base.errors import UsageError
 from verifier.base.files import csv_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import Bars, columns, tell_shares
+from verifier.cli.terminal import Bars, tell_shares
 from verifier.collision.request import CollisionRequest
 from verifier.collision.result import CollisionResult
 from verifier.collision.settings import CollisionSettings
@@ -43,7 +43,7 @@ def collision_command(arguments: CollisionSettings, command: Command) -> int:
     give(
         arguments,
         document,
-        lambda: collision_tables(result, columns=columns()),
+        lambda: collision_tables(result),
         csv=lambda _: csv_text(result.rows()),
         **pictures,
     )

@@ -1,4 +1,4 @@
-"""The commands `verify evidence build`, `check`, `sign` and `diff`: call the stories and print what they found."""
+"""The commands `verify evidence build`, `check`, `sign`, `export`, `diff`: call the stories and print."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -6,25 +6,39 @@ from functools import partial
 from pathlib import Path
 
 from verifier.base.documents import InputFile, read_document
-from verifier.base.errors import UsageError, one_line
+from verifier.base.errors import InputError, Place, UsageError, one_line
 from verifier.base.files import document_text, read_json, read_text
+from verifier.base.words import listed
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
+from verifier.evidence.bundle.export import export_bundle
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.bundle.sign import sign_bundle
 from verifier.evidence.changes.claims import compare_bundles
 from verifier.evidence.changes.telling import diff_table
-from verifier.evidence.declarations import clock_day
+from verifier.evidence.consistency import read_document as read_result
+from verifier.evidence.declarations import clock_day, today
 from verifier.evidence.field import SpiCheckResult, SpiResult, field_rows, tested
 from verifier.evidence.findings import CheckReport
 from verifier.evidence.indicators import spi_table
-from verifier.evidence.settings import BuildSettings, CheckSettings, DiffSettings, SignSettings, SpiSettings
+from verifier.evidence.settings import (
+    BuildSettings,
+    CheckSettings,
+    DiffSettings,
+    ExportSettings,
+    SignSettings,
+    SpiSettings,
+)
 from verifier.evidence.signatures import default_path, find_signature
 from verifier.evidence.status import overall_text
+from verifier.perception.confusion.data_set import UseRecord, looks_at, with_uses
+from verifier.perception.confusion.document import read_hashed_counts, write_confusion
+from verifier.perception.settings import UsedSettings
 from verifier.study.provenance import program_versions
+from verifier.telling.terminal import text_of
 
 _RESULTS_BAR = partial(progress_bar, what="results")
 
@@ -65,6 +79,14 @@ def sign_command(arguments: SignSettings, command: Command) -> int:
     return 0
 
 
+def export_command(arguments: ExportSettings, command: Command) -> int:
+    """Run `verify evidence export`; exit code 0 where the bundle was found intact and written."""
+    check_targets(arguments, "export")
+    export_bundle(arguments.bundle, arguments.output, arguments.into)
+    print(f"wrote {one_line(arguments.output)}")
+    return 0
+
+
 def diff_command(arguments: DiffSettings, command: Command) -> int:
     """Run `verify evidence diff` and give its exit code."""
     check_targets(arguments, "comparison")
@@ -72,6 +94,24 @@ def diff_command(arguments: DiffSettings, command: Command) -> int:
     found = replace(found, command=command, versions=program_versions())
     give(arguments, document_text(found), lambda: diff_table(found))
     return int(found.exit_code)
+
+
+def used_command(arguments: UsedSettings, command: Command) -> int:
+    """Run `verify confusion used`; exit code 0 where the record was written."""
+    check_targets(arguments, "record")
+    counts, digest = read_hashed_counts(arguments.matrices)
+    uses = list[UseRecord]()
+    for path in arguments.results:
+        run = read_result(path)
+        if run.kind != "run" or digest not in {each.sha256 for each in run.result.inputs if each.role == "confusion"}:
+            said = f"a result of verify run with {arguments.matrices}, SHA-256 {digest[:16]}..."
+            raise InputError(f"expected {said}", Place(path))
+        title = f"{run.name}: {listed([each.name for each in run.result.requirements])}"
+        uses.append(UseRecord(title, run.sha256, run.result.verdict.value, str(today())))
+    found = with_uses(counts, uses, arguments.matrices)
+    write_confusion(found, arguments.output)
+    print(f"{one_line(arguments.output)}: the next verdict is look {looks_at(found.metadata)}")
+    return 0
 
 
 def spi_command(arguments: SpiSettings, command: Command) -> int:
@@ -109,7 +149,7 @@ def build_text(bundle: Bundle, target: str) -> str:
         f"verdict of the run: {bundle.verdict}",
         one_line(overall_text(bundle.standings)),
     ]
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def _status(row: Mapping[str, str]) -> str:
@@ -126,7 +166,7 @@ def check_text(report: CheckReport) -> str:
     lines += [f"WRONG {one_line(str(each))}" for each in report.findings]
     lines += [f"checked: {count} {what}" for count, what in report.checked]
     lines += [f"not checked: {what}" for what in report.unchecked]
-    return "\n".join([*lines, *_grade_lines(report)]) + "\n"
+    return text_of([*lines, *_grade_lines(report)])
 
 
 def _grade_lines(report: CheckReport) -> Iterator[str]:

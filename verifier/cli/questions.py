@@ -11,7 +11,7 @@ from verifier.base.options import named_files
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import columns, progress_bar, tell_shares
+from verifier.cli.terminal import progress_bar, tell_shares
 from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.consistency import read_baseline
@@ -61,7 +61,7 @@ def explain_command(arguments: ExplanationSettings, command: Command) -> int:
     give(
         arguments,
         document,
-        lambda: explain_table(result, columns=columns()),
+        lambda: explain_table(result),
         plot=lambda path: figure_bytes(explain_figure(result), path),
     )
     return int(result.verdict.exit_code)
@@ -73,14 +73,14 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
     baseline = None if arguments.baseline is None else read_baseline(arguments.baseline)
     asked, files = compare_options(arguments, baseline), named_files("--cm", arguments.cm)
     options = with_default_memory(arguments.options, arguments.best_planner)
-    with Pool(arguments.scheduler) as pool:
+    with Pool(arguments.scheduler, options.limits.memory_bytes) as pool:
         result = compare(arguments.spec, files, asked, options, progress_bar, pool=pool)
     tell_shares(pool.shares)
     matrices = list(files.values())
     give(
         arguments,
         with_provenance(result.json_text(), command),
-        lambda: compare_table(result, pairs=arguments.pairs, columns=columns()),
+        lambda: compare_table(result, pairs=arguments.pairs),
         csv=lambda _: csv_text(result.rows()),
         certificates=lambda _: zip_bytes(certificates_of_comparison(arguments.spec, matrices, options)),
         plot=lambda path: figure_bytes(compare_figure(result), path),
@@ -102,5 +102,5 @@ def require_command(arguments: RequirementSettings, command: Command) -> int:
         result = required(Study.of(inputs, options), asked, storm, partial(progress_bar, what="planners"))
     rows, document = list(result.rows()), with_provenance(result.json_text(), command)
     table = csv_text(rows, None if rows else WITHOUT_ROWS)
-    give(arguments, document, lambda: require_table(result, columns=columns()), csv=lambda _: table)
+    give(arguments, document, lambda: require_table(result), csv=lambda _: table)
     return int(result.exit_code)

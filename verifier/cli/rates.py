@@ -5,7 +5,7 @@ from __future__ import annotations
 from verifier.base.files import csv_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import columns, wants_colour
+from verifier.cli.terminal import wants_colour
 from verifier.robustness.predicting import predict_result
 from verifier.robustness.rates import adr_result
 from verifier.robustness.settings import PredictSettings, RatesSettings
@@ -23,7 +23,7 @@ def adr_command(arguments: RatesSettings, command: Command) -> int:
     give(
         arguments,
         with_provenance(result.json_text(), command),
-        lambda: adr_table(result, colour=wants_colour(), columns=columns()),
+        lambda: adr_table(result, colour=wants_colour()),
         csv=lambda _: csv_text(result.rows()),
         objects=lambda _: csv_text(result.required_rows(), OBJECT_COLUMNS),
         plot=lambda path: figure_bytes(curves_figure(result), path),
@@ -39,7 +39,7 @@ def predict_command(arguments: PredictSettings, command: Command) -> int:
     give(
         arguments,
         with_provenance(result.json_text(), command),
-        lambda: predict_table(result, colour=wants_colour(), columns=columns()),
+        lambda: predict_table(result, colour=wants_colour()),
         csv=lambda _: csv_text(result.rows()),
         plot=lambda path: figure_bytes(prediction_figure(result), path),
         plot_weights=lambda path: figure_bytes(weights_figure(result), path),

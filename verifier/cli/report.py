@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from verifier.base.errors import UsageError, one_line, shown
-from verifier.base.files import document_text, write_text
+from verifier.base.files import document_text, write_bytes
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets, give
 from verifier.evidence.consistency import read_document
@@ -14,6 +14,7 @@ from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, requirement_of, unwanted
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
 from verifier.evidence.report import csv_report, html_report, markdown_report
+from verifier.evidence.report.pages import report_page
 from verifier.evidence.residual_risk.assembly import residual_risk
 from verifier.evidence.settings import (
     RateSettings,
@@ -25,8 +26,9 @@ from verifier.evidence.settings import (
 )
 from verifier.evidence.telling import rate_table, risk_table, triggers_table
 from verifier.evidence.triggers import known_triggers
+from verifier.telling.docx import docx_bytes
 
-ENDINGS = (".html", ".md", ".csv")
+ENDINGS = (".html", ".md", ".csv", ".docx")
 
 
 def report_command(arguments: ReportSettings, command: Command) -> int:
@@ -34,17 +36,19 @@ def report_command(arguments: ReportSettings, command: Command) -> int:
     _check_targets(arguments)
     documents = [read_document(path) for path in arguments.results]
     # Everything is made before anything is written.
-    texts = {}
+    made: dict[str, str | bytes] = {}
     for target in arguments.output:
         match Path(target).suffix.lower():
             case ".html":
-                texts[target] = html_report(documents, arguments.title)
+                made[target] = html_report(documents, arguments.title)
             case ".md":
-                texts[target] = markdown_report(documents, arguments.title)
+                made[target] = markdown_report(documents, arguments.title)
+            case ".docx":
+                made[target] = docx_bytes(report_page(documents, arguments.title))
             case _:
-                texts[target] = csv_report(documents)
-    for target, text in texts.items():
-        write_text(target, text)
+                made[target] = csv_report(documents)
+    for target, text in made.items():
+        write_bytes(target, text if isinstance(text, bytes) else text.encode())
         print(f"wrote {one_line(target)}")
     return 0
 

@@ -10,7 +10,7 @@ from verifier.base.errors import ExitCode, UsageError, one_line
 from verifier.base.files import document_text, write_bytes, write_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import columns, is_watched, progress_bar, tell_shares
+from verifier.cli.terminal import is_watched, progress_bar, tell_shares
 from verifier.robustness.assessment.document import assess_document
 from verifier.robustness.assessment.plan import plans_text
 from verifier.robustness.assessment.request import assessed
@@ -31,7 +31,7 @@ def assess_command(arguments: AssessSettings, command: Command) -> int:
     give(
         arguments,
         with_provenance(document_text(assess_document(result)), command),
-        lambda: assess_tables(result, columns=columns()),
+        lambda: assess_tables(result),
         markdown=lambda _: assess_markdown(result),
         plan=lambda _: plans_text(result.title, result.plans),
         plot=partial(_picture, result),

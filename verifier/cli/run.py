@@ -21,7 +21,7 @@ from verifier.chains import EXPORT_FORMATS, write_model
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
-from verifier.cli.terminal import columns, progress_bar, tell_shares, wants_colour
+from verifier.cli.terminal import progress_bar, tell_shares, wants_colour
 from verifier.language.specs import Specification
 from verifier.pipeline import CheckedStudy, checked_and_told, verified
 from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share
@@ -69,7 +69,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         if path is not None and Path(path).suffix not in EXPORT_FORMATS:
             raise UsageError(f"{option}: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
     watch = Stopwatch()
-    with StormProcess() as storm, Pool(arguments.scheduler) as pool:
+    with StormProcess() as storm, Pool(arguments.scheduler, options.limits.memory_bytes) as pool:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         study = Study.of(inputs, options)
         if any(path is not None for path in exports.values()):
@@ -104,11 +104,12 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         print(document, end="")
     else:
         points = arguments.all_scenarios
-        print(run_table(result, points=points, colour=wants_colour(), columns=columns()), end="")
+        print(run_table(result, points=points, colour=wants_colour()), end="")
         if held is not None:
             from verifier.telling.gates import gate_lines
+            from verifier.telling.terminal import text_of
 
-            print("".join(f"{one_line(line)}\n" for line in gate_lines(held, result)), end="")
+            print(text_of(map(one_line, gate_lines(held, result))), end="")
     return int(ExitCode.VIOLATED if held is not None and held.failed else result.verdict.exit_code)
 
 

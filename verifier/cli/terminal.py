@@ -1,7 +1,6 @@
 """What the terminal is asked for: whether a person watches, progress bars or plain lines, colour."""
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,11 +20,6 @@ def is_watched() -> bool:
 def wants_colour() -> bool:
     """Whether stdout is a terminal, and NO_COLOR does not forbid it."""
     return sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-
-
-def columns() -> int | None:
-    """Of the terminal that stdout is; None where it is none, such as a file."""
-    return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
 
 
 EVERY_S = 30.0

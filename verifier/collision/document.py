@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from verifier.base.documents import Count, Limits, Sha256
+from verifier.collision.independence import Independence
 from verifier.collision.settings import Bandwidth, Braking, Drawn, EmptyBins
 
 Rounded: TypeAlias = Annotated[float, Limits(ge=0, le=1.000000001)]
@@ -126,7 +127,10 @@ class IntervalRecord:
     """Intervals of one kind, as they come out: ends may lie outside of [0, 1]."""
 
     kind: Annotated[
-        str, Limits(pattern="^(subsampling|bootstrap_percentile|bootstrap_basic|exact_window|exact_monotone)$")
+        str,
+        Limits(
+            pattern="^(subsampling|bootstrap_percentile|bootstrap_basic|bootstrap_drives|exact_window|exact_monotone|exact_simultaneous)$"
+        ),
     ]
     covers: str
     assumes: str
@@ -207,11 +211,13 @@ class DetectorRecord:
     images_near: tuple[Count, ...]
     intervals: tuple[IntervalRecord, ...]
     closed_loop: ClosedLoop | None
+    independence: Independence | None = None
 
 
 @dataclass(frozen=True)
 class ComparisonRecord:
-    """Two detectors, by their numbers; the p-values are of what the area says, `width_m` is the kernel of both."""
+    """Two detectors, by their numbers; the p-values are of what the area says, `width_m` is the kernel of both;
+    `undefined_most`: at most so many of the subsamples have no value at a point."""
 
     first: Count
     second: Count
@@ -223,6 +229,7 @@ class ComparisonRecord:
     area: Codes
     p_value: Table
     bootstrap_p_value: Table | None
+    undefined_most: Count = 0
     width_m: float | None = None
 
 

@@ -5,11 +5,14 @@
 | SUBSAMPLING | lambda(y, v) | many pairs; pairs independent of each other; a kernel width that does not blur |
 | PERCENTILE, BASIC | the *smoothed* lambda: the kernel's blur is not in them | many images; images independent |
 | EXACT_WINDOW | lambda averaged over a window around y | images independent; nothing else |
+| BY_DRIVE | the smoothed lambda | many drives; drives independent |
 | EXACT_MONOTONE | lambda(y, v) | images independent; lambda does not rise with y around y |
+| EXACT_SIMULTANEOUS | lambda(y, v) at all points of the grid at once | as EXACT_MONOTONE |
 
 SUBSAMPLING is Algorithm 1 of Xu et al. (WSC 2021). PERCENTILE and BASIC resample images (Davison and Hinkley 1997,
-Sec. 5.2 and 5.3). The exact kinds are Clopper and Pearson's (Biometrika 26, 1934): at least the level at any number
-of images, for any detector.
+Sec. 5.2 and 5.3), BY_DRIVE whole drives. The exact kinds are Clopper and Pearson's (Biometrika 26, 1934): at least
+the level at any number of images, for any detector. EXACT_SIMULTANEOUS is a band: EXACT_MONOTONE at the level that
+leaves each point its share of what may be missed (Bonferroni).
 
 Exact binomial intervals: for any number of images and any detector, however sharp.
 
@@ -52,6 +55,8 @@ class IntervalKind(Enum):
     BASIC = "bootstrap_basic"
     EXACT_WINDOW = "exact_window"
     EXACT_MONOTONE = "exact_monotone"
+    BY_DRIVE = "bootstrap_drives"
+    EXACT_SIMULTANEOUS = "exact_simultaneous"
 
     @property
     def covers(self) -> str:
@@ -70,6 +75,8 @@ _COVERS = {
     IntervalKind.BASIC: "the probability of collision as the kernel smooths it",
     IntervalKind.EXACT_WINDOW: "the probability of collision averaged over a window of reported distances",
     IntervalKind.EXACT_MONOTONE: "the probability of collision at the reported distance",
+    IntervalKind.BY_DRIVE: "the probability of collision as the kernel smooths it",
+    IntervalKind.EXACT_SIMULTANEOUS: "the probability of collision at all reported distances and speeds at once",
 }
 _ASSUMES = {
     IntervalKind.SUBSAMPLING: "many pairs, independent of each other, and a kernel narrow beside the error",
@@ -79,15 +86,17 @@ _ASSUMES = {
     IntervalKind.EXACT_MONOTONE: (
         "images independent of each other, and a probability that does not rise with the reported distance"
     ),
+    IntervalKind.BY_DRIVE: "many drives, independent of each other",
 }
+_ASSUMES[IntervalKind.EXACT_SIMULTANEOUS] = _ASSUMES[IntervalKind.EXACT_MONOTONE]
 
 
 @dataclass(frozen=True, eq=False)
 class IntervalMap:
-    """Pointwise intervals of one kind on a grid.
+    """Intervals of one kind on a grid: pointwise, but for EXACT_SIMULTANEOUS.
 
     Attributes:
-        level: nominal probability that an interval covers, at each point on its own.
+        level: nominal probability that an interval covers, at each point on its own; that all do, of a band.
         lower, upper: (Y, V) ends as they come out, not cut to [0, 1]; NaN where the estimate is not defined.
         resamples: number of subsamples or bootstrap replicates; 0 for exact kinds.
         undefined: (Y, V) how many of them had no value at the point. Each end takes the worst such a value could
@@ -186,7 +195,7 @@ def exact_interval(
     level: float = 0.95,
     window_m: float = WINDOW_M,
 ) -> IntervalMap:
-    """Exact intervals on the grid, of kind EXACT_WINDOW or EXACT_MONOTONE.
+    """Exact intervals on the grid, of kind EXACT_WINDOW, EXACT_MONOTONE or EXACT_SIMULTANEOUS.
 
     They are defined everywhere: where no image lies in the window they are [0, 1].
 
@@ -199,11 +208,12 @@ def exact_interval(
     if kind is IntervalKind.EXACT_WINDOW:
         trials, events = window_counts(pairs, grid, policy, window_m / 2, window_m / 2)
         lower, upper = clopper_pearson(events, trials[:, None], (1 - level) / 2)
-    elif kind is IntervalKind.EXACT_MONOTONE:
+    elif kind in (IntervalKind.EXACT_MONOTONE, IntervalKind.EXACT_SIMULTANEOUS):
+        points = 1 if kind is IntervalKind.EXACT_MONOTONE else grid.shape[0] * grid.shape[1]
         trials, events = window_counts(pairs, grid, policy, 0.0, window_m)
-        lower, _ = clopper_pearson(events, trials[:, None], (1 - level) / 2)
+        lower, _ = clopper_pearson(events, trials[:, None], (1 - level) / 2 / points)
         trials, events = window_counts(pairs, grid, policy, window_m, 0.0)
-        _, upper = clopper_pearson(events, trials[:, None], (1 - level) / 2)
+        _, upper = clopper_pearson(events, trials[:, None], (1 - level) / 2 / points)
     else:
         raise ValueError(f"{kind} is not exact")
     return IntervalMap(kind, level, lower, upper, 0, np.zeros(grid.shape, dtype=np.int64))

@@ -10,7 +10,7 @@ have the same true distance, up to `SAME_M` (the k-th with that distance is the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ class Pairs:
         image: (n,) int64, the image of each pair, in 0..image_count-1.
         image_count: number of images. One without a pair counts as N = 0.
         image_names: one different name per image, or none. By them the images of two detectors are recognised.
+        drive: (image_count,) the number of each image's drive; empty where drives are not known.
 
     Raises:
         ValueError: shapes differ, a distance is negative or not finite, or an image does not exist.
@@ -40,9 +41,11 @@ class Pairs:
     image_count: int
     title: str = ""
     image_names: tuple[str, ...] = ()
+    drive: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
-        for name, kind in (("true_m", np.float64), ("predicted_m", np.float64), ("image", np.int64)):
+        kinds = {"true_m": np.float64, "predicted_m": np.float64, "image": np.int64, "drive": np.int64}
+        for name, kind in kinds.items():
             object.__setattr__(self, name, _frozen(getattr(self, name), kind, name))
         if self.image.ndim != 1 or not self.true_m.shape == self.predicted_m.shape == self.image.shape:
             raise ValueError("expected as many true distances as reported distances and images")
@@ -56,6 +59,8 @@ class Pairs:
             raise ValueError("the names of the images must differ")
         if self.image_names and len(self.image_names) != self.image_count:
             raise ValueError(f"{len(self.image_names)} names for {self.image_count} images")
+        if len(self.drive) not in (0, self.image_count):
+            raise ValueError(f"{len(self.drive)} drives for {self.image_count} images")
 
     def __len__(self) -> int:
         return len(self.true_m)
@@ -85,9 +90,9 @@ class Pairs:
         number[images] = np.arange(len(images))
         kept = number[self.image] >= 0
         names = tuple(self.image_names[i] for i in images.tolist()) if self.image_names else ()
-        return Pairs(
-            self.true_m[kept], self.predicted_m[kept], number[self.image[kept]], len(images), self.title, names
-        )
+        pairs = self.true_m[kept], self.predicted_m[kept], number[self.image[kept]]
+        drive = self.drive[images] if len(self.drive) else self.drive
+        return Pairs(*pairs, len(images), self.title, names, drive)
 
 
 def split(image_count: int, fraction: float, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -178,8 +183,9 @@ def joined(detectors: Sequence[Pairs]) -> JointPairs:
         maps, names = [np.arange(each.image_count) for each in detectors], ()
     total = len(names) or detectors[0].image_count
     held = np.sum([np.bincount(each, minlength=total) for each in maps], axis=0)
+    unknown = np.zeros(0, np.int64)
     pairs = tuple(
-        replace(each, image=where[each.image], image_count=total, image_names=names)
+        replace(each, image=where[each.image], image_count=total, image_names=names, drive=unknown)
         for each, where in zip(detectors, maps, strict=True)
     )
     return JointPairs(pairs, total, _pair_of(pairs), int((held == len(detectors)).sum()))

@@ -13,6 +13,7 @@ keeps them.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,10 @@ def pairs_of_detections(
     objects = Objects(
         data.annotations.frame[rows], distance(data.annotations, measure)[rows], predicted, data.frame_name
     )
-    if data.origin.get("format") in DRIVEN:
-        notes["drives"] = len(data.sequences)
-    return made_pairs(objects, title, {**data.origin, **notes}, title or "the detections")
+    driven = data.origin.get("format") in DRIVEN
+    notes |= {"drives": len(data.sequences)} if driven else {}
+    made = made_pairs(objects, title, {**data.origin, **notes}, title or "the detections")
+    return replace(made, pairs=replace(made.pairs, drive=data.frame_sequence.astype(np.int64))) if driven else made
 
 
 def highest_in_both(data: DetectionSet) -> tuple[Ints, NDArray[np.bool_]]:

@@ -16,6 +16,7 @@ from verifier.base.options import named_file
 from verifier.base.words import percent
 from verifier.checking.process import StormProcess
 from verifier.collision.document import ClosedLoop
+from verifier.collision.independence import REFUTED, Independence
 from verifier.collision.pairs_of_detections import pairs_of_detections
 from verifier.collision.pairs_reader import ReadPairs, read_pairs, read_record
 from verifier.collision.result import CollisionResult
@@ -175,6 +176,9 @@ def study_remarks(
     remarks: list[str] = []
     for each in found:
         remarks += _of_data(each)
+    for result in policies[0].detectors:
+        if result.confidence.independence.refuted:
+            remarks.append(f"{result.map.title}: {independence_text(result.confidence.independence)}")
     for policy in policies:
         for result in policy.detectors:
             remarks += _of_map(result)
@@ -187,6 +191,7 @@ def study_remarks(
 
 def _of_data(found: ReadPairs) -> Iterator[str]:
     title, origin = found.pairs.title, found.origin
+    yield from (f"{title}: {each}" for each in origin.get("remarks", ()))
     if origin.get("overlapping_in_image"):
         yield (
             f"{title}: {origin['overlapping_in_image']} objects have a report in the image that is too far off in "
@@ -200,7 +205,8 @@ def _of_data(found: ReadPairs) -> Iterator[str]:
         drives = "one drive" if origin["drives"] == 1 else f"{origin['drives']} drives"
         yield (
             f"{title}: the {origin['images']} images are frames of {drives}. Frames that follow each other are "
-            "alike, but every interval takes images, or pairs, for independent: it is too narrow"
+            "alike, but every interval that does not resample drives assumes independent images, or pairs: it is too "
+            "narrow"
         )
     if origin.get("measure") not in (None, "given"):
         yield (
@@ -214,6 +220,18 @@ def _of_data(found: ReadPairs) -> Iterator[str]:
     if origin.get("negative_reports"):
         policy = {"zero": "taken as 0", "left_out": "left out with their objects"}
         yield f"{title}: reports below 0 m, {policy[origin['negative_reports_are']]}: {origin['negative_reports']}"
+
+
+def independence_text(found: Independence) -> str:
+    """What the tests of the assumption of the estimator say."""
+    if not found.permutations:
+        return "independence of pairs and their number: not tested, each image has one pair"
+    said = {"pairs of one image of each other": found.pairs, "pairs of their number per image": found.number}
+    parts = [
+        f"{what}: " + ("not tested" if p is None else f"{'refuted' if p <= REFUTED else 'not refuted'} (p = {p:.3g})")
+        for what, p in said.items()
+    ]
+    return "independence that the estimate assumes, of " + "; of ".join(parts)
 
 
 def _of_map(result: DetectorResult) -> Iterator[str]:

@@ -279,8 +279,10 @@ def bootstrap_intervals(
     level: float = 0.95,
     replicates: int = REPLICATES,
     progress: Progress | None = None,
+    by_drive: bool = False,
 ) -> tuple[IntervalMap, IntervalMap]:
     """Percentile and basic bootstrap intervals at every point of a map of these pairs, from the same replicates.
+    With `by_drive` whole drives are drawn, as many as there are; the first is then of kind BY_DRIVE.
 
     With q the quantiles of the replicates, percentile is (q_low, q_high) and basic
     (2 lambda_n - q_high, 2 lambda_n - q_low).
@@ -296,15 +298,17 @@ def bootstrap_intervals(
     low, high = np.full(of.grid.shape, np.nan), np.full(of.grid.shape, np.nan)
     undefined = np.zeros(of.grid.shape, dtype=np.int64)
     if of.width_m > 0:
-        draws = image_draws(pairs.image_count, replicates, rng)
+        drives = image_draws(int(pairs.drive.max(initial=-1)) + 1, replicates, rng) if by_drive else None
+        draws = image_draws(pairs.image_count, replicates, rng) if drives is None else drives[:, pairs.drive]
         for block, (found,) in replicate_blocks([Weighted.of(pairs, of)], of.grid, draws, progress):
             low[block], high[block] = end_quantiles(found, level)
             undefined[block] = np.isnan(found).sum(axis=0)
     none = np.isnan(of.probability)
     low[none], high[none], undefined[none] = np.nan, np.nan, 0
     twice = 2 * of.probability
+    kind = IntervalKind.BY_DRIVE if by_drive else IntervalKind.PERCENTILE
     return (
-        IntervalMap(IntervalKind.PERCENTILE, level, low, high, replicates, undefined),
+        IntervalMap(kind, level, low, high, replicates, undefined),
         IntervalMap(IntervalKind.BASIC, level, twice - high, twice - low, replicates, undefined),
     )
 

@@ -28,6 +28,7 @@ from verifier.collision.document import (
     RatioRecord,
     ScoreRecord,
 )
+from verifier.collision.intervals import IntervalKind
 from verifier.collision.kernel import Reason
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.ranking import Combination, Ranking
@@ -102,9 +103,10 @@ class CollisionResult(Result):
         for policy in self.policies:
             for each in policy.detectors:
                 lower, upper = each.confidence.trusted
-                tables = [each.map.probability, lower, upper, each.oracle.probability]
+                band = each.confidence.intervals[IntervalKind.EXACT_SIMULTANEOUS]
+                tables = [each.map.probability, lower, upper, each.oracle.probability, band.lower, band.upper]
                 for y, v in np.ndindex(grid.shape):
-                    probability, low, high, oracle = (_cell(float(table[y, v])) for table in tables)
+                    probability, low, high, oracle, *both = (_cell(float(table[y, v])) for table in tables)
                     trust = Trust(int(each.confidence.trust[y, v]))
                     yield {
                         "deceleration_mps2": policy.policy.deceleration_mps2,
@@ -117,6 +119,8 @@ class CollisionResult(Result):
                         "lower": low,
                         "upper": high,
                         "interval": trust.kind.value,
+                        "band_lower": both[0],
+                        "band_upper": both[1],
                         "oracle": oracle,
                         "reason": Reason(int(each.map.reason[y, v])).name.lower(),
                     }
@@ -172,7 +176,11 @@ def _detector(found: DetectorResult) -> DetectorRecord:
 
 def _comparison(each: Compared) -> ComparisonRecord:
     width = plain(each.found.maps[0].width_m)
-    return recorded(ComparisonRecord, each, each.found, bootstrap_p_value=plain(each.bootstrap_p), width_m=width)
+    most = int(each.found.undefined.max(initial=0))
+    resampled = plain(each.bootstrap_p)
+    return recorded(
+        ComparisonRecord, each, each.found, bootstrap_p_value=resampled, width_m=width, undefined_most=most
+    )
 
 
 def _ranking(found: Ranking, settings: StudySettings) -> RankingRecord:

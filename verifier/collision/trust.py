@@ -9,9 +9,11 @@ fails they can miss nearly always, and the exact interval is trusted:
 | y is at least 3 kernel widths | the kernel reaches below distance 0, where nothing can be reported |
 | of the images near y at least 10 collide and 10 do not | the roots have no spread, or are far from normal |
 
+| pairs are independent of each other and of N (`independence`) | pairs of one image, drawn one by one, say less |
 | cross-validation did not take the narrowest kernel that it tries | near copies among the pairs forecast each other |
 
-The exact interval that is trusted is EXACT_MONOTONE; for a speed where the data contradict its assumption (the share
+Where only independence fails, images are resampled, and drives where they are known. The exact interval that is
+trusted elsewhere is EXACT_MONOTONE; for a speed where the data contradict its assumption (the share
 of collisions rises with the reported distance beyond chance), and where its ends cross, so that it holds no
 probability at all, it is EXACT_WINDOW, which covers an average only.
 
@@ -29,6 +31,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats
 from verifier.base.statistics import clopper_pearson
 from verifier.collision.estimator import CollisionMap
+from verifier.collision.independence import Independence, independence
 from verifier.collision.intervals import WINDOW_M, IntervalKind, IntervalMap, exact_interval, window_counts
 from verifier.collision.pairs import Pairs
 from verifier.collision.resampling import (
@@ -61,12 +64,17 @@ class Trust(IntEnum):
     RISING = 5
     CROSSED = 6
     NARROWEST = 7
+    DEPENDENT = 8
+    DEPENDENT_BY_DRIVE = 9
+    DEPENDENT_EXACT = 10
 
     @property
     def kind(self) -> IntervalKind:
         """The recommended interval."""
         if self is Trust.SUBSAMPLING:
             return IntervalKind.SUBSAMPLING
+        if self in (Trust.DEPENDENT, Trust.DEPENDENT_BY_DRIVE):
+            return IntervalKind.PERCENTILE if self is Trust.DEPENDENT else IntervalKind.BY_DRIVE
         averages = self in (Trust.RISING, Trust.CROSSED)
         return IntervalKind.EXACT_WINDOW if averages else IntervalKind.EXACT_MONOTONE
 
@@ -85,6 +93,9 @@ _TEXTS = {
     Trust.RISING: "the share of collisions rises with the reported distance, beyond sampling variability",
     Trust.CROSSED: "the ends of the exact monotone interval cross: a share that falls does not fit here",
     Trust.NARROWEST: "cross-validation took the narrowest kernel that it tries: pairs may be near copies",
+    Trust.DEPENDENT: "pairs depend on each other or on their number, so images are resampled",
+    Trust.DEPENDENT_BY_DRIVE: "pairs depend on each other or on their number, so drives are resampled",
+    Trust.DEPENDENT_EXACT: "pairs depend on each other or on their number, and nothing was resampled",
 }
 
 
@@ -99,6 +110,7 @@ class Confidence:
         collisions: (Y, V) those of them with D_min <= S(v).
         window_m: length of the window.
         level: nominal coverage.
+        independence: whether the data refute what the estimator takes for granted.
     """
 
     intervals: Mapping[IntervalKind, IntervalMap]
@@ -107,12 +119,13 @@ class Confidence:
     collisions: Counts
     window_m: float
     level: float
+    independence: Independence
 
     @property
     def trusted(self) -> tuple[Floats, Floats]:
         """(Y, V) ends of the recommended interval at each point, not cut to [0, 1]."""
         lower, upper = np.full(self.trust.shape, np.nan), np.full(self.trust.shape, np.nan)
-        for each in Trust:
+        for each in self.reasons:
             at = self.trust == each
             lower[at] = self.intervals[each.kind].lower[at]
             upper[at] = self.intervals[each.kind].upper[at]
@@ -145,21 +158,27 @@ def confidence(
         UsageError: see `subsampling_interval`, `bootstrap_intervals` and `exact_interval`.
         LimitError: it would need more memory than the limit.
     """
-    first, second = (np.random.default_rng(each) for each in np.random.SeedSequence(seed).spawn(2))
-    made = [
-        exact_interval(pairs, of.grid, of.policy, kind, level=level, window_m=window_m)
-        for kind in (IntervalKind.EXACT_WINDOW, IntervalKind.EXACT_MONOTONE)
-    ]
+    first, second, third, fourth = (np.random.default_rng(each) for each in np.random.SeedSequence(seed).spawn(4))
+    tested = independence(pairs, third)
+    exact = IntervalKind.EXACT_WINDOW, IntervalKind.EXACT_MONOTONE, IntervalKind.EXACT_SIMULTANEOUS
+    made = [exact_interval(pairs, of.grid, of.policy, kind, level=level, window_m=window_m) for kind in exact]
     made.append(subsampling_interval(pairs, of, rng=first, level=level, subsampling=subsampling, progress=progress))
     if bootstrap:
         made += bootstrap_intervals(pairs, of, rng=second, level=level, replicates=replicates, progress=progress)
+        if len(np.unique(pairs.drive)) > 1:
+            drives, _ = bootstrap_intervals(pairs, of, rng=fourth, level=level, replicates=replicates, by_drive=True)
+            made.append(drives)
     images, collisions = window_counts(pairs, of.grid, of.policy, window_m / 2, window_m / 2)
     intervals = MappingProxyType({each.kind: each for each in made})
     trust = which(of, images, collisions, window_m)
     monotone = intervals[IntervalKind.EXACT_MONOTONE]
     crossed = (monotone.lower > monotone.upper) & (trust != Trust.SUBSAMPLING) & (trust != Trust.RISING)
     trust = np.where(crossed, np.uint8(Trust.CROSSED), trust)
-    return Confidence(intervals, trust, images, collisions, window_m, level)
+    if tested.refuted:
+        resampled = Trust.DEPENDENT_BY_DRIVE, Trust.DEPENDENT, Trust.DEPENDENT_EXACT
+        code = next(each for each in resampled if each.kind in intervals)
+        trust = np.where(trust == Trust.SUBSAMPLING, np.uint8(code), trust)
+    return Confidence(intervals, trust, images, collisions, window_m, level, tested)
 
 
 def which(of: CollisionMap, images: Counts, collisions: Counts, window_m: float) -> NDArray[np.uint8]:

@@ -35,14 +35,16 @@ requirements = "Head of functional safety"
 
 Identity as in `verifier.evidence.identity`, evidence and dispositions as in `verifier.evidence.declarations`,
 conditions and hazards as in `verifier.evidence.residual_risk.records`, triggering conditions as in
-`verifier.evidence.triggers`.
+`verifier.evidence.triggers`, `[field]` and `[review]` name files as in `verifier.evidence.field` and
+`verifier.evidence.review`.
 """
 
 import datetime
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
+from typing import TypeVar
 
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
@@ -53,6 +55,7 @@ from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
 from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, Stated, read_risk
+from verifier.evidence.review import ReviewFinding, read_review
 from verifier.evidence.triggers import Trigger, read_triggers
 
 DUTIES: Mapping[str, str] = {
@@ -70,6 +73,7 @@ DUTIES: Mapping[str, str] = {
     "tool": "that the program is fit for this use, and its known problems do not touch it",
 }
 """What is not shown by this evidence: key in the file -> what they answer for."""
+Row = TypeVar("Row")
 _SETTING, _MOUNTING = ("weights", "threshold", "preprocessing"), ("sensor", "calibration")
 
 
@@ -116,6 +120,7 @@ class CaseContext:
         triggers: triggering conditions, without what runs say of them.
         identity: of the document that the case is.
         counted: file of what was counted in the field, beside this one, and its rows; empty where there is none.
+        review: likewise of the findings of an assessor.
 
     Raises:
         ValueError: a duty that is not known.
@@ -134,6 +139,7 @@ class CaseContext:
     triggers: tuple[Trigger, ...] = ()
     identity: Identity = field(default_factory=Identity)
     counted: tuple[str, tuple[FieldRow, ...]] = ("", ())
+    review: tuple[str, tuple[ReviewFinding, ...]] = ("", ())
 
     def __post_init__(self) -> None:
         unknown = [key for key in self.responsible if key not in DUTIES]
@@ -146,7 +152,7 @@ class CaseContext:
         found = [each.file for each in self.declared.evidence.values() if each.copied]
         listed = self.detector.trained_list
         found += [] if listed is None else [listed[0]]
-        found.append(self.counted[0])
+        found += [self.counted[0], self.review[0]]
         found += [each.matrices for each in self.risk.conditions] + [each.matrices for each in self.triggers]
         return tuple(dict.fromkeys(filter(None, found)))
 
@@ -162,7 +168,7 @@ class CaseContext:
 
 TABLES = (
     "system", "odd", "detector", "dataset", "exposure", "acceptance", "responsible", "evidence", "disposition",
-    *RISK_TABLES, "trigger", "document", "field",
+    *RISK_TABLES, "trigger", "document", "field", "review",
 )  # fmt: skip
 
 
@@ -193,7 +199,8 @@ def read_context(
         read_risk(top),
         read_triggers(top),
         read_identity(top, issued),
-        _counted(top),
+        _listed(top, "field", read_field),
+        _listed(top, "review", read_review),
     )
 
 
@@ -232,12 +239,13 @@ def _beside(element: Element) -> str:
     return file
 
 
-def _counted(top: Element) -> tuple[str, tuple[FieldRow, ...]]:
-    if not top.has("field"):
+def _listed(top: Element, key: str, read: Callable[[Path], tuple[Row, ...]]) -> tuple[str, tuple[Row, ...]]:
+    """The file that a table names, and its rows; empty where there is no such table."""
+    if not top.has(key):
         return "", ()
-    table = top.at("field").table(("file",), ("file",))
+    table = top.at(key).table(("file",), ("file",))
     file = _beside(table.at("file"))
-    return file, read_field(Path(table.file).parent / file)
+    return file, read(Path(table.file).parent / file)
 
 
 def _exposure(table: Element) -> Exposure:

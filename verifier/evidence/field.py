@@ -5,11 +5,10 @@ UL 4600, clause 16; ISO 21448, clause 13; ISO/PAS 8800, clause 14 (to be confirm
 
 from __future__ import annotations
 
-import csv
-import io
+import datetime
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
@@ -17,8 +16,9 @@ from verifier.analysis.sequential import log_against_rate, log_against_share
 from verifier.base.documents import Count, InputFile, Level, Limits, Magnitude, MisfitError
 from verifier.base.errors import ExitCode, InputError, Place, shown, unknown_name
 from verifier.base.files import read_text
+from verifier.evidence.rows import DayText, day_in, rows_of
 
-COLUMNS = ("metric", "count", "of")
+COLUMNS, DATE = ("metric", "count", "of"), "date"
 LARGEST = 10**12
 _FAR = 300.0
 Falls: TypeAlias = Literal["requirement", "rate"]
@@ -91,11 +91,13 @@ class SpiResult:
 
 @dataclass(frozen=True)
 class FieldRow:
-    """What was counted since the row of the same metric before: `count` of so many items, or in so many hours."""
+    """What was counted since the row of the same metric before: `count` of so many items, or in so many hours,
+    until the day `dated`, where that is stated."""
 
     metric: str
     count: float
     of: float
+    dated: datetime.date | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +108,7 @@ class IndicatorFound:
         looks, count, of: rows and their sums.
         evidence_log10: the most that there was at any look; it fires at -log10(1 - level).
         fired_at: look at which it fired, from 1; None where it did not.
+        fired_on: the day of that look, if it is stated.
     """
 
     indicator: Indicator
@@ -114,6 +117,12 @@ class IndicatorFound:
     of: float
     evidence_log10: float
     fired_at: int | None
+    fired_on: DayText | None = None
+
+    @property
+    def fired_told(self) -> str:
+        """When it fired: `fired at look 2, 2026-05-04`."""
+        return f"fired at look {self.fired_at}{f', {self.fired_on}' if self.fired_on else ''}"
 
     @property
     def state(self) -> str:
@@ -150,38 +159,35 @@ class SpiCheckResult:
 
 
 def read_field(path: str | Path) -> tuple[FieldRow, ...]:
-    """The rows of a CSV file with the columns metric, count, of; InputError with its line."""
+    """The rows of a CSV file with the columns metric, count, of, and perhaps date; InputError with its line."""
     return field_rows(read_text(path)[0], path)
 
 
 def field_rows(text: str, path: str | Path) -> tuple[FieldRow, ...]:
     """As `read_field`, for the text of the file."""
-    reader = csv.reader(io.StringIO(text), strict=True)
-    found = list[FieldRow]()
-    try:
-        for cells in reader:
-            place = Place(str(path), reader.line_num)
-            if reader.line_num == 1 and tuple(map(str.strip, cells)) != COLUMNS:
-                raise InputError(f"expected the columns {', '.join(COLUMNS)}, found {shown(','.join(cells))}", place)
-            if reader.line_num > 1 and cells:
-                found.append(_row(cells, place))
-    except csv.Error as error:
-        raise InputError(f"no CSV: {error}", Place(str(path), reader.line_num)) from None
-    if not reader.line_num:
-        raise InputError(f"expected the columns {', '.join(COLUMNS)}, found nothing", Place(str(path)))
+    found, last = list[FieldRow](), dict[str, datetime.date]()
+    for row, place in rows_of(text, path, COLUMNS, (DATE,)):
+        one = _row(row, place)
+        if one.dated is not None and one.dated < last.get(one.metric, one.dated):
+            raise InputError(
+                f"expected the looks of {one.metric} in their order, found {one.dated} behind {last[one.metric]}",
+                place,
+            )
+        if one.dated is not None:
+            last[one.metric] = one.dated
+        found.append(one)
     return tuple(found)
 
 
-def _row(cells: Sequence[str], place: Place) -> FieldRow:
+def _row(row: Mapping[str, str], place: Place) -> FieldRow:
     try:
-        metric, count, of = cells[0].strip(), float(cells[1]), float(cells[2])
-    except (IndexError, ValueError):
-        hint = "a metric with a comma in it stands in quotation marks" if len(cells) > len(COLUMNS) else None
-        said = f"expected a metric and two numbers, found {shown(','.join(cells))}"
-        raise InputError(said, place, hint) from None
-    if len(cells) != len(COLUMNS) or not (0 <= count <= LARGEST and 0 < of <= LARGEST) or count % 1:
+        count, of = float(row["count"]), float(row["of"])
+    except ValueError:
+        said = f"expected a metric and two numbers, found {shown(','.join(row.values()))}"
+        raise InputError(said, place) from None
+    if not (0 <= count <= LARGEST and 0 < of <= LARGEST) or count % 1:
         raise InputError("expected a whole count from 0, of a number of items or hours above 0", place)
-    return FieldRow(metric, count, of)
+    return FieldRow(row["metric"], count, of, day_in(row[DATE], place) if row[DATE] else None)
 
 
 def tested(spi: SpiResult, rows: Sequence[FieldRow], file: str) -> tuple[IndicatorFound, ...]:
@@ -203,10 +209,11 @@ def tested(spi: SpiResult, rows: Sequence[FieldRow], file: str) -> tuple[Indicat
 
 
 def _tested(each: Indicator, rows: Sequence[FieldRow], level: float) -> IndicatorFound:
-    count, of, most, fired = 0.0, 0.0, 0.0, None
+    count, of, most, fired, day = 0.0, 0.0, 0.0, None, None
     for look, row in enumerate(rows, 1):
         count, of = count + row.count, of + row.of
         most = max(most, min(each.evidence(count, of) / math.log(10), _FAR))
         if fired is None and most >= -math.log10(1 - level):
-            fired = look
-    return IndicatorFound(indicator=each, looks=len(rows), count=count, of=of, evidence_log10=most, fired_at=fired)
+            fired, day = look, row.dated
+    summed = IndicatorFound(indicator=each, looks=len(rows), count=count, of=of, evidence_log10=most, fired_at=fired)
+    return replace(summed, fired_on=None if day is None else str(day))

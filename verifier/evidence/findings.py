@@ -159,6 +159,7 @@ class CheckReport:
         requirements: (name, planner, verdict, status over all runs) of each requirement of the run.
         grades: how the numbers were checked; None where the results were not read, or something is wrong.
         status: as in `CheckResult`.
+        title: of the manifest.
     """
 
     bundle: str
@@ -171,16 +172,26 @@ class CheckReport:
     requirements: tuple[tuple[str, str, str, str], ...] = field(default=(), repr=False)
     grades: Grades | None = None
     status: str = ""
+    title: str = ""
 
     def sealed(self, found: Seal | str, file: str) -> Self:
         """This report with what was found of a signature that was demanded; `file` holds the signatures."""
         if isinstance(found, str):
             return self._unsealed(Finding(file, "", "none", found, Kind.SIGNATURE))
         said = found.signed
-        if self.status and said.status != self.status and said.tool.version == __version__:
-            return self._unsealed(
-                Finding(file, "", f"signed as {one_line(said.status)}", self.status, Kind.SIGNATURE)
-            )
+        apart = [(f"the title {said.title}", self.title)] if said.title != self.title else []
+        if self.status and said.tool.version == __version__:
+            signed = {f"{each.requirement}, planner {each.planner}": each.status for each in said.requirements}
+            here = {f"{name}, planner {planner}": told for name, planner, _, told in self.requirements}
+            pairs = {"status": (said.status, self.status)}
+            pairs |= {name: (signed.get(name, "nothing"), here.get(name, "nothing")) for name in {**here, **signed}}
+            apart += [
+                (was if name == "status" else f"{name}: {was}", now)
+                for name, (was, now) in pairs.items()
+                if was != now
+            ]
+        for was, shown in apart:
+            return self._unsealed(Finding(file, "", f"signed as {one_line(was)}", one_line(shown), Kind.SIGNATURE))
         known = tuple(each for each in self.unchecked if not each.startswith("authenticity: "))
         if self.status and said.status != self.status:
             known += (f"a status that differs, signed by verifier {said.tool.version} as: {one_line(said.status)}",)

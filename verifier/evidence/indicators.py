@@ -16,7 +16,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.field import Falls, Indicator, SpiCheckResult, SpiResult
 from verifier.evidence.rates.hazard import EVERY
 from verifier.telling.blocks import Paragraph, Table
-from verifier.telling.terminal import blocks_lines
+from verifier.telling.terminal import blocks_lines, text_of
 
 LEVEL, POWER = 0.95, 0.9
 DEPARTURE, FACTOR = 0.05, 1.5
@@ -169,7 +169,7 @@ def spi_table(found: SpiCheckResult) -> str:
             f"{each.count:g} of {each.of:g}" if each.looks else "-",
             str(each.looks),
             f"{10**each.evidence_log10:.4g}" if each.evidence_log10 < 9 else f"1e{each.evidence_log10:.0f}",
-            f"{each.state} at look {each.fired_at}" if each.fired_at else each.state,
+            each.fired_told if each.fired_at else each.state,
             ", ".join(map(name_text, each.indicator.requirements)) if each.fired_at else "-",
         )
         for each in found.found
@@ -181,4 +181,4 @@ def spi_table(found: SpiCheckResult) -> str:
         f"{counted(fired, 'indicator')} of {len(found.found)} fired. Each fires where the evidence against it "
         f"reaches {1 / (1 - found.level):.4g} at any look; one that is true does so with probability {wrong} at most."
     )
-    return "\n".join(blocks_lines([Table(name_text(found.title), header, rows), Paragraph(said)])) + "\n"
+    return text_of(blocks_lines([Table(name_text(found.title), header, rows), Paragraph(said)]))

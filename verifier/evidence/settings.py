@@ -76,7 +76,7 @@ class ReportSettings:
     """Every choice of `verify report`."""
 
     results: Annotated[tuple[str, ...], reads("JSON documents of this program", metavar="RESULT", positional=True)]
-    output: Annotated[tuple[str, ...], writes("report file: .html, .md or .csv (repeatable)", also=("-o",))]
+    output: Annotated[tuple[str, ...], writes("report file: .html, .md, .docx or .csv (repeatable)", also=("-o",))]
     title: Annotated[str | None, Option("of the report (default: that of the results)", metavar="TEXT")] = None
 
 
@@ -254,6 +254,17 @@ class SignSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExportSettings:
+    """Every choice of `verify evidence export`."""
+
+    bundle: Annotated[str, reads("a folder or a zip archive", metavar="BUNDLE", positional=True)]
+    into: Annotated[
+        str | None, reads("ReqIF document whose requirements get what is shown of them (.reqif)", metavar="REQIF")
+    ] = None
+    output: Annotated[str, writes("report and case (.docx), or the requirements (.reqif)", also=("-o",))]
+
+
+@dataclass(frozen=True, kw_only=True)
 class DiffSettings:
     """Every choice of `verify evidence diff`."""
 
@@ -269,7 +280,7 @@ class SpiSettings:
     """Every choice of `verify spi check`."""
 
     spi: Annotated[str, reads("the indicators of a bundle (spi.json)", metavar="SPI", positional=True)]
-    field: Annotated[str, reads("what was counted: metric, count, of (.csv)", metavar="FIELD", positional=True)]
+    field: Annotated[str, reads("what was counted: metric, count, of, date (.csv)", metavar="FIELD", positional=True)]
     json: Printed = False
     output: Written = None
 

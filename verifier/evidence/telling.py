@@ -16,7 +16,7 @@ from verifier.evidence.residual_risk.records import CHAIN, UNLISTED, RiskEnviron
 from verifier.evidence.triggers import Sort, Trigger, TriggersResult
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.telling.grounds import name_text, reason_text, told_verdict
-from verifier.telling.terminal import blocks_lines
+from verifier.telling.terminal import blocks_lines, text_of
 
 MOST_TOLD = 5
 _PARTS = {
@@ -28,7 +28,7 @@ _PARTS = {
 
 def risk_table(study: RiskResult) -> str:
     """The output of `verify evidence risk`."""
-    return "\n".join(blocks_lines(risk_blocks(study))) + "\n"
+    return text_of(blocks_lines(risk_blocks(study)))
 
 
 def risk_section(study: RiskResult, document: str, anchor: str, alone: str) -> Section:
@@ -164,7 +164,7 @@ CLAIM = "the known triggering conditions are acceptable"
 
 def triggers_table(study: TriggersResult) -> str:
     """The output of `verify evidence triggers`."""
-    return "\n".join(blocks_lines(triggers_blocks(study))) + "\n"
+    return text_of(blocks_lines(triggers_blocks(study)))
 
 
 def triggers_section(study: TriggersResult, document: str, anchor: str) -> Section:
@@ -269,7 +269,7 @@ SOURCES = {
 
 def rate_table(study: RateResult) -> str:
     """The output of `verify evidence rate`."""
-    return "\n".join(blocks_lines(rate_blocks(study))) + "\n"
+    return text_of(blocks_lines(rate_blocks(study)))
 
 
 def rate_section(study: RateResult, document: str, anchor: str, alone: str) -> Section:

@@ -178,6 +178,9 @@ def read_spec_and_model(
 ) -> tuple[Specification, SystemModel]:
     """The spec and its model, checked against each other; as `read_inputs`."""
     spec = read_spec(spec_path)
+    if system is None and not spec.model.exists():
+        message = f"{spec.model}: no such file, looked for from the folder of the spec"
+        raise spec.source.error(message, spec.model_at)
     model = read_model(spec.model) if system is None else system
     if system is not None and hashlib.sha256(read_text(spec.model)[1]).hexdigest() != system.sha256:
         raise UsageError(f"{spec_path} names the model {spec.model_name}, and the system was read from {system.file}")

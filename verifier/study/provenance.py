@@ -196,7 +196,7 @@ def run_remarks(
         difference = difference_remark(data.differences, named)
         remarks += [] if difference is None else [difference]
     if data is not None and options.confidence is not None:
-        remarks += _draws_remark(data.draws, data.basis)
+        remarks += draws_remark(data.draws, data.basis)
         remarks += _ceiling_remark(data.basis)
         numbers = "P, intervals and bounds" if data.box is None else "P and intervals"
         remarks += [] if data.drives is None else [OF_THE_MEAN.format(numbers=numbers, unit=data.basis.unit)]
@@ -237,7 +237,7 @@ def _ceiling_remark(basis: BoundsBasis) -> list[str]:
     ]
 
 
-def _draws_remark(draws: int, basis: BoundsBasis) -> list[str]:
+def draws_remark(draws: int, basis: BoundsBasis) -> list[str]:
     """Say where an interval, or bounds that are drawn, have too few draws behind them."""
     level, ends = basis.level, f"the ends of a {100 * basis.level:.10g} % interval"
     if basis.tier == "approximate" and basis.looks > 1:

@@ -12,7 +12,7 @@ from verifier.telling.grounds import name_text
 from verifier.telling.markdown import escaped
 
 
-def assess_tables(result: AssessmentResult, *, columns: int | None = None) -> str:
+def assess_tables(result: AssessmentResult) -> str:
     """Everything for a terminal."""
     study = assess_document(result)
     lines = [one_line(study.title)]
@@ -22,9 +22,9 @@ def assess_tables(result: AssessmentResult, *, columns: int | None = None) -> st
         if system.citation:
             lines.append(f"source: {one_line(system.citation)}")
         for section in sections(system):
-            lines += ["", *terminal.section_lines(section, columns=columns)]
+            lines += ["", *terminal.section_lines(section)]
         lines += ["", *(f"note: {one_line(each)}" for each in _notes(system)), f"{title}: {_verdict(system)}"]
-    return "\n".join([*lines, f"verdict: {study.verdict}"]) + "\n"
+    return terminal.text_of([*lines, f"verdict: {study.verdict}"])
 
 
 def assess_markdown(result: AssessmentResult) -> str:

@@ -12,7 +12,7 @@ from verifier.closedloop.trade_offs import NOT_DEFINED, CurvePoints, TradeOffs, 
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Table
 from verifier.telling.grounds import name_text
 from verifier.telling.pictures import Line, plot
-from verifier.telling.terminal import blocks_lines
+from verifier.telling.terminal import blocks_lines, text_of
 
 TITLES = {
     "roc_a": "ROC A: recall against false positives per image, all logs",
@@ -31,12 +31,12 @@ MOST_CURVE_ROWS = 400
 """Points of curves up to which they are also given as a table."""
 
 
-def trade_off_tables(result: TradeOffs, *, colour: bool = False, columns: int | None = None) -> str:
+def trade_off_tables(result: TradeOffs, *, colour: bool = False) -> str:
     """The tables of `verify closed-loop` and `verify robroc`: areas, intervals, decisions, remarks."""
     study = result.document()
     blocks = [Paragraph(study.title), *trade_off_blocks(study, pictures=False)]
     notes = (f"note: {one_line(remark)}" for remark in study.remarks)
-    return "\n".join([*blocks_lines(blocks, colour=colour, columns=columns), *notes]) + "\n"
+    return text_of([*blocks_lines(blocks, colour=colour), *notes])
 
 
 def trade_off_sentences(study: TradeOffsResult) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Collision studies, told once: on the terminal of `verify collision` and in reports."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,13 +21,14 @@ from verifier.collision.document import (
     RatioRecord,
     ScoreRecord,
 )
+from verifier.collision.request import independence_text
 from verifier.collision.result import CollisionResult
 from verifier.collision.stopping import SPEED_UNITS
 from verifier.collision.trust import Trust
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
 from verifier.telling.grounds import name_text
 from verifier.telling.pictures import chart
-from verifier.telling.terminal import blocks_lines
+from verifier.telling.terminal import blocks_lines, text_of
 
 SHOWN_DISTANCES = 8
 """Distances that a table shows beside those next to S(v), evenly spaced."""
@@ -39,12 +41,12 @@ HOW_TO_READ = (
 )
 
 
-def collision_tables(result: CollisionResult, *, columns: int | None = None) -> str:
+def collision_tables(result: CollisionResult) -> str:
     """Everything that a study found, but for the whole grids."""
     study = result.document()
-    lines = [one_line(study.title), *blocks_lines(collision_blocks(study, pictures=False), columns=columns)]
+    lines = [one_line(study.title), *blocks_lines(collision_blocks(study, pictures=False))]
     lines += [f"note: {one_line(remark)}" for remark in study.remarks]
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def collision_sentence(study: CollisionStudy) -> str:
@@ -66,6 +68,11 @@ def collision_blocks(study: CollisionStudy, *, pictures: bool = True) -> Iterato
         study: to be told.
         pictures: whether the maps are drawn, and their numbers shown on request.
     """
+    for detector in study.policies[0].detectors:
+        tested = detector.independence
+        if tested is not None:
+            text = f"{name_text(detector.title)}, {independence_text(tested)}."
+            yield Paragraph(text, "lead" if tested.refuted else "note")
     yield Listing(tuple(_source_text(source) for source in study.inputs))
     yield Listing(HOW_TO_READ)
     for policy in study.policies:
@@ -155,15 +162,31 @@ def _map_table(study: CollisionStudy, policy: PolicyRecord, detector: DetectorRe
         for v in speeds:
             kind = Trust(detector.trust[y][v]).kind.value
             lower, upper = (table[y][v] for table in (intervals[kind].lower, intervals[kind].upper))
-            known = lower is not None and upper is not None
-            ends = interval_text(max(lower or 0.0, 0.0), min(upper or 0.0, 1.0)) if known else "-"
-            cells += [_cell(detector.probability[y][v]), Cell(f"{ends} {kind}")]
+            band = intervals["exact_simultaneous"]
+            value = detector.probability[y][v]
+            cells += [_cell(value, _near_an_end(value)), Cell(f"{_ends_text(lower, upper)} {kind}")]
+            cells.append(Cell(_ends_text(band.lower[y][v], band.upper[y][v])))
         rows.append(tuple(cells))
     header = ["reported"]
     for speed in study.settings.shown_mps:
-        header += [_speed(study, speed), "recommended interval"]
+        header += [_speed(study, speed), "recommended interval", "all points at once"]
     caption = f"{name_text(detector.title)}: probability of collision, given the reported distance and the speed"
     return Table(f"{caption}; {level_text(study.settings.level)} intervals", tuple(header), tuple(rows))
+
+
+def _near_an_end(value: float | None) -> str | None:
+    """A probability so near 0 or 1 that its further digits are those of rounding; None for another one."""
+    if value is None or not 0 < value < 1 or 1e-4 <= value <= 1 - 1e-4:
+        return None
+    return "< 0.0001" if value < 1e-4 else "> 0.9999"
+
+
+def _ends_text(lower: float | None, upper: float | None) -> str:
+    """An interval within [0, 1], outwards to nine decimals; a dash for none."""
+    if lower is None or upper is None:
+        return "-"
+    low, high = math.floor(max(lower, 0.0) * 1e9) / 1e9, math.ceil(min(upper, 1.0) * 1e9) / 1e9
+    return interval_text(low, high)
 
 
 def _shown_rows(distances_m: Sequence[float], stopping_m: Sequence[float]) -> list[int]:
@@ -238,7 +261,8 @@ def _comparison(study: CollisionStudy, policy: PolicyRecord, pair: ComparisonRec
     width = "" if pair.width_m is None else f"; one kernel for both, {pair.width_m:.3g} m"
     caption = (
         f"{first} (first) against {second} (second): {pair.objects} objects, {pair.common_objects} of them with a "
-        f"pair of both; threshold {pair.threshold:g}; {pair.subsamples} subsamples of {pair.subsample_size}{width}"
+        f"pair of both; threshold {pair.threshold:g}; {pair.subsamples} subsamples of {pair.subsample_size}, "
+        f"at a point up to {pair.undefined_most} of them without a value, which count against the claim{width}"
     )
     header = ("area", "share of the grid", f"of this with p <= {limit:.3g}", "of this by bootstrap")
     return Table(caption, header[: 2 + len(tables)], tuple(rows), sortable=True)

@@ -32,7 +32,7 @@ from verifier.telling.grounds import (
 from verifier.telling.pictures import Line, plot
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines
-from verifier.telling.terminal import blocks_lines
+from verifier.telling.terminal import blocks_lines, text_of
 
 BEST = "best possible"
 MOST_FLIPS = 6
@@ -44,29 +44,28 @@ MOST_SENTENCES = 4
 """Requirements of a spec of which a summary says who is ahead."""
 
 
-def compare_table(result: CompareResult, *, pairs: bool = False, columns: int | None = None) -> str:
+def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
     """The output of `verify compare`: per spec and requirement the configurations, then Pareto view, ranking_changes
     and gate.
 
     Args:
         pairs: also the chances of all pairs.
-        columns: that tables have at most; None for any number.
     """
     lines = [", ".join(one_line(file.name) for file in result.inputs)]
     for spec in result.specs:
         for requirement in spec.requirements:
-            lines += ["", *blocks_lines(_requirement(result, spec, requirement), columns=columns)]
+            lines += ["", *blocks_lines(_requirement(result, spec, requirement))]
             if pairs:
-                lines += ["", *blocks_lines(_pairs(spec, requirement), columns=columns)]
-            lines += blocks_lines(_changes(spec, requirement), columns=columns)
-            lines += blocks_lines(_reversals(requirement), columns=columns)
+                lines += ["", *blocks_lines(_pairs(spec, requirement))]
+            lines += blocks_lines(_changes(spec, requirement))
+            lines += blocks_lines(_reversals(requirement))
         for part in (_metrics(spec), _pareto(spec)):
-            found = list(blocks_lines(part, columns=columns))
+            found = list(blocks_lines(part))
             lines += ["", *found] if found else []
     if result.gate is not None:
-        lines += ["", *blocks_lines(_gate(result.gate), columns=columns)]
+        lines += ["", *blocks_lines(_gate(result.gate))]
     lines += ["", *(one_line(note) for note in _notes(result)), *remark_lines(result.remarks)]
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def compare_section(result: CompareResult, file: str, anchor: str) -> Section:
@@ -209,6 +208,17 @@ def _metrics(spec: SpecComparison) -> Iterator[Block]:
     who = ("detector", "class")
     header: tuple[str, ...] = (*who, "AP", "recall", "precision", "recall in bins that matter")
     yield Table("Detection metrics, with 95 % intervals", header, tuple(rows), sortable=True)
+    drawn, alone = (
+        dict.fromkeys(name_text(each.detector) for each in spec.metrics if bool(each.drives) is several)
+        for several in (True, False)
+    )
+    kinds = [f"of {', '.join(drawn)}: drives drawn again"] if drawn else []
+    kinds += [f"of {', '.join(alone)}: Wilson's, of independent items"] if alone else []
+    yield Paragraph(
+        f"Intervals of recall and precision {'; '.join(kinds)}. Those of AP: drives drawn again, or frames where the "
+        "matrices know no drives.",
+        "note",
+    )
     bins: list[Row] = [
         (name_text(each.detector), name_text(each.label), own.bin, *map(_estimate_cell, (own.recall, own.precision)))
         for each in spec.metrics

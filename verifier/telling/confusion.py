@@ -14,6 +14,7 @@ from verifier.base.words import counted, percent
 from verifier.perception.confusion.context_selection import selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, OfTracks
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
+from verifier.perception.confusion.data_set import annotations_told, record_of
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested, dependence_remark
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
 from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_columns
@@ -21,7 +22,7 @@ from verifier.perception.confusion.replay import Replayed
 from verifier.perception.confusion.sanity import left_out_texts, remark_texts
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
 from verifier.telling.blocks import Cell, Row, Table, name_text
-from verifier.telling.terminal import aligned, block_lines
+from verifier.telling.terminal import aligned, block_lines, text_of
 
 if TYPE_CHECKING:
     from verifier.questions.audit import Audited
@@ -40,7 +41,7 @@ def counts_table(counts: ConfusionCounts) -> str:
         lines += ["", *_family_lines(counts), "", f"matrices at score threshold {counts.thresholds[0]:g}"]
     for block in matrix_blocks(shown):
         lines += ["", *block_lines(block)]
-    return "\n".join([*lines, "", *_weight_lines(shown), *_notes(shown)]) + "\n"
+    return text_of([*lines, "", *_weight_lines(shown), *_notes(shown)])
 
 
 def matrix_blocks(counts: ConfusionCounts, most: int | None = None) -> Iterator[Table]:
@@ -227,6 +228,7 @@ def _notes(counts: ConfusionCounts) -> list[str]:
     warnings += context_lines(counts)
     warnings += [f"note: {text}" for text in remark_texts(counts.metadata)]
     warnings += [f"note: {text}" for text in left_out_texts(counts.metadata)]
+    warnings += list(_of_data_set(counts))
     source = counts.metadata.get("source")
     if isinstance(source, dict) and isinstance(source.get("recognised"), str):
         warnings.append(f"note: {one_line(source['recognised'])}")
@@ -236,6 +238,16 @@ def _notes(counts: ConfusionCounts) -> list[str]:
     listed = ", ".join(f"{each.label} in {each.bin} ({each.items})" for each in thin[:MOST_THIN])
     more = f" and {len(thin) - MOST_THIN} more" if len(thin) > MOST_THIN else ""
     return [f"note: {len(thin)} columns with fewer than {THIN_COLUMN} items: {listed}{more}", *warnings]
+
+
+def _of_data_set(counts: ConfusionCounts) -> Iterator[str]:
+    """What became of the annotations that were read, and what is not stated of the data."""
+    told, record = annotations_told(counts), record_of(counts.metadata)
+    if told is not None and told["excluded"]:
+        out = ", ".join(f"{count} {name}" for name, count in told["excluded"].items())
+        yield f"annotations: {told['read']} read, {told['counted']} counted, left out: {out}"
+    if record is not None and record.missing:
+        yield f"note: of the data set not stated: {', '.join(record.missing)}"
 
 
 def replay_table(found: Replayed) -> str:
@@ -257,7 +269,7 @@ def replay_table(found: Replayed) -> str:
         *aligned(["memory", "windows expected", "p-value", ""], rows),
         "Each window is the first of its track; rates are counted on the other drives.",
     ]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return text_of(line.rstrip() for line in lines)
 
 
 def validation_table(found: Validation) -> str:
@@ -302,7 +314,7 @@ def validation_table(found: Validation) -> str:
         "shown: 1 to 3 frames, every fifth number of them, and the passage; --json has all.",
         "passage: from a track's first frame in the range to the last that follows, for a planner that latches.",
     ]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return text_of(line.rstrip() for line in lines)
 
 
 def audit_table(found: Sequence[Audited]) -> str:
@@ -328,7 +340,7 @@ def audit_table(found: Sequence[Audited]) -> str:
         if known:
             lines.append(f"  {name}: {_share_text(min(known))} to {_share_text(max(known))}")
     lines.append("confused: reported, but not as what it is. alarms: share of empty places with a report.")
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def _audit_numbers(each: Audited, classes: Sequence[str], requirements: Sequence[str]) -> list[float]:

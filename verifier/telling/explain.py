@@ -20,16 +20,16 @@ from verifier.telling.grounds import (
     vacuity_text,
 )
 from verifier.telling.run import bound_text, choices_made, probability_text
-from verifier.telling.run_summary import evidence_line, remark_lines
-from verifier.telling.terminal import blocks_lines, section_lines
+from verifier.telling.run_summary import evidence_line, remark_lines, says_what_decides
+from verifier.telling.terminal import blocks_lines, section_lines, text_of
 
 
-def explain_table(result: ExplainResult, *, columns: int | None = None) -> str:
+def explain_table(result: ExplainResult) -> str:
     """The output of `verify explain`, requirement by requirement; the maps are in its picture."""
     planners = list(dict.fromkeys(explained.planner for explained in result.explanations))
     lines = [one_line(result.title), *choices_made(result, planners)]
     for explained in result.explanations:
-        lines += ["", *section_lines(_headed(result, explained), columns=columns)]
+        lines += ["", *section_lines(_headed(result, explained))]
         for blocks in (
             world_blocks(explained),
             cause_blocks(result, explained),
@@ -38,13 +38,13 @@ def explain_table(result: ExplainResult, *, columns: int | None = None) -> str:
             _label_more(result, explained),
             _moves(result, explained),
         ):
-            found = list(blocks_lines(blocks, columns=columns))
+            found = list(blocks_lines(blocks))
             lines += ["", *found] if found else []
     lines += _evidence_lines(result)
     difference = difference_text(result.engines.largest_difference)
     lines += ["", f"Probabilities by Storm {result.versions['storm']} and by a second engine; {difference}."]
     lines += remark_lines(result.remarks)
-    return "\n".join([*lines, f"verdict: {one_line(result.verdict_text)}"]) + "\n"
+    return text_of([*lines, f"verdict: {one_line(result.verdict_text)}"])
 
 
 def _headed(result: ExplainResult, explained: Explained) -> Section:
@@ -81,7 +81,7 @@ def _evidence_lines(result: ExplainResult) -> list[str]:
             where = f"{explained.name}, planner {explained.planner}, {explained.point.scenario}"
             mixed = result.matrices is not None and result.matrices.mix is not None
             lines.append(evidence_line(where, plan, result.settings, mixed=mixed))
-    return ["", *lines] if lines and result.settings.verdict_from == "bounds" else []
+    return ["", *lines] if lines and says_what_decides(result.settings) else []
 
 
 def improving_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:

@@ -11,7 +11,7 @@ from verifier.robustness.mutators.batch_result import BatchResult, MutateResult
 from verifier.robustness.mutators.catalogue import Parameter
 from verifier.telling.blocks import Block, Fold, Listing, Paragraph, Table
 from verifier.telling.grounds import name_text
-from verifier.telling.terminal import block_lines
+from verifier.telling.terminal import block_lines, text_of
 
 MOST_FAILURES = 50
 """Lines; a result with more says where the rest is."""
@@ -25,7 +25,7 @@ def shown_mutations(mutations: Sequence[AnyMutation]) -> str:
     for mutator in MUTATORS.values():
         lines.append(f"{mutator.name}: {mutator.summary}")
         lines += [f"  {each.name}: {each.meaning}; {each.expected}{_usual(each)}" for each in mutator.parameters]
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def _usual(parameter: Parameter) -> str:
@@ -53,7 +53,7 @@ def mutate_table(result: BatchResult, folder: Path, result_file: str, left_over:
     lines += [f"note: {note}" for note in study.notes]
     if left_over:
         lines.append(f"note: {left_over_note(left_over, folder)}")
-    return "\n".join(one_line(line) for line in lines) + "\n"
+    return text_of(one_line(line) for line in lines)
 
 
 def batch_table(result: BatchResult) -> str:

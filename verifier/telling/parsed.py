@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 from verifier.base.errors import one_line
 from verifier.base.words import counted
 from verifier.study.parsed import ParsedEnvironment, ParsedPlanner, ParsedRule, ParsedStudy, ParsedVariable
+from verifier.telling.terminal import text_of
 
 
 def parsed_text(found: ParsedStudy) -> str:
     """The text of `verify run --parse`: requirements, then the model, then what its chains are like."""
-    return "\n".join(map(one_line, _lines(found))) + "\n"
+    return text_of(map(one_line, _lines(found)))
 
 
 def _lines(found: ParsedStudy) -> Iterator[str]:

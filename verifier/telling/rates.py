@@ -11,23 +11,23 @@ from verifier.robustness.predicting import PairModel, PredictResult, r_squared_t
 from verifier.robustness.rates import AdrResult, RateRow
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
 from verifier.telling.grounds import name_text
-from verifier.telling.terminal import blocks_lines
+from verifier.telling.terminal import blocks_lines, text_of
 
 
-def adr_table(result: AdrResult, *, colour: bool = False, columns: int | None = None) -> str:
+def adr_table(result: AdrResult, *, colour: bool = False) -> str:
     """The tables of `verify adr`."""
-    return _told(result.title, adr_blocks(result), result.remarks, colour, columns)
+    return _told(result.title, adr_blocks(result), result.remarks, colour)
 
 
-def predict_table(result: PredictResult, *, colour: bool = False, columns: int | None = None) -> str:
+def predict_table(result: PredictResult, *, colour: bool = False) -> str:
     """The tables of `verify predict`."""
     blocks = [block for model in result.models for block in _model_blocks(model)]
-    return _told(result.title, iter(blocks), result.remarks, colour, columns)
+    return _told(result.title, iter(blocks), result.remarks, colour)
 
 
-def campaign_table(result: CampaignResult, *, colour: bool = False, columns: int | None = None) -> str:
+def campaign_table(result: CampaignResult, *, colour: bool = False) -> str:
     """The tables of `verify campaign`."""
-    return _told(result.study.title, campaign_blocks(result), result.remarks, colour, columns)
+    return _told(result.study.title, campaign_blocks(result), result.remarks, colour)
 
 
 def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
@@ -96,9 +96,9 @@ def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str =
     return Cell(f"{number_text(value)}{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
 
 
-def _told(title: str, blocks: Iterator[Block], remarks: tuple[str, ...], colour: bool, columns: int | None) -> str:
-    lines = blocks_lines([Paragraph(title), *blocks], colour=colour, columns=columns)
-    return "\n".join([*lines, *(f"note: {one_line(each)}" for each in remarks)]) + "\n"
+def _told(title: str, blocks: Iterator[Block], remarks: tuple[str, ...], colour: bool) -> str:
+    lines = blocks_lines([Paragraph(title), *blocks], colour=colour)
+    return text_of([*lines, *(f"note: {one_line(each)}" for each in remarks)])
 
 
 def adr_blocks(result: AdrResult) -> Iterator[Block]:

@@ -12,21 +12,21 @@ from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
 from verifier.telling.grounds import assumed_text, channel_lines, name_text, scenario_text, sentence
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines
-from verifier.telling.terminal import blocks_lines
+from verifier.telling.terminal import blocks_lines, text_of
 
 MOST_LISTED = 10
 
 
-def require_table(result: RequireResult, *, columns: int | None = None) -> str:
+def require_table(result: RequireResult) -> str:
     """The output of `verify require`: per planner the answer in words, and a table of its cells."""
     lines = [one_line(result.title), ", ".join(one_line(file.name) for file in result.inputs), ""]
     lines.append(
         one_line(f"{result.requirement.name}: {result.requirement.question} [ {result.requirement.formula} ]")
     )
     for answer in result.answers:
-        lines += ["", *blocks_lines(answer_blocks(result, answer), columns=columns)]
+        lines += ["", *blocks_lines(answer_blocks(result, answer))]
     lines += ["", *_notes(result)]
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def answer_blocks(result: RequireResult, answer: Answer, file: str = "") -> Iterator[Block]:
@@ -49,6 +49,11 @@ def answer_text(result: RequireResult, answer: Answer) -> str:
     return f"{_headline(result, answer)}{condition}"
 
 
+def asks_for_recall(answer: Answer) -> bool:
+    """Whether any cell must have a recall above 0."""
+    return any(Fraction(cell.required or 0) > 0 for cell in answer.cells)
+
+
 def _planner_text(answer: Answer) -> str:
     swept = "".join(f", {name_text(name)} = {value}" for name, value in answer.constants.items())
     return f"Planner {name_text(answer.planner)}{swept}"
@@ -62,6 +67,8 @@ def _headline(result: RequireResult, answer: Answer) -> str:
             return "no value of the selected recalls meets this requirement"
         case Outcome.ONLY_IN_GAPS:
             return "this requirement is met for some recalls, but not up to perfect recall"
+    if answer.cells and not asks_for_recall(answer):
+        return "recall 0 suffices for this requirement: its verdict says nothing about the detector"
     match result.mode:
         case "factor":
             return f"this requirement asks for every miss rate times {answer.value} at most"

@@ -15,7 +15,7 @@ from verifier.study.results import ProfileMean, RequirementResult, RunResult
 from verifier.telling.failing import decided_lines, world_aim
 from verifier.telling.grounds import told_verdict
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
-from verifier.telling.terminal import aligned, narrowed
+from verifier.telling.terminal import aligned, text_of
 
 if TYPE_CHECKING:
     from verifier.questions.explain.explain_result import ExplainResult
@@ -33,7 +33,7 @@ NOT_KNOWN = "-"
 SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless", "assume_contexts")
 
 
-def run_table(result: RunResult, *, points: bool = False, colour: bool = False, columns: int | None = None) -> str:
+def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
     """The table of `verify run`: per requirement its worst scenario, or with `points` every scenario; its cells are
     broken where its lines would be wider than `columns`.
 
@@ -62,14 +62,14 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False, 
         for cells in _cells(each, points)
     ]
     header = [*(["planner"] if len(planners) > 1 else []), *header]
-    table = aligned(header, rows) if columns is None else narrowed(header, rows, columns)
+    table = aligned(header, rows)
     lines += [_coloured(line) for line in table] if colour else table
     lines += _strategy_lines(result)
     lines += decision_lines(result)
     lines += evidence_lines(result)
     lines += tipping_lines(result)
     lines += ["", *summary_lines(result)]
-    return "\n".join(lines) + "\n"
+    return text_of(lines)
 
 
 def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
@@ -84,7 +84,7 @@ def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
         chosen = [("", each.worst_point, each.verdict_text)]
     return [
         [
-            each.with_unit(probability_text(point, each.threshold)),
+            each.with_unit(probability_text(point, each.threshold, 6 if point.uncertainty is None else 3)),
             *_bounds(point),
             f"{which}{point.scenario}",
             one_line(verdict) + mark,
@@ -118,7 +118,7 @@ def _mean_cells(each: RequirementResult, mean: ProfileMean) -> list[str]:
     if mean.interval is not None:
         bounds = [interval_text(mean.interval.lower, mean.interval.upper), NOT_KNOWN]
     constants = "".join(f" {name}={value}" for name, value in mean.constants.items())
-    number = each.with_unit(exact_or_number(mean.probability, mean.exact))
+    number = each.with_unit(exact_or_number(mean.probability, mean.exact, least=6 if mean.interval is None else 3))
     return [number, *bounds, f"profile{constants}", each.verdict_text]
 
 
@@ -145,12 +145,12 @@ def choices_made(result: RunResult | ExplainResult, planners: Sequence[str]) -> 
     return [*lines, f"with {', '.join(choices)}"] if choices else lines
 
 
-def probability_text(point: Point, target: Fraction | None = None) -> str:
-    """A probability with six significant digits, more where they are needed to tell it from the target or from 1.
+def probability_text(point: Point, target: Fraction | None = None, least: int = 6) -> str:
+    """A probability with six or so many digits, more where they are needed to tell it from the target or from 1.
 
     As a fraction where that is exact and short.
     """
-    return exact_or_number(point.probability, point.exact, target)
+    return exact_or_number(point.probability, point.exact, target, least)
 
 
 def bound_text(point: Point) -> str:

@@ -12,7 +12,7 @@ from verifier.base.words import counted
 from verifier.checking.values import ONE_ENGINE
 from verifier.checking.verdicts import PERSISTENT, Verdict, WithinBounds
 from verifier.study.points import Point
-from verifier.study.provenance import DROPPED
+from verifier.study.provenance import DROPPED, draws_remark
 from verifier.study.records import ConfidenceRecord, SettingsRecord
 from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.grounds import free_text, looks_text, tipping_sentences, why
@@ -74,9 +74,9 @@ def _held(result: RunResult) -> str:
 def evidence_lines(result: RunResult) -> list[str]:
     """What would decide each requirement that the bounds leave open, a blank line first; nothing where none is.
 
-    It is looked for where confidence bounds decide.
+    It is looked for where confidence bounds decide, or too few draws do not.
     """
-    if result.settings.verdict_from != "bounds":
+    if not says_what_decides(result.settings):
         return []
     mixed = result.matrices is not None and result.matrices.mix is not None
     lines = [
@@ -92,7 +92,7 @@ def evidence_line(where: str, plan: EvidencePlan | None, settings: SettingsRecor
     assumption = settings.assumption()
     assumed = "assuming unchanged rates" + ("" if assumption is None else f" and that {assumption}")
     if plan is None:
-        return f"To decide {where}: the amount of data was not estimated; {_unplanned(settings, mixed)}."
+        return f"To decide {where}: the amount of data was not estimated; {unplanned(settings, mixed=mixed)}."
     if plan.drives is not None:
         return f"To decide {where}: about {plan.drives} more drives like these, {assumed}."
     wanted = [f"with true class {column.true} in {column.bin} (now {column.items})" for column in plan.columns[:3]]
@@ -103,15 +103,31 @@ def evidence_line(where: str, plan: EvidencePlan | None, settings: SettingsRecor
     return f"To decide {where}: {items}, {assumed}."
 
 
-def _unplanned(settings: SettingsRecord, mixed: bool) -> str:
-    """Why no amount of data is known."""
+def says_what_decides(settings: SettingsRecord) -> bool:
+    """Whether inconclusive verdicts say what would decide them."""
+    return settings.verdict_from == "bounds" or bool(_few_draws(settings))
+
+
+def _few_draws(settings: SettingsRecord) -> list[str]:
+    """What is said where verdicts are from draws, and these are too few for any."""
+    confidence = settings.confidence
+    if confidence is None or not (settings.verdict_from == "interval" or settings.tier == "approximate"):
+        return []
+    return draws_remark(confidence.draws, confidence.bounds)
+
+
+def unplanned(settings: SettingsRecord, *, mixed: bool = False) -> str:
+    """Why no amount of data is known; `mixed` is whether matrices were mixed."""
+    few = _few_draws(settings)
+    if few:
+        return few[0]
     if settings.tier == "approximate":
         return "bounds from resampled drives have no plan"
     if settings.tier == "rate_box":
         return "data do not move a stated box"
     if mixed:
         return "mixed matrices have no plan"
-    return "P is too close to the target, steps are counted, or the chain is too large"
+    return "steps are counted, the chain is too large, or P is too close to the target"
 
 
 def tipping_lines(result: RunResult) -> list[str]:

@@ -1,6 +1,11 @@
-"""Sections of a page on a terminal: plain lines without control characters."""
+"""Sections of a page on a terminal: plain lines without control characters, as wide as it is or `COLUMNS` says.
+
+Where neither is known, as in a pipe, lines have at most 100 columns.
+"""
 
 import itertools
+import re
+import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,34 +13,64 @@ from verifier.base.errors import one_line
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
 
 PLAIN = "\x1b[0m"
+HARD_SPACE = "\N{NO-BREAK SPACE}"
 SHADES = ((0.95, "\x1b[32m"), (0.8, "\x1b[92m"), (0.6, "\x1b[33m"), (0.3, "\x1b[91m"), (-1.0, "\x1b[31m"))
 """Least share -> colour, warm where little is left."""
+FEWEST_COLUMNS = 40
+LONGEST_WORD = 20
+"""Letters of a word that is never broken in a table."""
+DEEPEST = 4
+"""Columns by which lines are set in; by more only what goes on in a cell of a table."""
+KEPT_WHOLE = re.compile(r"(?<=[<>]=) |(?<=[\d.],) (?=[-\d.einf]+[\])])")
+"""Spaces inside targets and intervals, at which cells are not broken."""
 
 
-def section_lines(section: Section, *, columns: int | None = None) -> Iterator[str]:
+def text_of(lines: Iterable[str]) -> str:
+    """Lines as a text; those that are too wide go on below, set in by two columns, but for rows of tables."""
+    width = columns()
+    parts = []
+    for line in lines:
+        inner = line.lstrip()
+        indent = len(line) - len(inner)
+        whole = len(line) <= width or "  " in inner or indent > DEEPEST
+        parts += [line] if whole else _broken(line, width, " " * (indent + 2))
+    return "\n".join(parts) + "\n"
+
+
+def _broken(text: str, width: int, before: str = "", *, words: bool = False) -> list[str]:
+    if len(text) <= width:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent=before, break_long_words=words, break_on_hyphens=False)
+
+
+def columns() -> int:
+    """That lines may have."""
+    return max(FEWEST_COLUMNS, shutil.get_terminal_size((100, 24)).columns)
+
+
+def section_lines(section: Section) -> Iterator[str]:
     """A section under its heading; those below it follow."""
     title = one_line(section.title)
     yield title
     yield "=" * len(title)
-    yield from blocks_lines(section.blocks, columns=columns)
+    yield from blocks_lines(section.blocks)
     for inner in section.sections:
         yield ""
-        yield from section_lines(inner, columns=columns)
+        yield from section_lines(inner)
 
 
-def blocks_lines(blocks: Iterable[Block], *, colour: bool = False, columns: int | None = None) -> Iterator[str]:
-    """Blocks below each other; what has a caption stands apart, and with `colour` cells with a share are coloured.
-    Tables wider than `columns` have their cells broken."""
+def blocks_lines(blocks: Iterable[Block], *, colour: bool = False) -> Iterator[str]:
+    """Blocks below each other; what has a caption stands apart, and with `colour` cells with a share are coloured."""
     before = False
     for at, block in enumerate(blocks):
         apart = isinstance(block, Table) and bool(block.caption)
         if at and (apart or before):
             yield ""
-        yield from block_lines(block, colour=colour, columns=columns)
+        yield from block_lines(block, colour=colour)
         before = apart
 
 
-def block_lines(block: Block, *, colour: bool = False, columns: int | None = None) -> Iterator[str]:
+def block_lines(block: Block, *, colour: bool = False) -> Iterator[str]:
     """A paragraph in one line, a list, or a table below its caption; of a picture its caption."""
     match block:
         case Paragraph():
@@ -49,17 +84,12 @@ def block_lines(block: Block, *, colour: bool = False, columns: int | None = Non
             rows = [[one_line(cell.text if isinstance(cell, Cell) else cell) for cell in row] for row in block.rows]
             shades = list(map(_shades, block.rows)) if colour else None
             header = [*map(one_line, block.header or ("what", "value"))]
-            lines = aligned(header, rows)
-            if columns is not None and max(map(len, lines)) > columns:
-                lines = narrowed(header, rows, columns)
-            elif shades:
-                lines = aligned(header, rows, shades)
-            yield from lines
+            yield from aligned(header, rows, shades)
         case Figure():
             yield one_line(block.caption)
         case Fold():
             yield one_line(block.summary)
-            yield from blocks_lines(block.blocks, colour=colour, columns=columns)
+            yield from blocks_lines(block.blocks, colour=colour)
 
 
 def _shades(row: Row) -> list[str]:
@@ -67,35 +97,42 @@ def _shades(row: Row) -> list[str]:
     return ["" if share is None else next(colour for least, colour in SHADES if share >= least) for share in shares]
 
 
-def narrowed(header: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> list[str]:
-    """As `aligned`, with the cells of wide columns broken at spaces until lines have at most so many columns; a word
-    that is too long stays whole."""
-    cells = [header, *rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    least = [
-        max(len(word) for cell in column for word in (cell.split() or [""])) for column in zip(*cells, strict=True)
-    ]
-    while sum(widths) + 2 * len(widths) - 2 > columns and widths != least:
+def _fitting(cells: Sequence[Sequence[str]], longest: int | None = None) -> tuple[list[int], bool]:
+    """Widths of columns, the widest of which are narrowed to what their words need, at most `longest`, and whether
+    they fit."""
+    columns_of = list(zip(*cells, strict=True))
+    widths = [max(map(len, column)) for column in columns_of]
+    least = [max(len(word) for cell in column for word in cell.split(" ")) for column in columns_of]
+    least = [min(width, longest or width) for width in least]
+    room = columns() - 2 * len(widths) + 2
+    while sum(widths) > room and widths != least:
         widest = max(range(len(widths)), key=lambda k: (widths[k] > least[k], widths[k]))
         widths[widest] -= 1
-    lines = []
-    for row in cells:
-        parts = [textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
-                 for cell, width in zip(row, widths, strict=True)]  # fmt: skip
-        for each in itertools.zip_longest(*parts, fillvalue=""):
-            lines.append("  ".join(map(str.ljust, each, widths)).rstrip())
-        if row is header:
-            lines.append("  ".join("-" * width for width in widths))
-    return lines
+    return widths, sum(widths) <= room
 
 
 def aligned(
     header: Sequence[str], rows: Sequence[Sequence[str]], shades: Sequence[Sequence[str]] | None = None
 ) -> list[str]:
-    """Left-aligned columns, two spaces apart, under a header and a rule; `shades` are colours of the cells."""
-    widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
-    padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in [header, *rows]]
-    for row, colours in zip(padded[1:], shades or (), strict=False):
-        row[:] = [f"{shade}{cell}{PLAIN}" if shade else cell for cell, shade in zip(row, colours, strict=True)]
-    padded.insert(1, ["-" * width for width in widths])
-    return ["  ".join(row).rstrip() for row in padded]
+    """Left-aligned columns, two spaces apart, under a header and a rule; `shades` are colours of the cells.
+
+    Where that is wider than `columns`, cells of wide columns are broken at spaces; only if nothing else helps in
+    targets and intervals, and at last in words of more than `LONGEST_WORD` letters.
+    """
+    plain = [list(row) for row in [header, *rows]]
+    whole = [[KEPT_WHOLE.sub(HARD_SPACE, cell) for cell in row] for row in plain]
+    for cells, longest in ((whole, None), (plain, None), (plain, LONGEST_WORD)):
+        widths, fits = _fitting(cells, longest)
+        if fits:
+            break
+    lines = []
+    for at, row in enumerate(cells):
+        colours = shades[at - 1] if shades and at else [""] * len(row)
+        parts = [_broken(cell, width, words=True) for cell, width in zip(row, widths, strict=True)]
+        for line in itertools.zip_longest(*parts, fillvalue=""):
+            padded = map(str.ljust, line, widths)
+            shaded = (f"{shade}{cell}{PLAIN}" if shade else cell for shade, cell in zip(colours, padded, strict=True))
+            lines.append("  ".join(shaded).rstrip().replace(HARD_SPACE, " "))
+        if at == 0:
+            lines.append("  ".join("-" * width for width in widths).rstrip())
+    return lines

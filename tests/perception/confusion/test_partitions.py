@@ -177,7 +177,7 @@ def broken(path, column, row, value):
     ("column", "value", "words"),
     [
         ("x", np.inf, "detections/part-00002.parquet:124: detection with box_3d"),
-        ("score", np.nan, "detections/part-00002.parquet:124: detection with score nan"),
+        ("score", np.nan, "detections/part-00002.parquet:124: detection without a score (nan)"),
         ("class", None, "detections/part-00002.parquet:124: class: the cell is empty"),
         ("frame", None, "detections/part-00002.parquet:124: frame: the cell is empty"),
         ("frame", 0, "detections/part-00002.parquet:124: frame 'drive7/0' comes after 'drive7/"),

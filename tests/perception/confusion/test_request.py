@@ -143,7 +143,7 @@ def test_an_audit_is_that_of_the_command(folder, capfd):
     [
         ({"format": None}, "no --format"),
         ({"spec": "crossing.ltl"}, "--spec belongs to --matching-audit"),
-        ({"stream": True, "depth_folder": "depth"}, "without an audit, --localisation, --average-precision, --dist"),
+        ({"stream": True, "depth_folder": "depth"}, "without an audit, --localisation, --average-precision, --depth"),
     ],
 )
 def test_choices_that_do_not_go_together_are_refused(folder, choices, message):

@@ -96,7 +96,11 @@ def test_objects_without_a_box_are_rows_of_nan():
         ({"frame": [0], "class": ["ped"]}, SEEN, "column 'class': expected an array of numbers"),
         ({"frame": [0], "class": [9]}, SEEN, "<annotations>:1: unknown class '.no such class.'"),
         ({"frame": [0], "class": [0]}, {**SEEN, "frame": [2]}, "<detections>:1: detection in frame 2, which"),
-        ({"frame": [0], "class": [0]}, {**SEEN, "score": [np.nan]}, "<detections>:1: detection with score nan"),
+        (
+            {"frame": [0], "class": [0]},
+            {**SEEN, "score": [np.nan]},
+            "<detections>:1: detection without a score",
+        ),
         ({"frame": [0], "class": [0], "box_2d": [[3, 0, 1, 1]]}, SEEN, "<annotations>:1: .*negative size"),
     ],
 )

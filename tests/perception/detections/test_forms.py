@@ -523,7 +523,7 @@ SCORED = {**BOX, "score": [0.5, 0.5]}
          "<annotations>: cannot be read as a table: Could not convert 'left' with type str: tried to convert to "
          "int64; Conversion failed for column x1"),
         (pd.DataFrame(BOX), pd.DataFrame({**SCORED, "score": [0.5, np.nan]}),
-         "<detections>:2: detection with score nan"),
+         "<detections>:2: detection without a score (nan)"),
         (pd.DataFrame(BOX), pd.DataFrame({**SCORED, "frame": [1, 2]}),
          "<detections>:2: detection in frame '2', which"),
         (pd.DataFrame({**BOX, "x2": [9, -9]}), pd.DataFrame(SCORED), "<annotations>:2: annotation with box_2d"),

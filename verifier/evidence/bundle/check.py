@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
@@ -25,7 +25,7 @@ from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
 from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.contents import check_cheaply, check_contents, check_recomputed, numbers_in
-from verifier.evidence.bundle.derived_artefacts import derived, derived_row
+from verifier.evidence.bundle.derived_artefacts import Basis, derived, derived_row
 from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
 from verifier.evidence.bundle.making import Progress, planned_words
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, check_hashes, digest_of, read_manifest
@@ -42,6 +42,7 @@ from verifier.evidence.bundle.runs_elsewhere import refuse_unfounded, wrong_give
 from verifier.evidence.consistency import check_document, check_sums
 from verifier.evidence.declarations import today
 from verifier.evidence.differences import findings_of
+from verifier.evidence.environment import SBOM_FILE, refuse_other_versions
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.evidence.following.rates import against_its_run, alone
 from verifier.evidence.measured import refuse_misfits
@@ -63,6 +64,7 @@ STATED = (
     "whether the inputs are true: counts and model, of the real detector and system, and what people declare; and "
     "what is recorded of how the results were made (the command, the versions of libraries)"
 )
+Made = TypeVar("Made")
 Recompute: TypeAlias = Callable[[Parts, Log], None]
 _REFUSED = (InputError, UsageError)
 _MALFORMED = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
@@ -164,7 +166,16 @@ def check_files(
         log.requirements,
         None if log.findings else log.grades,
         overall_text(log.standings) if log.standings and not log.findings else "",
+        "" if manifest is None else manifest.title,
     )
+
+
+def basis_of(files: Mapping[str, bytes], look: Callable[[Basis], Made]) -> Made:
+    """What `look` makes of inputs, results and derived files of an intact bundle, while its inputs are there."""
+    request = _request(files)
+    with unpacked_inputs(files, request) as read:
+        rebuilt = Study.of(read.inputs, DEFAULT_LIMITS.around(request.options))
+        return look(derived(_parts(files, request, rebuilt, read, Log())))
 
 
 def _manifest(raw: bytes | None, found: str, digest: str | None, log: Log) -> Manifest | None:
@@ -218,6 +229,7 @@ def _looked_into(
         before = len(log.findings)
         _fit_together(parts, log)
         _versions(parts, log)
+        _materials(parts, log)
         check_contents(parts, log)
         _given(parts, log)
         fits = len(log.findings) == before
@@ -254,6 +266,16 @@ def _versions(parts: Parts, log: Log) -> None:
         if path not in parts.request.inputs and stated != log.built_by:
             said = f"{log.built_by}, which built the bundle"
             log.findings.append(Finding(path, "/versions/verifier", str(stated), said, Kind.CONTENT))
+
+
+def _materials(parts: Parts, log: Log) -> None:
+    """Whether the bill of materials names the versions that the run was made with; it cannot be made again."""
+    if SBOM_FILE not in parts.files:
+        return
+    try:
+        refuse_other_versions(parts.files[SBOM_FILE], parts.run.content["versions"])
+    except InputError as error:
+        log.findings.append(replace(_refusal(error, SBOM_FILE), kind=Kind.CONTENT))
 
 
 def _given(parts: Parts, log: Log) -> None:

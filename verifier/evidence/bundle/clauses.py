@@ -13,7 +13,6 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from verifier.base.files import csv_text
 from verifier.evidence.context import CaseContext
@@ -26,7 +25,6 @@ MOST_NAMED = 3
 _TABLE = Path(__file__).parent / "clauses.toml"
 _SOUND = (Grade.PROVEN, Grade.RECOMPUTED, Grade.TESTED, Grade.DOCUMENTED)
 _NAMES = {"others": "by others", "none": "not covered"}
-_REQIF = "http://www.omg.org/spec/ReqIF/20110401/reqif.xsd"
 
 
 @dataclass(frozen=True)
@@ -83,6 +81,8 @@ def _grade(clause: Mapping[str, Any], basis: Answered) -> Grade:
         grades.append(weakest(each.grade for each in basis.context.declared.shown(clause["duty"])))
     if clause.get("identity"):
         grades.append(Grade.DECLARED if basis.context.identity.missing else Grade.DOCUMENTED)
+    if clause.get("fields"):
+        grades.append(Grade.DOCUMENTED if basis.context.identity.is_whole else Grade.DECLARED)
     return weakest(grades or [each.grade for each in basis.standings])
 
 
@@ -98,52 +98,3 @@ def clauses_page(rows: Sequence[Mapping[str, str]], title: str) -> Page:
     return Page(
         f"Clause trace: {title}", (Section("Clause trace", (Paragraph(UNCONFIRMED, "note"), table)),), "the bundle"
     )
-
-
-def clauses_reqif(rows: Sequence[Mapping[str, str]], title: str, day: str) -> str:
-    """The rows as ReqIF 1.2: a requirement for each clause, with the columns as attributes."""
-    time = f"{day}T00:00:00Z"
-    root = ElementTree.Element("REQ-IF", {"xmlns": _REQIF})
-    header = _under(_under(root, "THE-HEADER"), "REQ-IF-HEADER", IDENTIFIER="header")
-    for name, told in (
-        ("COMMENT", UNCONFIRMED), ("CREATION-TIME", time), ("REQ-IF-TOOL-ID", "verifier"), ("REQ-IF-VERSION", "1.0"),
-        ("SOURCE-TOOL-ID", "verifier"), ("TITLE", title),
-    ):  # fmt: skip
-        _under(header, name).text = told
-    content = _under(_under(root, "CORE-CONTENT"), "REQ-IF-CONTENT")
-    common = {"LAST-CHANGE": time}
-    kinds = _under(content, "DATATYPES")
-    _under(
-        kinds,
-        "DATATYPE-DEFINITION-STRING",
-        IDENTIFIER="text",
-        **{"LONG-NAME": "text", "MAX-LENGTH": "32000"},
-        **common,
-    )
-    types = _under(content, "SPEC-TYPES")
-    of_row = _under(types, "SPEC-OBJECT-TYPE", IDENTIFIER="clause-type", **{"LONG-NAME": "clause"}, **common)
-    _under(types, "SPECIFICATION-TYPE", IDENTIFIER="trace-type", **{"LONG-NAME": "trace"}, **common)
-    attributes = _under(of_row, "SPEC-ATTRIBUTES")
-    for name in COLUMNS:
-        named = {"LONG-NAME": name, **common}
-        one = _under(attributes, "ATTRIBUTE-DEFINITION-STRING", IDENTIFIER=f"attribute-{name}", **named)
-        _under(_under(one, "TYPE"), "DATATYPE-DEFINITION-STRING-REF").text = "text"
-    objects, specifications = _under(content, "SPEC-OBJECTS"), _under(content, "SPECIFICATIONS")
-    whole = _under(specifications, "SPECIFICATION", IDENTIFIER="trace", **{"LONG-NAME": title}, **common)
-    _under(_under(whole, "TYPE"), "SPECIFICATION-TYPE-REF").text = "trace-type"
-    children = _under(whole, "CHILDREN")
-    for k, row in enumerate(rows, 1):
-        one = _under(objects, "SPEC-OBJECT", IDENTIFIER=f"clause-{k}", **{"LONG-NAME": row["clause"]}, **common)
-        _under(_under(one, "TYPE"), "SPEC-OBJECT-TYPE-REF").text = "clause-type"
-        values = _under(one, "VALUES")
-        for name in COLUMNS:
-            value = _under(values, "ATTRIBUTE-VALUE-STRING", **{"THE-VALUE": row[name]})
-            _under(_under(value, "DEFINITION"), "ATTRIBUTE-DEFINITION-STRING-REF").text = f"attribute-{name}"
-        place = _under(children, "SPEC-HIERARCHY", IDENTIFIER=f"place-{k}", **common)
-        _under(_under(place, "OBJECT"), "SPEC-OBJECT-REF").text = f"clause-{k}"
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
-
-
-def _under(parent: ElementTree.Element, tag: str, **attributes: str) -> ElementTree.Element:
-    return ElementTree.SubElement(parent, tag, attributes)

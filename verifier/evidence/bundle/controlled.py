@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from verifier.base.errors import one_line
 from verifier.base.numbers import level_text
 from verifier.base.words import bounds_text, counted, name_text, some_of
 from verifier.evidence.bundle.clauses import UNCONFIRMED
@@ -77,6 +78,30 @@ def _compared(one: RequirementResult, settings: SettingsRecord) -> str:
     name = settings.bounds_name if source == "bounds" else f"{level_text(sure.level)} {sure.interval.kind} interval"
     told = bounds_text(*worst.bounds(source)) if one.asked == "P" else ""
     return f"{name} {told}; target {one.target_text}".replace(" ;", ";")
+
+
+def readme_text(parts: Parts) -> str:
+    """What a bundle is and how to check it."""
+    identity = parts.context.identity.told
+    lines = [
+        f"Evidence for: {one_line(parts.title)}",
+        *(f"{name.capitalize()}: {one_line(told)}" for name, told in identity.items() if told),
+        "",
+        "Check it, offline, with the program that built it, installed from its source:",
+        "",
+        "    verify evidence check FOLDER_OR_ZIP --digest DIGEST",
+        "",
+        "DIGEST is the SHA-256 of manifest.json, as verify evidence build printed it. Take it from whoever is "
+        "responsible",
+        "for this evidence, not from the bundle: without it a check cannot tell these inputs from others. So can a",
+        "signature beside the bundle (BUNDLE.sig.json): --signed-by PUBLIC_KEY --role assessed.",
+        "",
+        "report/report.html   read this first",
+        "trace.csv            requirement by requirement: what is shown, and by which file",
+        "inputs/, request.json  what was put in and what was asked",
+        "results/, certificates/  what was computed from that",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def fields_section(parts: Parts, cited: Sequence[Document]) -> Section:

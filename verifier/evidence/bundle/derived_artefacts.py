@@ -11,8 +11,16 @@ from functools import cached_property
 from verifier.base.errors import one_line
 from verifier.base.files import document_text
 from verifier.evidence.bundle.citations import citations_text
-from verifier.evidence.bundle.clauses import Answered, clause_rows, clauses_csv, clauses_page, clauses_reqif
-from verifier.evidence.bundle.controlled import compared, doubts_told, fields_section, identity_blocks, identity_text
+from verifier.evidence.bundle.clauses import COLUMNS, UNCONFIRMED, Answered, clause_rows, clauses_csv, clauses_page
+from verifier.evidence.bundle.controlled import (
+    compared,
+    doubts_told,
+    fields_section,
+    identity_blocks,
+    identity_text,
+    readme_text,
+)
+from verifier.evidence.bundle.exchanged import Exchanged
 from verifier.evidence.bundle.layout import place_of_certificate
 from verifier.evidence.bundle.making import read_omitted
 from verifier.evidence.bundle.manifest import (
@@ -24,17 +32,20 @@ from verifier.evidence.bundle.manifest import (
     manifest_of,
 )
 from verifier.evidence.bundle.parts import (
+    DATA_SET,
     OMITTED_RATES,
     RATES,
     RISK,
     TRIGGERS,
     Parts,
     document_of,
+    made_data_set,
     made_rates,
     made_risk,
     made_triggers,
     rate_paths,
 )
+from verifier.evidence.bundle.reviewed import review_notes, review_section, reviewed, with_review
 from verifier.evidence.bundle.trace import (
     NOT_RUN,
     Traced,
@@ -51,6 +62,8 @@ from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
 from verifier.evidence.defeaters.values import PER_HOUR, Claim, Defeater, answers_to, open_doubts
 from verifier.evidence.documents import Document
+from verifier.evidence.environment import ENVIRONMENT, environment_texts
+from verifier.evidence.exchange.reqif import reqif_text
 from verifier.evidence.field import tested
 from verifier.evidence.indicators import indicators_of
 from verifier.evidence.intoto import statement
@@ -71,7 +84,7 @@ README_FILE = "README.txt"
 TRACE_FILE, INDICATORS = "trace.csv", "spi.json"
 MODULES = "case/modules/"
 CITATIONS = "case/files.csv"
-CLAUSES = "trace/"
+CLAUSES, EXCHANGE = "trace/", "exchange/"
 CLAUSE_FILES = tuple(f"{CLAUSES}clauses.{ending}" for ending in ("csv", "html", "reqif"))
 Texts = Mapping[str, str]
 Made = str | Mapping[str, str]
@@ -124,6 +137,8 @@ class Basis:
         notes += [
             f"Doubt reopened, {key}: {each.told}" for key, each in self.answers.items() if each.state == "stale"
         ]
+        findings = reviewed(self.case, self.parts.context.review[1])
+        notes += review_notes(findings)
         notes += [f"Evidence {fault}" for fault in self.parts.context.declared.faulty()]
         status = status_blocks(self.standings, notes, compared(self.cited), doubts_told(self.answers))
         first = replace(first, blocks=(*identity_blocks(self.parts), *status, *first.blocks))
@@ -131,8 +146,14 @@ class Basis:
             typed = facts("This bundle", ("command", shlex.join(self.parts.request.command)))
             last = replace(last, blocks=(typed, *last.blocks))
         fields = fields_section(self.parts, self.cited)
-        sections = (first, *page.sections[1:-1], trace, fields, last)
+        review = [review_section(findings)] if findings else []
+        sections = (first, *page.sections[1:-1], trace, *review, fields, last)
         return Page(page.title, sections, identity=identity_text(self.parts))
+
+    @property
+    def issued(self) -> str:
+        """The day on which the document is issued; one that cannot be meant where that is not stated."""
+        return str(self.parts.context.identity.issued or NO_DATE)
 
     @cached_property
     def case(self) -> Case:
@@ -141,7 +162,9 @@ class Basis:
         files, cited = {**self.parts.hashes, **rates}, self.cited
         unverified, proven = self.parts.unverified, self._proven()
         weaker = find_sensitivities(cited, self.parts.alternatives)
-        return build_case(cited, self.parts.context, self.defeaters, files, self.left_out, unverified, proven, weaker)
+        stated = self.parts.context
+        made = build_case(cited, stated, self.defeaters, files, self.left_out, unverified, proven, weaker)
+        return with_review(made, reviewed(made, stated.review[1]))
 
     @cached_property
     def left_out(self) -> dict[str, str]:
@@ -239,6 +262,12 @@ def _modules(basis: Basis) -> Texts:
     return {f"{MODULES}{name}.yaml": text for name, text in module_texts(basis.case).items()}
 
 
+def _exchange(basis: Basis) -> Texts:
+    hashes = {**basis.parts.hashes, **{path: digest_of(text.encode()) for path, text in basis.made.items()}}
+    exchanged = Exchanged(basis.parts.result, basis.case, basis.standings, trace_rows(basis.traced), hashes)
+    return exchanged.texts(EXCHANGE, one_line(basis.parts.title), basis.issued)
+
+
 def _citations(basis: Basis) -> str:
     rows = [each.path for each in DERIVED]
     later = [each for each in rows[rows.index(CITATIONS) :] if each != CLAUSES]
@@ -276,32 +305,9 @@ def _rate_files(made: Texts) -> list[str]:
 def _clauses(basis: Basis) -> Texts:
     files = basis.parts.hashes | {path: digest_of(text.encode()) for path, text in basis.made.items()}
     rows, title = clause_rows(Answered(files, basis.standings, basis.parts.context)), one_line(basis.parts.title)
-    day = basis.parts.context.identity.issued or NO_DATE
-    texts = clauses_csv(rows), html_text(clauses_page(rows, title)), clauses_reqif(rows, title, str(day))
+    listed = reqif_text(rows, COLUMNS, "clause", title, basis.issued, UNCONFIRMED)
+    texts = clauses_csv(rows), html_text(clauses_page(rows, title)), listed
     return dict(zip(CLAUSE_FILES, texts, strict=True))
-
-
-def _readme(basis: Basis) -> str:
-    identity = basis.parts.context.identity.told
-    lines = [
-        f"Evidence for: {one_line(basis.parts.title)}",
-        *(f"{name.capitalize()}: {one_line(told)}" for name, told in identity.items() if told),
-        "",
-        "Check it, offline, with the program that built it, installed from its source:",
-        "",
-        "    verify evidence check FOLDER_OR_ZIP --digest DIGEST",
-        "",
-        "DIGEST is the SHA-256 of manifest.json, as verify evidence build printed it. Take it from whoever is "
-        "responsible",
-        "for this evidence, not from the bundle: without it a check cannot tell these inputs from others. So can a",
-        "signature beside the bundle (BUNDLE.sig.json): --signed-by PUBLIC_KEY --role assessed.",
-        "",
-        "report/report.html   read this first",
-        "trace.csv            requirement by requirement: what is shown, and by which file",
-        "inputs/, request.json  what was put in and what was asked",
-        "results/, certificates/  what was computed from that",
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def _crate(basis: Basis) -> str:
@@ -329,6 +335,8 @@ DERIVED: tuple[Derived, ...] = (
         lambda basis: made_triggers(basis.parts),
     ),
     Derived(INDICATORS, "safety performance indicators: what must stay true", "application/json", _indicators),
+    Derived(DATA_SET, "record of the test data", "application/ld+json", lambda basis: made_data_set(basis.parts)),
+    Derived(ENVIRONMENT, "libraries with hashes, recipe of an image", "text/plain", lambda _: environment_texts()),
     Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", lambda basis: trace_text(basis.traced)),
     Derived(
         "case/gsn.yaml",
@@ -337,6 +345,7 @@ DERIVED: tuple[Derived, ...] = (
         lambda basis: gsn_yaml(basis.case),
     ),
     Derived(MODULES, "the assurance case in GSN, a module in each file", "application/yaml", _modules),
+    Derived(EXCHANGE, "case, requirements and results for other tools", "text/plain", _exchange),
     Derived(CITATIONS, "which node cites each file, or why none does", "text/csv", _citations),
     Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", lambda basis: gsn_svg(basis.case)),
     Derived(
@@ -365,7 +374,7 @@ DERIVED: tuple[Derived, ...] = (
         "application/json",
         _statement,
     ),
-    Derived(README_FILE, "what this is and how to check it", "text/plain", _readme),
+    Derived(README_FILE, "what this is and how to check it", "text/plain", lambda basis: readme_text(basis.parts)),
     Derived(
         FINGERPRINTS_FILE,
         "fingerprints of single values, to locate damage",

@@ -53,6 +53,7 @@ class Element:
         rests_on: identifiers of the assumptions that a goal or strategy is conditional on.
         amlas: the element of an AMLAS argument pattern, or the AMLAS artefact, that it is.
         url: the file it points at.
+        review: what an assessor finds of it, in words.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Element:
     rests_on: tuple[str, ...] = ()
     amlas: str = ""
     url: str = ""
+    review: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         number = self.id.removeprefix(self.kind.value)

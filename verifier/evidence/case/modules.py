@@ -87,7 +87,7 @@ def gsn_yaml(case: Case) -> str:
     """The YAML of a case: one element after the other, the top goal first; ends with a line break.
 
     Attributes that gsn2x does not know are views on top of it (`gsn2x --layers status,grade,amlas`): `status` and
-    `grade` of goals and strategies, and `amlas`, the element of an AMLAS pattern.
+    `grade` of goals and strategies, `review`, what an assessor finds, and `amlas`, the element of an AMLAS pattern.
     """
     return _text(case, case.title, case.elements)
 
@@ -133,6 +133,8 @@ def _attributes(element: Element) -> Iterator[str]:
         yield f"status: {_quoted(element.told)}"
     if element.grade is not None:
         yield f"grade: {_quoted(element.grade.value)}"
+    if element.review:
+        yield f"review: {_quoted(chr(10).join(element.review))}"
     if element.amlas:
         yield f"amlas: {_quoted(element.amlas)}"
 

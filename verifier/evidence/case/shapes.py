@@ -126,6 +126,7 @@ def _lines(element: Element, width: float) -> tuple[tuple[str, str], ...]:
         parts.append(("status", f"{element.told}{also}"))
     if element.grade is not None:
         parts.append(("note", f"Evidence: {element.grade.value}"))
+    parts += [("status", _short(each)) for each in element.review]
     return tuple((line, style) for style, text in parts for line in wrapped(text, width))
 
 

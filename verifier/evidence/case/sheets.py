@@ -86,7 +86,7 @@ def gsn_html(case: Case, identity: str = "") -> str:
         "left:-9999px}h1{font:bold 12pt sans-serif}table{border-collapse:collapse;width:100%}"
         f"td,th{{border:1px solid #999;padding:2px 4px;text-align:left;vertical-align:top}}"
         f"td,th,p{{font:{LEAST_PT + 1:g}pt sans-serif}}"
-        "thead{break-after:avoid}tr{break-inside:avoid}</style>\n</head>\n<body>",
+        "td:first-child{white-space:nowrap}thead{break-after:avoid}tr{break-inside:avoid}</style>\n</head>\n<body>",
         f'<main><h1>{title}</h1>\n<p>{escaped(identity)}</p>\n<svg class="once" width="0" height="0" '
         'aria-hidden="true">',
         *definitions(),

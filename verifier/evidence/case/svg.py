@@ -215,8 +215,8 @@ def legend(y: float, width: float) -> Iterator[str]:
         "Solution: circle. Diamond: undeveloped. Cross: defeated."
     )
     lines = (
-        "Filled arrow: supported by. Hollow arrow: in context of. Dashed arrow: challenges. Counter solutions (CSn) "
-        "stand at the end; counter goals (CG) name them."
+        "Filled arrow: supported by. Hollow arrow: in context of. Dashed arrow: challenges. Black square: assurance "
+        "claim point (ACP). Counter goals (CG) name their counter solutions (CSn), which may stand elsewhere."
     )
     for line in (*wrapped(shapes, width - 24), *wrapped(lines, width - 24)):
         yield f'<text x="0" y="{y:.1f}">{escaped(line)}</text>'

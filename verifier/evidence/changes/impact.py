@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
+from scipy.stats import chi2
+
 from verifier.base.words import counted, listed, name_text
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.changes.sides import Side
@@ -125,6 +128,8 @@ IMPACT: Mapping[Change, Row] = {
     ),
 }
 _COUNTED_BY = ("labelling", "labels", "matching", "false_positives", "grouping", "variables", "where", "contexts")
+UNLIKELY = 1e-3
+"""Probability below which counts that only grew are not taken for more of the same."""
 _SAME_POINT = ("score_thresholds", "score_threshold")
 _OF_COUNTING = ("false_positives", "empty_columns", "where", "canonical", "empty_contexts", "memory")
 
@@ -160,7 +165,8 @@ def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]
         )
     )
     found["sensor"] += _changed(mine.mounting, other.mounting)
-    found["planner"] += _changed(old.system, new.system)
+    said = {"system, in words": old.context.system}, {"system, in words": new.context.system}
+    found["planner"] += [*_changed(old.system, new.system), *_changed(*said)]
     for kind, text in _domain(old, new, odd):
         found[kind].append(text)
     found["requirement"] += _changed(old.requirements, new.requirements)
@@ -173,6 +179,8 @@ def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]
     apart = bool(found["detector"] or found["sensor"] or found["counting"])
     for kind, text in _data(old, new, apart):
         found[kind].append(text)
+    words = {"test data, in words": old.context.dataset}, {"test data, in words": new.context.dataset}
+    found["more_data" if found["more_data"] else "other_data"] += _changed(*words)
     if old.manifest.verifier != new.manifest.verifier:
         found["program"].append(f"{old.manifest.verifier} -> {new.manifest.verifier}")
     return {kind: told for kind, told in found.items() if told}
@@ -239,6 +247,20 @@ def _options(old: RunOptions, new: RunOptions) -> tuple[list[str], list[str]]:
     return settings, counting
 
 
+def _same_rates(old: Side, new: Side) -> float:
+    """The p-value of Pearson's test that what was added has the rates of what was there, over all columns."""
+    statistic, freedom = 0.0, 0
+    for before, after in zip(old.counts[0], new.counts[0], strict=True):
+        mine, whole = (np.array(each, dtype=float) for each in (before, after))
+        for table in np.stack([mine, whole - mine]).transpose(2, 0, 1):  # true label; before and added; predicted
+            kept = table[:, table.sum(axis=0) > 0]
+            if kept.shape[1] > 1 and np.all(kept.sum(axis=1) > 0):
+                expected = np.outer(kept.sum(axis=1), kept.sum(axis=0)) / kept.sum()
+                statistic += float(((kept - expected) ** 2 / expected).sum())
+                freedom += kept.shape[1] - 1
+    return float(chi2.sf(statistic, freedom)) if freedom else 1.0
+
+
 def _data(old: Side, new: Side, apart: bool) -> Iterator[tuple[Change, str]]:
     """Whether there are more data, other data, or one look too many; `apart` if counts differ for another reason."""
     mains = tuple(digest_of(side.files[side.request.matrices]) for side in (old, new))
@@ -260,6 +282,9 @@ def _data(old: Side, new: Side, apart: bool) -> Iterator[tuple[Change, str]]:
     said = f"{counted(items[0], 'item')} -> {counted(items[1], 'item')}"
     if apart or not (grown and kept):
         yield "other_data", said
+        return
+    if not before and (chance := _same_rates(old, new)) < UNLIKELY:
+        yield "other_data", f"{said}; rates of what was added differ from those before: p = {chance:.2g}"
         return
     yield "more_data", said
     settings = new.request.options.confidence

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -107,8 +108,9 @@ class Side:
 
     @cached_property
     def system(self) -> dict[str, str]:
-        """File of model or planner -> SHA-256."""
-        return {path: digest_of(self.files[path]) for path in (self.request.model, *self.request.planners)}
+        """File of model or planner -> SHA-256; of one in TOML of what it says, whatever its comments and layout."""
+        paths = (self.request.model, *self.request.planners)
+        return {path: digest_of(_content(path, self.files[path])) for path in paths}
 
     @cached_property
     def chosen(self) -> dict[str, str]:
@@ -172,6 +174,11 @@ class Side:
     def _json(self, path: str) -> dict[str, Any]:
         found: dict[str, Any] = json_of(self.files[path], path)
         return found
+
+
+def _content(path: str, raw: bytes) -> bytes:
+    """What a file says: of TOML its values in their order."""
+    return json.dumps(tomllib.loads(raw.decode()), default=str).encode() if path.endswith(".toml") else raw
 
 
 def digest(value: Any) -> str:

@@ -9,7 +9,7 @@ from verifier.base.words import counted, listed, name_text, some_of
 from verifier.evidence.changes.document import ChangeRecord, ClaimRecord, DiffResult
 from verifier.evidence.context import DUTIES
 from verifier.telling.blocks import Block, Listing, Paragraph, Table
-from verifier.telling.terminal import blocks_lines
+from verifier.telling.terminal import blocks_lines, text_of
 
 _RELATIONS = {
     "unaffected": "unaffected: equal inputs reach it",
@@ -22,7 +22,7 @@ _RELATIONS = {
 
 def diff_table(found: DiffResult) -> str:
     """The output of `verify evidence diff`."""
-    return "\n".join(blocks_lines(list(diff_blocks(found)))) + "\n"
+    return text_of(blocks_lines(list(diff_blocks(found))))
 
 
 def diff_blocks(found: DiffResult) -> Iterator[Block]:

@@ -78,7 +78,9 @@ def _maps(where: str, study: CollisionStudy, detector: DetectorRecord) -> Misfit
             for ends in zip(*pairs, strict=True):
                 if (ends[0] is None) != (ends[1] is None):
                     yield f"{where}/intervals/{k}/lower/{n}", "expected both ends, or none"
-                crossing = told.kind == "exact_monotone" and ends[0] is not None  # where its assumption fails
+                crossing = (
+                    told.kind in ("exact_monotone", "exact_simultaneous") and ends[0] is not None
+                )  # where its assumption fails
                 both = sorted(end for end in ends if end is not None) if crossing else ends
                 yield from ordered(f"{where}/intervals/{k}/lower/{n}", both, *within)
     if study.settings.weight == "uniform":

@@ -33,7 +33,7 @@ from verifier.telling.grounds import (
 from verifier.telling.pictures import Line, plot, ruler
 from verifier.telling.require import answer_blocks, answer_text
 from verifier.telling.run import probability_text
-from verifier.telling.run_summary import farthest
+from verifier.telling.run_summary import farthest, says_what_decides, unplanned
 
 MOST_OPEN = 20
 """Scenarios up to which their table is open."""
@@ -143,11 +143,8 @@ def deciding_sentences(subject: Subject) -> Iterator[str]:
     if subject.result.verdict is not Verdict.INCONCLUSIVE or reason_text(subject.result.worst_point.reason):
         return
     if needed is None:
-        if subject.settings.verdict_from == "bounds":
-            yield (
-                "No amount of further data is known to decide it: P is too close to the target, steps are counted, "
-                "or the chain is too large to plan for."
-            )
+        if says_what_decides(subject.settings):
+            yield f"No amount of further data is known to decide it: {unplanned(subject.settings)}."
         return
     would = f"About {needed_text(needed)} would decide it, if the rates stay what they are"
     if needed.drives is None:

@@ -87,6 +87,7 @@ def _specification(text: str, file: str | None, sha256: str) -> Specification:
         sha256=sha256,
         model=Path(file or "").parent / draft.model,
         model_name=draft.model,
+        model_at=draft.taken["statement 'model'"],
         planners=draft.planners or (),
         environments=draft.environments,
         initial=None if draft.initial is None else substitute(draft.initial, lets, source),

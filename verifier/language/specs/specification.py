@@ -154,7 +154,7 @@ class Specification:
         environments: in order; None when the spec leaves the choice open.
         initial: condition that narrows the initial states, lets replaced; None when there is none.
         lets: name -> state condition as written, in the order of the file.
-        source: the text, for the places of errors.
+        source: the text, for the places of errors; `model_at` is where it names the model.
     """
 
     file: str | None
@@ -169,6 +169,7 @@ class Specification:
     lets: Mapping[str, Node]
     requirements: tuple[Requirement, ...]
     source: Source = field(repr=False)
+    model_at: Position | None = field(default=None, compare=False, repr=False)
 
 
 def expand_lets(lets: Mapping[str, Node], source: Source) -> dict[str, Node]:

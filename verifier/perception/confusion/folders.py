@@ -1,15 +1,20 @@
-"""Folders with a file for each sequence, counted by sequence: each as if it were alone, and tracks stay whole.
+"""Folders with a file for each sequence, counted by sequence: each as if it were alone, and tracks stay whole; and
+folders with a file for each image, which is in no sequence, by some images.
 
 For the plan of a count a folder is a table whose rows are its files (`FilesInOrder`), by their sequences.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from verifier.base.errors import InputError, Place, UsageError
+from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.perception.confusion.choices import default_policy, matching_policy
 from verifier.perception.confusion.context_counts import Memory, counter_of
 from verifier.perception.confusion.counting import count_and_observe
@@ -17,49 +22,134 @@ from verifier.perception.confusion.drives import DriveTable, read_drives
 from verifier.perception.confusion.preparing import dependence_document, prepared
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.streaming import PartCount, Progress
+from verifier.perception.detections.argoverse import logs_of_files
+from verifier.perception.detections.mot import sequences_of_files
 from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of
 from verifier.perception.detections.sources import only_files
-from verifier.perception.detections.tableparts import TablePart, Tables
+from verifier.perception.detections.tableparts import ROLES, TablePart, Tables
+from verifier.perception.detections.waymo import component_folder, poses_folder
 from verifier.perception.matching import MatchingPolicy
 from verifier.perception.settings import CountSettings
 
-FOLDERS = ("kitti_tracking",)
-"""Formats with files for each sequence, which have its name."""
+Named: TypeAlias = tuple[str, str | None]
+"""A file, and what it belongs to."""
+Names: TypeAlias = Callable[[Sequence[Path], str], Sequence[str | None]]
+IMAGES = 1000
+"""So many are counted together."""
+
+
+def _stems(paths: Sequence[Path], role: str) -> list[str | None]:
+    return [path.stem for path in paths]
+
+
+@dataclass(frozen=True)
+class Parting:
+    """How the files of a format are shared out.
+
+    Attributes:
+        suffixes: of the files of annotations, and of detections.
+        names: of all paths of a role what each belongs to; None where the reader leaves it out.
+        most: how many names make a part.
+        is_exact: whether these are the names of sequences, so that `--sequence` chooses among the files.
+        is_alone: whether the reader names a sequence by its file, so that no two may have one name.
+        folder: where the files lie in a folder that is given.
+    """
+
+    suffixes: tuple[str, str] = (".txt", ".txt")
+    names: Names = _stems
+    most: int = 1
+    is_exact: bool = False
+    is_alone: bool = False
+    folder: Callable[[Path], Path] = Path
+
+
+FOLDERS: Mapping[str, Parting] = {
+    "kitti_tracking": Parting(is_exact=True),
+    "mot": Parting(names=sequences_of_files, is_exact=True),
+    "argoverse": Parting(("annotations.feather", ".feather"), logs_of_files, is_exact=True),
+    "waymo": Parting((".parquet", ".parquet"), folder=component_folder),
+    "bdd100k": Parting((".json", ".json")),
+    "openlabel": Parting((".json", ".json"), is_alone=True),
+    "cvat": Parting((".xml", ".xml"), is_alone=True),
+    "kitti_object": Parting(most=IMAGES),
+}
+"""Formats with a file for each sequence, or for each image."""
 
 
 @dataclass(frozen=True)
 class Folders(Tables):
-    """Folders of annotations and detections; the sequence of each part is that of its annotations."""
+    """Folders of annotations and detections; what a part holds are the names of its annotations."""
 
     sequences: tuple[TablePart, ...] = ()
 
     @classmethod
     def listed(cls, settings: CountSettings) -> Folders:
-        """Look at both folders; InputError where one is none, UsageError for an archive."""
-        files, names = [], []
-        for path in (settings.annotations, settings.detections):
-            if not Path(path).is_dir():
-                raise InputError("expected a folder", Place(path), "unpack an archive to count it in parts")
-            found = sorted(Path(path).rglob("*.txt"), key=lambda file: (file.stem, file))
-            if settings.sequence:
-                found = [file for file in found if file.stem in settings.sequence]
-            if not found:
-                raise InputError("no file *.txt in it", Place(path))
-            files.append(FilesInOrder(path, tuple(map(str, found)), tuple(range(len(found) + 1))))
-            names.append([file.stem for file in found])
-        of_truth = list(dict.fromkeys(names[0]))
-        # Detections of a sequence without annotations are read with the first, which says what is wrong with them.
-        of_found = [name if name in set(of_truth) else of_truth[0] for name in names[1]]
-        order = sorted(range(len(of_found)), key=lambda at: (of_truth.index(of_found[at]), at))
-        files[1] = FilesInOrder(files[1].name, tuple(files[1].paths[at] for at in order), files[1].starts)
-        ends = [tuple(accumulate(own.count(name) for name in of_truth)) for own in (names[0], of_found)]
-        bounds = [(0, 0), *zip(*ends, strict=True)]
+        """Look at all folders.
+
+        Raises:
+            InputError: one is none, or its files cannot be told apart.
+            UsageError: a sequence that is not there, or sequences that no file is named by.
+        """
+        parting = FOLDERS[str(settings.format)]
+        if settings.detection_frame == "city" or (settings.sequence and not parting.is_exact):
+            raise UsageError("--detection-frame city, and --sequence where no file is named by it, count at once")
+        given = [settings.annotations, settings.detections]
+        sides = [
+            _side(role, path, parting.folder(Path(path)), suffix, parting.names)
+            for role, path, suffix in zip(ROLES, map(str, given), parting.suffixes, strict=False)
+        ]
+        if settings.format == "waymo" and (poses := poses_folder(Path(str(settings.annotations)))) is not None:
+            sides.append(_side("frames", str(poses), poses, ".parquet", _stems))
+        names = [name for _, name in sides[0] if name is not None]
+        for name in settings.sequence:
+            if name not in names:
+                message, hint = unknown_name("sequence", name, names)
+                raise UsageError(f"{message}\n  hint: {hint}")
+        if settings.sequence:
+            sides = [[each for each in side if each[1] in settings.sequence] for side in sides]
+        return cls._parted(parting, sides, given)
+
+    @classmethod
+    def _parted(cls, parting: Parting, sides: Sequence[Sequence[Named]], given: Sequence[Any]) -> Folders:
+        names = [name for _, name in sides[0] if name is not None]
+        of_truth = list(dict.fromkeys(names))
+        if parting.is_alone and len(of_truth) < len(names):
+            twice = next(path for at, (path, name) in enumerate(sides[0]) if name in names[:at])
+            raise InputError("another file has this name, too, and a sequence is named by its file", Place(twice))
+        if not {name for _, name in sides[1]} & set(of_truth):
+            hint = "to count in parts each file of annotations needs one of detections with its name"
+            raise InputError("no file has the name of one of the annotations", Place(str(given[1])), hint)
+        number: dict[str | None, int] = {name: at // parting.most for at, name in enumerate(of_truth)}
+        files, ends = [], []
+        for side in sides:
+            # What no annotations are named by is read with the first, which says what is wrong with it.
+            part = [number.get(name, 0) for _, name in side]
+            order = sorted(range(len(side)), key=part.__getitem__)
+            files.append(tuple(side[at][0] for at in order))
+            ends.append(tuple(bisect_right(sorted(part), at) for at in range(max(number.values()) + 1)))
+        folders = [parting.folder(Path(str(path))) for path in given]
+        named = [*map(str, folders), *(str(Path(own[0]).parent) for own in files[2:])]
+        in_order = (
+            FilesInOrder(name, own, tuple(range(len(own) + 1))) for name, own in zip(named, files, strict=True)
+        )
+        bounds = [(0,) * len(sides), *zip(*ends, strict=True)]
         parts = (TablePart(tuple(zip(*pair, strict=True))) for pair in pairwise(bounds))
-        return cls(tuple(files), (), tuple(parts))
+        return cls(tuple(in_order), (), tuple(parts))
 
     def parts(self, least: int) -> list[TablePart]:
-        """One for each sequence."""
+        """One for each sequence, or for some images."""
         return list(self.sequences)
+
+
+def _side(role: str, path: str, folder: Path, suffix: str, names: Names) -> list[Named]:
+    """The files of a side in their order, and what each belongs to; InputError where there are none."""
+    if not folder.is_dir():
+        hint = "unpack an archive, and split a file of all sequences, to count them in parts"
+        raise InputError("expected a folder", Place(path), hint)
+    found = sorted(folder.rglob(f"*{suffix}"))
+    if not found:
+        raise InputError(f"no file *{suffix} in it", Place(path))
+    return list(zip(map(str, found), names(found, role), strict=True))
 
 
 @dataclass(frozen=True)
@@ -86,8 +176,10 @@ class FolderCount:
         if isinstance(block, str):
             return PartCount(digests={block: digest_of(block)})
         rows = zip(self.tables.files, block[1].rows, strict=True)
-        with only_files({path for files, (first, end) in rows for path in files.paths[first:end]}):
-            data, rule = prepared(self.settings)
+        alone = {path for files, (first, end) in rows for path in files.paths[first:end]}
+        is_whole = len(self.tables.sequences) == 1
+        with nullcontext() if is_whole else only_files(alone):
+            data, rule = prepared(self.settings if is_whole else replace(self.settings, sequence=()))
         policy = matching_policy(self.settings, default_policy(data))
         counted, observed = count_and_observe(data, policy, rule)
         by_context = None

@@ -28,6 +28,7 @@ from verifier.perception.confusion.context_counts import Memory, with_contexts
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counting import takes_surest_first
 from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.data_set import read_stated, with_record
 from verifier.perception.confusion.document import read_hashed_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
 from verifier.perception.confusion.folders import FOLDERS
@@ -81,14 +82,14 @@ def check_stream(settings: CountSettings) -> bool:
         return False
     if parted and settings.checkpoint is not None:
         raise UsageError("--checkpoint is of one process: with --scheduler or --shard leave it out")
-    others: tuple[object, ...] = (settings.distance_file, settings.depth_folder, settings.calibration)
+    others: tuple[object, ...] = (settings.depth_folder, settings.calibration)
     others += (settings.matching_audit, settings.localisation, settings.average_precision)
-    known = settings.format == "table" or (parted and settings.format in FOLDERS)
-    if not known or any(others):
+    folders = parted and settings.format in FOLDERS
+    if not (folders or settings.format == "table") or any(others) or (settings.distance_file and not folders):
         raise UsageError(
             "--stream, --scheduler and --shard count Parquet tables (--format table), the latter two also folders "
-            f"({', '.join(FOLDERS)}), without an audit, --localisation, --average-precision, --distance-file, "
-            "--depth-folder or --calibration"
+            f"({', '.join(FOLDERS)}), without an audit, --localisation, --average-precision, --depth-folder or "
+            "--calibration; --distance-file is of folders"
         )
     if settings.chunk_rows < 1:
         raise UsageError(f"--chunk-rows: expected at least 1, got {settings.chunk_rows}")
@@ -115,10 +116,13 @@ def counted(
     if settings.spec is not None and not settings.matching_audit:
         raise UsageError("--spec belongs to --matching-audit; to verify the matrices, write them and use verify run")
     memory = _memory(settings)
+    stated = None if settings.data_set is None else read_stated(settings.data_set)
     if not check_stream(settings):
-        return _counted_at_once(settings, memory, data)
-    counts, files, shares = stream_counted(settings, memory, report)
-    return Counted(counts, None, files, shares)
+        found = _counted_at_once(settings, memory, data)
+    else:
+        counts, files, shares = stream_counted(settings, memory, report)
+        found = Counted(counts, None, files, shares)
+    return replace(found, counts=with_record(found.counts, stated))
 
 
 def _memory(settings: CountSettings) -> Memory | None:

@@ -8,10 +8,10 @@ before the checkpoint that counts it: a part the checkpoint does not know is wri
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from verifier.perception.matching import MatchingPolicy
 
 SCHEMA = "verifier.confusion.checkpoint"
 VERSION = 2
-ADDED = ("filters", "classes_left_out", "ignored", "regions")
+ADDED = ("filters", "classes_left_out", "ignored", "regions", "annotations")
 """Entries of a detection set's origin that hold numbers of its own frames."""
 
 
@@ -187,8 +187,12 @@ def finish(files: StreamFiles) -> None:
     """Remove checkpoint and parts, when the result is written."""
     if files.checkpoint is not None:
         files.checkpoint.unlink(missing_ok=True)
-    if files.parts is not None:
-        shutil.rmtree(files.parts, ignore_errors=True)
+    if files.parts is not None and files.parts.is_dir():
+        # Moved first: where the path leads to nothing, no worker that is late can write there meanwhile.
+        with TemporaryDirectory(
+            prefix=f"{files.parts.name}.", dir=files.parts.parent, ignore_cleanup_errors=True
+        ) as gone:
+            files.parts.rename(Path(gone, "parts"))
 
 
 def added_origin(before: Any, now: Any, counts: bool = False) -> Any:
@@ -197,7 +201,10 @@ def added_origin(before: Any, now: Any, counts: bool = False) -> Any:
         old = before if isinstance(before, Mapping) else {}
         if counts:
             return {key: added_origin(old.get(key), now.get(key), True) for key in {**old, **now}}
-        return {key: added_origin(old.get(key), value, True) if key in ADDED else value for key, value in now.items()}
+        added = {key: added_origin(old.get(key), value, True) for key, value in now.items() if key in ADDED}
+        if "distances" in old and "distances" in now:
+            added["distances"] = _added_filter(old["distances"], now["distances"])
+        return {**now, **added}
     if isinstance(now, list) and isinstance(before, list) and len(now) == len(before):
         return [_added_filter(old, new) for old, new in zip(before, now, strict=True)]
     if isinstance(now, int) or (now is None and isinstance(before, int)):
@@ -206,8 +213,9 @@ def added_origin(before: Any, now: Any, counts: bool = False) -> Any:
 
 
 def _added_filter(before: Any, now: Any) -> Any:
-    """A filter says how many annotations and detections it took out; its other numbers are settings."""
-    numbers = {key: before.get(key, 0) + now[key] for key in ("annotations", "detections") if key in now}
+    """A filter says how many annotations and detections it took out, a file of distances how many it leaves unknown;
+    other numbers are settings."""
+    numbers = {key: before.get(key, 0) + now[key] for key in ("annotations", "detections", "unknown") if key in now}
     return {**now, **numbers}
 
 

@@ -14,7 +14,7 @@ brought into it by the poses of the log.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -75,7 +75,9 @@ def argoverse(
         records.append(poses.record)
     labels = _table(truth, str(annotations), alone)
     _, keys = frame_keys(labels)
+    logs = {member.folder or alone for member in truth.members}
     sweeps = [(each.parents[2].name, each.stem) for each in whole.rglob("sensors/lidar/*.feather")]
+    sweeps = [each for each in sweeps if each[0] in logs]  # of others nobody said what is in them
     return table_set(
         "argoverse",
         labels,
@@ -85,6 +87,11 @@ def argoverse(
         records,
         notes={"detection_frame": detection_frame},
     )
+
+
+def logs_of_files(paths: Sequence[Path], role: str) -> list[str | None]:
+    """The log of each file of annotations, or of detections that are a file for each log."""
+    return [path.absolute().parent.name if path.stem == "annotations" else path.stem for path in paths]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
 from verifier.perception.detections.classmap import DONT_CARE, IGNORE
-from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet, faulty_boxes, no_boxes
+from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet, faulty_boxes, ledger, no_boxes
 from verifier.perception.detections.sources import Reading
 
 MOST_FRAMES = 20_000_000
@@ -162,15 +162,17 @@ class Checks:
             values = getattr(rows, name)
             if values is not None:
                 bad = np.isinf(values) | (np.isnan(values) if name == "score" else values < 0)
-                rows = self.without(rows, bad, "faulty_boxes", _value_text(f"{kind} with {name}", values))
+                rows = self.without(rows, bad, "faulty_boxes", _value_text(kind, name, values))
         for name in [name for name, values in (rows.attributes or {}).items() if values.dtype.kind != "U"]:
             values = (rows.attributes or {})[name]
-            rows = self.without(rows, np.isinf(values), "faulty_boxes", _value_text(f"{kind} with {name}", values))
+            rows = self.without(rows, np.isinf(values), "faulty_boxes", _value_text(kind, name, values))
         for name in ("box_2d", "box_3d"):
             box = getattr(rows, name)
             if box is not None:
                 absent = getattr(rows, f"no_{name}")
-                bad = faulty_boxes(box) | (np.isnan(box).all(axis=1) & (True if absent is None else ~absent))
+                bad = faulty_boxes(box)
+                if not np.isfinite(box).all():
+                    bad = bad | (np.isnan(box).all(axis=1) & (True if absent is None else ~absent))
                 rows = self.without(rows, bad, "faulty_boxes", _box_text(f"{kind} with {name}", box))
         return rows
 
@@ -178,10 +180,10 @@ class Checks:
         limits = self.reading.plausible
         if rows.box_3d is not None:
             with np.errstate(over="ignore"):
-                reach = np.linalg.norm(rows.box_3d[:, :3], axis=1)
+                reach = np.sqrt(sum(axis * axis for axis in rows.box_3d[:, :3].T))
             rows = self._beyond(rows, kind, reach, limits.reach_m, "{:g} m away; are these metres in the ego frame?")
         if rows.box_3d is not None:
-            size = rows.box_3d[:, 3:6].max(axis=1, initial=0)
+            size = np.maximum.reduce(list(rows.box_3d[:, 3:6].T), initial=0)
             rows = self._beyond(rows, kind, size, limits.size_m, "{:g} m large; are these metres?")
         if rows.box_3d is not None:
             turn = np.abs(rows.box_3d[:, 6])
@@ -195,7 +197,7 @@ class Checks:
         return rows
 
     def _pixels(self, rows: Rows, kind: str, box: NDArray[np.float64]) -> Rows:
-        reach = np.abs(box).max(axis=1, initial=0)
+        reach = np.maximum.reduce(list(np.abs(box).T), initial=0)
         if len(reach) and np.nanmax(reach, initial=0) <= 1.5 and not np.isnan(reach).all():
             message = f"{kind} within 1.5 pixels of the corner, as is every other; are these fractions of the image?"
             return self.without(rows, ~np.isnan(reach), "implausible_boxes", lambda _: message)
@@ -240,8 +242,10 @@ class Checks:
         return rows.take(~bad)
 
 
-def _value_text(start: str, values: NDArray[np.float64]) -> Callable[[int], str]:
-    return lambda row: f"{start} {values[row]:g}"
+def _value_text(kind: str, name: str, values: NDArray[np.float64]) -> Callable[[int], str]:
+    return lambda row: (
+        f"{kind} without a {name} (nan)" if np.isnan(values[row]) else f"{kind} with {name} {values[row]:g}"
+    )
 
 
 def _box_text(start: str, box: NDArray[np.float64]) -> Callable[[int], str]:
@@ -270,6 +274,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     """
     checks = Checks(material.files, reading, Counter(), material.frames.names if material.whole else ())
     annotations = checks.rows(material.annotations, "annotation")
+    sound = len(annotations)
     detections = checks.rows(material.detections, "detection")
     frames, moved = _chosen_frames(material, reading, checks)
     annotations, detections = (_moved(rows, moved) for rows in (annotations, detections))
@@ -293,6 +298,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     origin: dict[str, Any] = {"format": material.format, "sources": [dict(each) for each in material.sources]}
     origin |= dict(material.notes or {}) | dict(reading.record())
     origin |= {"classes_left_out": dropped, "ignored": dict(checks.counts), "regions": len(region), "filters": []}
+    origin["annotations"] = ledger(len(material.annotations), sound, len(annotations), len(kept), len(region))
     return DetectionSet(
         classes,
         frames.sequences,
@@ -395,4 +401,4 @@ def _split(rows: Rows, label: NDArray[np.int64]) -> tuple[Boxes, Boxes]:
         rows.line,
         rows.file,
     )
-    return everything.take(kept), everything.take(region)
+    return everything if kept.all() else everything.take(kept), everything.take(np.flatnonzero(region))

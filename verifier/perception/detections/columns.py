@@ -157,8 +157,11 @@ def faulty_boxes(box: NDArray[np.float64]) -> NDArray[np.bool_]:
 
     A row of NaN alone is no fault: the object has no box of that kind. Sizes of zero are allowed.
     """
+    with np.errstate(invalid="ignore"):
+        sizes = box[:, 2:] - box[:, :2] if box.shape[1] == 4 else box[:, 3:6]
+    if np.isfinite(box).all() and (sizes >= 0).all():
+        return np.zeros(len(box), dtype=bool)
     unknown = np.isnan(box)
-    sizes = box[:, 2:] - box[:, :2] if box.shape[1] == 4 else box[:, 3:6]
     bad = unknown.any(axis=1) | np.isinf(box).any(axis=1) | (sizes < 0).any(axis=1)
     return np.asarray(bad & ~unknown.all(axis=1))
 
@@ -212,3 +215,14 @@ def _read_only(value: Any, kind: Any = None) -> NDArray[Any]:
 def _check_index(name: str, index: NDArray[Any], size: int, lowest: int = 0) -> None:
     if index.size and (index.min() < lowest or index.max() >= size):
         raise ValueError(f"{name} has an index outside {lowest}..{size - 1}")
+
+
+def ledger(read: int, sound: int, chosen: int, kept: int, regions: int) -> dict[str, int]:
+    """Of how many annotations that were read, how many are left out while reading, and why."""
+    return {
+        "read": read,
+        "faulty or in no known frame": read - sound,
+        "in frames that are left out": sound - chosen,
+        "of classes that are left out": chosen - kept - regions,
+        "regions that are not judged": regions,
+    }

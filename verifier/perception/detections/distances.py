@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
 from verifier.perception.detections.columns import Boxes, DetectionSet
-from verifier.perception.detections.sources import digest_record
+from verifier.perception.detections.sources import digest_record, is_part
 from verifier.perception.detections.tablefiles import frame_keys, read_named
 from verifier.perception.settings import Measure
 
@@ -69,7 +69,8 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
 
     The file has the columns `frame` (the frame's name), the attribute `key` of the annotations (`id` of COCO, `track`
     of MOTChallenge), which with the frame names one annotation, and `distance_m`. Annotations that the file does
-    not name keep what they had, or have an unknown distance; how many is recorded in `origin["distances"]`.
+    not name keep what they had, or have an unknown distance; how many is recorded in `origin["distances"]`. Where
+    files are read alone (`only_files`), rows of other sequences are left out.
 
     Raises:
         InputError: the file cannot be read, names something that is not there, or one annotation twice.
@@ -84,15 +85,18 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     index = {name: number for number, name in enumerate(data.frame_name)}
     names = [f"{sequence}/{frame}" if sequence else frame for sequence, frame in keys]
     frames = np.array([index.get(name, -1) for name in names], dtype=np.int64)
+    objects, distance, line = named.numbers(key)[0], named.numbers("distance_m")[0], named.line
+    if is_part():
+        own = np.array([name.rpartition("/")[0] in data.sequences for name in names], dtype=bool)
+        kept = own[codes] if len(own) else own
+        codes, objects, distance, line = codes[kept], objects[kept], distance[kept], line[kept]
     frame = frames[codes] if len(frames) else codes
-    objects = named.numbers(key)[0]
-    distance = named.numbers("distance_m")[0]
 
     def fail(bad: np.ndarray, text: str, hint: str | None = None) -> None:
         if bad.any():
             row = int(bad.argmax())
             what = f"{key} {objects[row]:g} in frame {shown(names[int(codes[row])])}"
-            raise InputError(text.format(what, distance[row]), Place(str(path), int(named.line[row])), hint)
+            raise InputError(text.format(what, distance[row]), Place(str(path), int(line[row])), hint)
 
     fail(~((distance >= 0) & (distance <= LARGEST_M)), "{}: expected a distance in metres, got {:g}")
     ids, inverse = np.unique(np.concatenate([boxes.attributes[key], objects]), return_inverse=True)

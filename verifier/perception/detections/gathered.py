@@ -13,7 +13,7 @@ import numpy as np
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.base.tables import NUMBER
-from verifier.perception.detections.sources import Member
+from verifier.perception.detections.sources import Member, is_part
 from verifier.perception.detections.tablefiles import NAMES, TEXTS, NamedTable, renamed
 
 SCORES = ("score", "confidence")
@@ -113,9 +113,10 @@ def _codes(column: Any) -> Any:
 
 
 def drives_of(members: Sequence[Member]) -> list[str]:
-    """The sequence that each of several files is: its name, or that of its folder where names are equal."""
+    """The sequence that each of several files is: its name, or that of its folder where names are equal; also of one
+    that is read alone (`only_files`)."""
     stems = [member.stem for member in members]
-    if len(members) < 2:
+    if len(members) < 2 and not is_part():
         return [""] * len(members)
     return stems if len(set(stems)) == len(stems) else [f"{each.folder}/{each.stem}" for each in members]
 

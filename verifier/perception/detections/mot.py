@@ -9,7 +9,7 @@ from a file (`given.with_distances`, by `track`).
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -103,12 +103,23 @@ def _select(source: Source, kind: str, reading: Reading | None) -> Source:
     return Source(tuple(members), source.record)
 
 
+def sequences_of_files(paths: Sequence[Path], role: str) -> list[str | None]:
+    """The sequence of each file of annotations or detections; None of those that `mot` leaves out."""
+    kind = "gt" if role == "annotations" else "det"
+    nested = any(path.stem == kind for path in paths)
+    return [None if nested and path.stem != kind else _sequence_of_path(path) for path in paths]
+
+
 def _sequence_of(member: Member) -> str:
+    return _sequence_of_path(Path(member.name))
+
+
+def _sequence_of_path(path: Path) -> str:
     """`SEQ` of `SEQ/gt/gt.txt`, `SEQ/det/det.txt` or `SEQ.txt`."""
-    if member.stem in ("gt", "det"):
-        parts = Path(member.name).absolute().parts[:-1]
-        return parts[-2] if parts[-1] == member.stem and len(parts) > 1 else parts[-1]
-    return member.stem
+    if path.stem in ("gt", "det"):
+        parts = path.absolute().parts[:-1]
+        return parts[-2] if parts[-1] == path.stem and len(parts) > 1 else parts[-1]
+    return path.stem
 
 
 def _classes(labels: TextTable) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -9,7 +9,6 @@ A fault in the input is an error that names file and line. A fault of a kind tha
 instead, and the number left out is recorded in `origin["ignored"]`.
 
 Large JSON files into columns: decoded by orjson, then one column at a time, without a Python object per box.
-
 When something does not fit, the elements are looked at one by one, to name the first faulty one.
 """
 
@@ -102,6 +101,11 @@ def only_files(paths: Collection[str]) -> Iterator[None]:
         yield
     finally:
         _ONLY.reset(token)
+
+
+def is_part() -> bool:
+    """Whether some files of folders are read alone."""
+    return _ONLY.get() is not None
 
 
 def digest_record(role: str, path: str | Path, raw: bytes) -> dict[str, Any]:

@@ -10,21 +10,21 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import lt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.libraries import library
-from verifier.perception.detections.assembly import Material, assemble
+from verifier.perception.detections.assembly import Frames, Material, assemble
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.parquetfiles import FilesInOrder, Key, Rows, opened, without_rows
 from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.tablefiles import (
     NamedTable,
-    frame_keys,
     frames_of,
     looked_up,
     renamed,
@@ -93,17 +93,20 @@ def stream_tables(
     while any(not side.finished() for side in sides):
         parts = _next_parts(sides)
         keys = parts[-1][1] if listed is not None else parts[0][1]
-        names = frames_of([_texts(key) for key in keys]).names
+        frames_read = frames_of(list(map(_texts, keys)))
+        names = frames_read.names
         places = {} if numbers is None else dict(zip(names, map(numbers.of, keys), strict=True))
         if skipping:
             start = names.index(after) + 1 if after in names else len(names)
             skipping = start == len(names) and names[-1:] != (after,)
             floor = keys[start] if start < len(keys) else None
             parts = [side.from_key(part, floor) for side, part in zip(sides, parts, strict=True)]
-            keys, names = keys[start:], names[start:]
+            keys = keys[start:]
+            frames_read = frames_of(list(map(_texts, keys)))
+            names = frames_read.names
         if keys or len(parts[1][0]):
             with _placed(tables.files):
-                data = _chunk_set(parts, tables.files, keys, reading, classes, records)
+                data = _chunk_set(parts, tables.files, (keys, frames_read), reading, classes, records)
             done = sum(side.rows_done - side.rows[0] for side in sides)
             place = None if numbers is None else np.array([places[name] for name in data.frame_name], dtype=np.int64)
             yield Chunk(data, names[-1] if names else "", done, sum(end - first for first, end in rows), place)
@@ -111,7 +114,7 @@ def stream_tables(
         raise InputError(f"no frame named {shown(after)}, after which to resume", Place(str(annotations)))
 
 
-def _next_parts(sides: list[_Side]) -> list[tuple[NamedTable, list[Key]]]:
+def _next_parts(sides: list[_Side]) -> list[_Part]:
     """All rows before the least frame at which some file is not yet read on."""
     for side in sides:
         side.fill()
@@ -142,24 +145,23 @@ def _texts(key: Key) -> tuple[str, str]:
 
 
 def _chunk_set(
-    parts: Sequence[tuple[NamedTable, list[Key]]],
+    parts: Sequence[_Part],
     files: Sequence[FilesInOrder],
-    keys: list[Key],
+    found_frames: tuple[list[Key], Frames],
     reading: Reading,
     classes: tuple[str, ...],
     records: Sequence[Mapping[str, Any]],
 ) -> DetectionSet:
-    texts = [_texts(key) for key in keys]
-    index = {key: number for number, key in enumerate(texts)}
+    keys, frames = found_frames
+    index = dict(zip(keys, range(len(keys)), strict=True))
     rows, names = [], list[str]()
-    for scored, (named, _) in enumerate(parts[:2]):
-        codes, own = frame_keys(named)
+    for scored, (named, own, sizes) in enumerate(parts[:2]):
+        codes = np.repeat(np.arange(len(own), dtype=np.int64), sizes)
         found = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))
         file = np.searchsorted(files[scored].starts, named.line - 1, side="right") - 1
         line = named.line - np.array(files[scored].starts)[file]
         rows.append(replace(found, line=line, file=(file + len(names)).astype(np.int32)))
         names += files[scored].paths
-    frames = frames_of(texts)
     material = Material("table", frames, rows[0], rows[1], tuple(names), records, classes, whole=False)
     if reading.sequences is not None:
         present = tuple(name for name in reading.sequences if name in frames.sequences)
@@ -187,7 +189,7 @@ class _Numbers:
         found: dict[Any, tuple[int, int, int, int]] = {}  # first, least and common step, last
         while not side.finished():
             side.fill()
-            for sequence, frame in side.take(None if side.exhausted else side.keys[-1])[1]:
+            for sequence, frame in side.take(None if side.exhausted else side.keys[-1]).keys:
                 if not isinstance(frame, int) or frame < 0:
                     raise InputError(
                         f"frame {shown(str(frame))}: in a stream contexts follow frames that are whole numbers",
@@ -206,6 +208,14 @@ class _Numbers:
         first, step, regular = self._grid[key[0]]
         self._seen[key[0]] = place = self._seen.get(key[0], -1) + 1
         return (int(key[1]) - first) // step if regular else place
+
+
+class _Part(NamedTuple):
+    """Rows of whole frames: the table, the frames in their order, and how many rows each has."""
+
+    named: NamedTable
+    keys: list[Key]
+    sizes: NDArray[np.int64]
 
 
 class _Side:
@@ -267,6 +277,9 @@ class _Side:
         self._check_order()
 
     def _check_order(self) -> None:
+        before = [] if self.last is None else [self.last]
+        if all(map(lt, [*before, *self.keys], self.keys if before else self.keys[1:])):
+            return
         previous = self.last
         for key, start in zip(self.keys, self.starts.tolist(), strict=True):
             if previous is not None and _order(key) <= _order(previous):
@@ -278,30 +291,27 @@ class _Side:
                 )
             previous = key
 
-    def take(self, end: Key | None) -> tuple[NamedTable, list[Key]]:
+    def take(self, end: Key | None) -> _Part:
         """Hand out the rows of all frames before `end`, or everything."""
         count = len(self.keys) if end is None else bisect_left(self.keys, _order(end), key=_order)
         stop = len(self.buffer) if count == len(self.keys) else int(self.starts[count])
         line = np.arange(self.rows_done + 1, self.rows_done + stop + 1, dtype=np.int64)
         named = NamedTable(self.buffer.slice(0, stop), line, self.file)
         keys = self.keys[:count]
+        sizes = np.diff(self.starts[:count], append=stop)
         self.last = keys[-1] if keys else self.last
         self.buffer = self.buffer.slice(stop)
         self.keys, self.starts = self.keys[count:], self.starts[count:] - stop
         self.rows_done += stop
-        return named, keys
+        return _Part(named, keys, sizes)
 
-    def from_key(self, part: tuple[NamedTable, list[Key]], floor: Key | None) -> tuple[NamedTable, list[Key]]:
+    def from_key(self, part: _Part, floor: Key | None) -> _Part:
         """The rows of `part` from the frame `floor` on; none without it."""
-        named, keys = part
-        if floor is None:
-            return NamedTable(named.table.slice(0, 0), named.line[:0], named.file), []
-        codes, texts = frame_keys(named)
-        kept = keys[bisect_left(keys, _order(floor), key=_order) :]
-        first = len(texts) - len(kept)
-        rows = np.flatnonzero(codes >= first)
-        start = int(rows[0]) if len(rows) else len(named)
-        return NamedTable(named.table.slice(start), named.line[start:], named.file), kept
+        named, keys, sizes = part
+        first = len(keys) if floor is None else bisect_left(keys, _order(floor), key=_order)
+        start = int(sizes[:first].sum())
+        rest = NamedTable(named.table.slice(start), named.line[start:], named.file)
+        return _Part(rest, keys[first:], sizes[first:])
 
 
 def _order(key: Key) -> tuple[Any, Any]:

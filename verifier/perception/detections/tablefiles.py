@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -143,7 +144,7 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
             raise InputError(f"column '{ours}': expected numbers, got {column.type}", Place(file))
     for name in required:
         if name not in taken:
-            hint = known_names(name, table.column_names) + f"; name it with columns={{'{name}': ...}}"
+            hint = f"{known_names(name, table.column_names)}; name it with --column {name}=NAME (in Python: columns)"
             raise InputError(f"no column '{name}'", Place(file), hint)
     return arrow.table(taken)
 
@@ -223,20 +224,23 @@ def frame_keys(named: NamedTable) -> tuple[NDArray[np.int64], list[tuple[str, st
 
 def frames_of(keys: Sequence[tuple[str, str]]) -> Frames:
     """Frames named "SEQUENCE/FRAME"; without sequences named by the frame."""
-    sequences = tuple(dict.fromkeys(sequence or NO_SEQUENCE for sequence, _ in keys))
-    codes = {name: code for code, name in enumerate(sequences)}
-    sequence = np.fromiter((codes[name or NO_SEQUENCE] for name, _ in keys), np.int32, len(keys))
-    return Frames(tuple(f"{s}/{f}" if s else f for s, f in keys), sequence, sequences)
+    own = [sequence or NO_SEQUENCE for sequence, _ in keys]
+    codes = {name: code for code, name in enumerate(dict.fromkeys(own))}
+    sequence = np.fromiter(map(codes.__getitem__, own), np.int32, len(keys))
+    names = map("/".join, keys) if all(s for s, _ in keys) else (f"{s}/{f}" if s else f for s, f in keys)
+    return Frames(tuple(names), sequence, tuple(codes))
 
 
-def looked_up(codes: NDArray[np.int64], keys: Sequence[tuple[str, str]], index: Mapping[Any, int]) -> LookedUp:
+def looked_up(codes: NDArray[np.int64], keys: Sequence[tuple[Any, Any]], index: Mapping[Any, int]) -> LookedUp:
     """(n,) frame of each row, and what to call it in a message."""
-    table = np.array([index.get(key, UNKNOWN_FRAME) for key in keys], dtype=np.int64)
+    table = np.fromiter(map(index.get, keys, repeat(UNKNOWN_FRAME)), np.int64, len(keys))
     frame = table[codes] if len(keys) else codes
 
     def text(row: int) -> str:
         sequence, name = keys[int(codes[row])]
-        return f"frame {shown(name)}" + (f" of sequence {shown(sequence)}" if sequence else "")
+        return f"frame {shown(str(name))}" + (
+            "" if sequence in (None, "") else f" of sequence {shown(str(sequence))}"
+        )
 
     return frame, text
 

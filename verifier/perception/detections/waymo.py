@@ -71,14 +71,14 @@ def waymo(
     """
     score = check_columns(columns or {}).get("score", "score")
     folder = Path(annotations)
-    truth = read_source(_component(folder), "annotations", ".parquet")
-    found = read_source(_component(Path(detections)), "detections", ".parquet")
+    truth = read_source(component_folder(folder), "annotations", ".parquet")
+    found = read_source(component_folder(Path(detections)), "detections", ".parquet")
     labels = _table(truth, str(annotations), None)
     _, keys = frame_keys(labels)
     records = [truth.record, found.record]
-    beside = [each / "vehicle_pose" for each in (folder, folder.parent) if (each / "vehicle_pose").is_dir()]
-    if beside and labels.has("x"):
-        poses = read_source(beside[0], "frames", ".parquet")
+    beside = poses_folder(folder)
+    if beside is not None and labels.has("x"):
+        poses = read_source(beside, "frames", ".parquet")
         records.append(poses.record)
         own = {member.stem for member in truth.members}
         for member in poses.members:
@@ -90,8 +90,15 @@ def waymo(
     return table_set("waymo", labels, _table(found, str(detections), score), ordered, reading, records)
 
 
-def _component(path: Path) -> Path:
+def component_folder(path: Path) -> Path:
+    """Where the boxes are of a folder of all components."""
     return next((path / name for name in ("lidar_box", "camera_box") if (path / name).is_dir()), path)
+
+
+def poses_folder(annotations: Path) -> Path | None:
+    """What lists the frames, in the folder of the annotations or beside it."""
+    beside = (each / "vehicle_pose" for each in (annotations, annotations.parent))
+    return next((each for each in beside if each.is_dir()), None)
 
 
 def _table(source: Source, path: str, score: str | None) -> NamedTable:

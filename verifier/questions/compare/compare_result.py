@@ -5,7 +5,7 @@ In all tables of a spec the configurations stand in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -301,6 +301,7 @@ class CompareResult(Result):
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per spec, requirement and configuration, with the same columns throughout."""
+        labels = list(dict.fromkeys(each.label for spec in self.specs for each in spec.metrics))
         for spec in self.specs:
             for requirement in spec.requirements:
                 target = requirement.target
@@ -324,7 +325,21 @@ class CompareResult(Result):
                         "reach_lower": reach[entry.detector].lower if reach else "",
                         "reach_upper": reach[entry.detector].upper if reach else "",
                         **_pareto_columns(spec.pareto, requirement.name, k),
+                        **dict(_metric_columns(spec.metrics, entry.detector, labels)),
                     }
+
+
+def _metric_columns(
+    metrics: Sequence[ClassMetrics], detector: str, labels: Sequence[str]
+) -> Iterator[tuple[str, str | float]]:
+    """The detection metrics of each class of the detector; empty where there is nothing to count."""
+    own = {each.label: each for each in metrics if each.detector == detector}
+    for label in labels:
+        for name in ("average_precision", "recall", "precision", "recall_that_matters"):
+            found = getattr(own.get(label), name, None)
+            for end in ("value", "lower", "upper"):
+                value = getattr(found, end, None)
+                yield f"{name}_{label}{'' if end == 'value' else '_' + end}", "" if value is None else value
 
 
 def _pareto_columns(pareto: ParetoView | None, requirement: str, configuration: int) -> dict[str, str | float]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verifier.base.errors import UsageError
+from verifier.robustness.assessment.circumstances import EXPOSURE, LIKELIHOOD, SEVERITY
 from verifier.robustness.assessment.degradation import Criterion, along
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
 from verifier.telling.figures.drawing import plain, subplots, wrapped
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 24
 MARKS = "osD^vPX*"
+RISKS = ""
+"""In the place of a distance: the chart of the factors of significance."""
 
 
 def assess_figure(result: AssessmentResult) -> Figure:
-    """|change| with epsilon(d) above it per system and distance; each criterion of a degradation with its target.
+    """Factors of significance per system with assessed circumstances; |change| with epsilon(d) above it per distance;
+    each criterion of a degradation with its target.
 
     Raises:
         UsageError: nothing to draw, or too much.
@@ -29,11 +33,13 @@ def assess_figure(result: AssessmentResult) -> Figure:
     panels = _panels(result)
     if not 0 < len(panels) <= MOST_PANELS:
         raise UsageError(f"--plot: {len(panels)} panels to draw; 1 to {MOST_PANELS} are. Choose with --system")
-    columns = min(2, len(panels))
-    lines = -(-len(panels) // columns)
-    figure, axes = subplots(lines, columns, figsize=(4.2 * columns, 3.0 * lines), squeeze=False, layout="constrained")
+    columns = 1 if any(rule == RISKS for _, rule in panels) else min(2, len(panels))
+    lines, width_in = -(-len(panels) // columns), 7.2 if columns == 1 else 8.4
+    figure, axes = subplots(lines, columns, figsize=(width_in, 3.2 * lines), squeeze=False, layout="constrained")
     for axis, (system, rule) in zip(axes.ravel(), panels, strict=False):
-        if isinstance(rule, str):
+        if rule == RISKS:
+            _draw_risks(axis, system)
+        elif isinstance(rule, str):
             _draw_relation(axis, system, rule)
         else:
             _draw_criterion(axis, system, rule)
@@ -46,6 +52,8 @@ def _panels(result: AssessmentResult) -> list[tuple[SystemResult, str | Criterio
     """System and distance, or criterion of its degradation, of each picture."""
     found: list[tuple[SystemResult, str | Criterion]] = []
     for system in result.systems:
+        if any(each.risk for each in system.assessment.circumstances):
+            found.append((system, RISKS))
         names = dict.fromkeys(one.distance_name for each in system.targets for one in each.outcomes)
         found += [(system, name) for name in names]
         if system.degradation is not None:
@@ -80,6 +88,37 @@ def _draw_relation(axis: Axes, system: SystemResult, name: str) -> None:
     axis.legend(fontsize="small", frameon=False)
     title = f"{system.assessment.title}: robust where no mark is above its tolerance"
     axis.set_title(wrapped(title, 52), fontsize="small")
+
+
+def _draw_risks(axis: Axes, system: SystemResult) -> None:
+    """Exposure to the right, severity upwards, likelihood as the size of a mark, significance as its colour."""
+    assessed = [(each.name, each.risk) for each in system.assessment.circumstances if each.risk is not None]
+    cells: dict[tuple[int, int], int] = {}
+    xs, ys = [], []
+    for name, risk in assessed:
+        at = cells.setdefault((risk.exposure, risk.severity), 0)
+        cells[risk.exposure, risk.severity] += 1
+        xs.append(risk.exposure)
+        ys.append(risk.severity - 0.28 * at)  # the next one of equal factors stands below
+        axis.annotate(plain(f"{name} ({risk.significance})"), (xs[-1], ys[-1]), (6, 4), textcoords="offset points",
+                      fontsize="x-small")  # fmt: skip
+    sizes = [40 * risk.likelihood for _, risk in assessed]
+    colours = [risk.significance for _, risk in assessed]
+    marks = axis.scatter(xs, ys, sizes, colours, cmap="cividis_r", vmin=1, vmax=125, edgecolors="black", lw=0.6)
+    axis.figure.colorbar(marks, ax=axis, label="significance")
+    for number, word in enumerate(LIKELIHOOD, 1):
+        axis.scatter([], [], 40 * number, color="none", edgecolors="black", label=f"{number} {word}")
+    axis.set_xticks(range(1, 6), [f"{at} {word}" for at, word in enumerate(EXPOSURE, 1)], fontsize="x-small")
+    axis.set_yticks(range(1, 6), [f"{at} {word}" for at, word in enumerate(SEVERITY, 1)], fontsize="x-small")
+    axis.set_xlim(0.5, 5.9)
+    axis.set_ylim(0.5, 5.7)
+    axis.set_xlabel("exposure")
+    axis.set_ylabel("severity")
+    axis.grid(True, linewidth=0.3)
+    words = axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=5, fontsize="x-small", frameon=False)
+    words.set_title("likelihood")
+    words.get_title().set_fontsize("x-small")
+    axis.set_title(plain(f"{system.assessment.title}: exposure x likelihood x severity"), fontsize="small")
 
 
 def _draw_criterion(axis: Axes, system: SystemResult, each: Criterion) -> None:

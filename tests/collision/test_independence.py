@@ -1,0 +1,171 @@
+"""The independence that the estimator of lambda assumes is tested, and where it fails images or drives are resampled.
+
+Data that violate it: all pairs of an image share their error, images of a drive share theirs, crowds are near.
+"""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import lognorm
+
+from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.independence import independence
+from verifier.collision.intervals import IntervalKind, exact_interval
+from verifier.collision.pairs import Pairs
+from verifier.collision.resampling import subsampling_interval
+from verifier.collision.stopping import BrakingPolicy
+from verifier.collision.trust import Trust, confidence
+from verifier.telling.collision import _ends_text, _near_an_end
+
+POLICY = BrakingPolicy(6.86, 0.1)
+
+
+def scenes(rng, images, *, shared=0.0, near_crowds=False, drives=0):
+    """Images of 1 to 4 objects; errors of a share `shared` (in log variance) that is common to image or drive."""
+    sizes = rng.integers(1, 5, images)
+    image = np.repeat(np.arange(images), sizes)
+    true = rng.uniform(2, 60, len(image))
+    if near_crowds:
+        true = true / sizes[image]
+    drive = np.arange(images) * drives // images if drives else np.zeros(0, np.int64)
+    unit = drive[image] if drives else image
+    common = rng.normal(size=unit.max() + 1)[unit]
+    error = np.sqrt(shared) * common + np.sqrt(1 - shared) * rng.normal(size=len(image))
+    return Pairs(true, true * np.exp(0.3 * error), image, images, drive=drive)
+
+
+def test_independent_pairs_are_refuted_no_more_often_than_said():
+    """300 worlds without dependence, of 40 images: p <= .1 in .1 of them or fewer, but for 3 standard errors."""
+    rng = np.random.default_rng(11)
+    found = [independence(scenes(rng, 40), rng) for _ in range(300)]
+    for p in ([each.pairs for each in found], [each.number for each in found]):
+        assert np.mean(np.array(p) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 300)
+    assert sum(each.refuted for each in found) <= 2 * 0.01 * 300 + 3 * np.sqrt(300 * 0.02)
+
+
+@pytest.mark.parametrize(
+    ("how", "fails", "holds"), [({"shared": 0.7}, "pairs", "number"), ({"near_crowds": True}, "number", None)]
+)
+def test_what_violates_it_is_found(how, fails, holds):
+    found = independence(scenes(np.random.default_rng(2), 300, **how), np.random.default_rng(0))
+    assert found.refuted
+    assert getattr(found, fails) == pytest.approx(2 / (found.permutations + 1))
+    if holds:
+        assert getattr(found, holds) > 0.05
+
+
+def test_p_values_are_those_of_all_permutations():
+    """Six pairs in images of 3, 2 and 1: every one of the 720 orders, by plain loops."""
+    true, image = [3.0, 4.0, 6.0, 20.0, 22.0, 9.0], [0, 0, 0, 1, 1, 2]
+    predicted = [3.5, 4.1, 6.9, 19.0, 26.0, 9.2]
+
+    def statistics(values):
+        ranks = [sum(other < each for other in values) - 2.5 for each in values]
+        sums = [sum(r for r, i in zip(ranks, image, strict=True) if i == of) for of in range(3)]
+        weighted = [n * each for n, each in zip((3, 2, 1), sums, strict=True)]
+        return np.array([sum(each**2 for each in sums), sum(weighted)])
+
+    smallest = np.ones(2)
+    for values in (true, [b - a for a, b in zip(true, predicted, strict=True)]):
+        every = np.array([statistics(each) for each in permutations(values)])
+        away = np.abs(every - every.mean(axis=0))
+        smallest = np.minimum(smallest, (away >= away[0] - 1e-9).mean(axis=0))
+    found = independence(Pairs(true, predicted, image, 3), np.random.default_rng(0))
+    wanted = np.minimum(1, 2 * smallest)
+    assert (found.pairs, found.number) == pytest.approx(tuple(wanted), abs=4 * 2 * 0.5 / np.sqrt(found.permutations))
+
+
+def test_what_cannot_be_tested_is_not():
+    rng = np.random.default_rng(0)
+    single = Pairs([5.0, 9.0, 30.0], [5.0, 9.0, 30.0], [0, 1, 2], 3)
+    assert independence(single, rng) == type(independence(single, rng))(None, None, 0)
+    alike = Pairs([5.0, 9.0, 30.0, 2.0], [5.0, 9.0, 30.0, 2.0], [0, 0, 1, 1], 2)
+    assert independence(alike, rng).number is None
+    same = Pairs([5.0] * 5, [5.0] * 5, [0, 0, 1, 1, 1], 2)  # all ranks are equal: nothing differs
+    assert independence(same, rng).pairs == 1
+
+
+DISTANCES, SPEEDS = np.arange(4.0, 31.0, 1.0), np.array([8.0, 11.0, 14.0])
+
+
+def truth():
+    """(Y, V) P(D_min <= S | D^_min = y), where D is uniform on [2, 60] and D^ = D e^(.3 z): by quadrature."""
+
+    def density(d, y):
+        return lognorm.pdf(y / d, 0.3) / d
+
+    found = np.empty((len(DISTANCES), len(SPEEDS)))
+    for row, y in enumerate(DISTANCES.tolist()):
+        whole = quad(density, 2, 60, args=(y,), points=[y])[0]
+        for at, stopping in enumerate(POLICY.stopping_distance_m(SPEEDS).tolist()):
+            found[row, at] = quad(density, 2, stopping, args=(y,), points=[min(y, stopping)])[0] / whole
+    return found
+
+
+def test_the_band_covers_all_points_at_once_where_pointwise_intervals_of_dependent_pairs_do_not():
+    """Images repeat one object with one error three times: pairs are far from independent, images are not.
+
+    120 data sets of 400 images. The truth is inside of the band everywhere in .95 of them or more; the pointwise
+    intervals of single pairs leave it somewhere in most.
+    """
+    rng = np.random.default_rng(8)
+    grid, wanted, level = Grid(DISTANCES, SPEEDS), truth(), 0.95
+    inside, pointwise = [], []
+    for _ in range(120):
+        one = rng.uniform(2, 60, 400)
+        two = one * np.exp(0.3 * rng.normal(size=400))
+        pairs = Pairs(np.repeat(one, 3), np.repeat(two, 3), np.repeat(np.arange(400), 3), 400)
+        band = exact_interval(pairs, grid, POLICY, IntervalKind.EXACT_SIMULTANEOUS, level=level)
+        inside.append(np.all((band.lower <= wanted) & (wanted <= band.upper)))
+        of = collision_map(pairs, grid, POLICY, EstimatorSettings("normal_reference", 0.5))
+        alone = subsampling_interval(pairs, of, rng=rng, level=level)
+        pointwise.append(np.all((alone.lower <= wanted) & (wanted <= alone.upper)))
+    assert np.mean(inside) >= 0.95
+    assert np.mean(pointwise) < 0.5
+
+
+def test_a_band_encloses_the_intervals_of_its_points():
+    pairs, grid = scenes(np.random.default_rng(1), 300), Grid(DISTANCES, SPEEDS)
+    band, alone = (
+        exact_interval(pairs, grid, POLICY, kind)
+        for kind in (IntervalKind.EXACT_SIMULTANEOUS, IntervalKind.EXACT_MONOTONE)
+    )
+    assert np.all(band.lower <= alone.lower)
+    assert np.all(alone.upper <= band.upper)
+    single = Grid(DISTANCES[:1], SPEEDS[:1])
+    of_one = [exact_interval(pairs, single, POLICY, kind).upper for kind in (band.kind, alone.kind)]
+    assert of_one[0] == of_one[1]  # of one point both are the same
+
+
+def test_dependent_pairs_are_not_trusted_and_drives_are_resampled_where_they_are_known():
+    """Errors shared by a whole drive: drives drawn again give far wider intervals than pairs or images do."""
+    rng = np.random.default_rng(4)
+    grid = Grid(np.array([12.0, 16.0]), np.array([12.0]))
+    kinds = {}
+    for drives in (0, 12):
+        pairs = scenes(rng, 1500, shared=0.8, drives=drives)
+        of = collision_map(pairs, grid, POLICY, EstimatorSettings("normal_reference", 0.3))
+        found = confidence(pairs, of, seed=1, bootstrap=True, replicates=200)
+        assert found.independence.refuted
+        assert Trust.SUBSAMPLING not in found.reasons
+        kinds[drives] = found
+    assert Trust.DEPENDENT in kinds[0].reasons
+    assert IntervalKind.BY_DRIVE not in kinds[0].intervals
+    assert Trust.DEPENDENT_BY_DRIVE in kinds[12].reasons
+    of_drives, of_images = (kinds[12].intervals[each] for each in (IntervalKind.BY_DRIVE, IntervalKind.PERCENTILE))
+    assert np.all(of_drives.upper - of_drives.lower > 2 * (of_images.upper - of_images.lower))
+    without = confidence(pairs, of, seed=1)
+    assert Trust.DEPENDENT_EXACT in without.reasons
+    assert Trust.DEPENDENT_EXACT.kind is IntervalKind.EXACT_MONOTONE
+
+
+def test_cells_hold_no_digits_of_rounding():
+    assert _near_an_end(1 - 1e-16) == "> 0.9999"
+    assert _near_an_end(1e-17) == "< 0.0001"
+    assert [_near_an_end(each) for each in (0.0, 1.0, 0.5, None)] == [None] * 4
+    assert _ends_text(0.25, 1 - 1e-16) == "[0.25, 1]"
+    assert _ends_text(1e-17, 0.5) == "[0, 0.5]"
+    assert _ends_text(-0.2, 1.3) == "[0, 1]"
+    assert _ends_text(None, 0.5) == "-"

@@ -1,0 +1,1 @@
+"""Case, requirements and results in the formats that other tools read, written without a library."""
