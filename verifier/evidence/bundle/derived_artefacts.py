@@ -13,6 +13,7 @@ from verifier.base.files import document_text
 from verifier.evidence.bundle.citations import citations_text
 from verifier.evidence.bundle.clauses import COLUMNS, UNCONFIRMED, Answered, clause_rows, clauses_csv, clauses_page
 from verifier.evidence.bundle.controlled import (
+    answered_notes,
     compared,
     doubts_told,
     fields_section,
@@ -131,15 +132,9 @@ class Basis:
         page = report_page(self.cited, self.parts.title, about)
         trace = trace_section(trace_rows(self.traced))
         first, last = page.sections[0], page.sections[-1]
-        notes = [
-            f"Residual doubt, {key}: {each.told}" for key, each in self.answers.items() if each.state == "accepted"
-        ]
-        notes += [
-            f"Doubt reopened, {key}: {each.told}" for key, each in self.answers.items() if each.state == "stale"
-        ]
         findings = reviewed(self.case, self.parts.context.review[1])
-        notes += review_notes(findings)
-        notes += [f"Evidence {fault}" for fault in self.parts.context.declared.faulty()]
+        faulty = [f"Evidence {fault}" for fault in self.parts.context.declared.faulty()]
+        notes = [*answered_notes(self.answers), *review_notes(findings), *faulty]
         status = status_blocks(self.standings, notes, compared(self.cited), doubts_told(self.answers))
         first = replace(first, blocks=(*identity_blocks(self.parts), *status, *first.blocks))
         if self.parts.request.command:
