@@ -99,7 +99,7 @@ def table_figure(result: TradeOffs) -> Figure:
     margin_in, each_in = 0.4 + 0.075 * min(longest, 60), CELL_IN * widest + 0.5
     columns = max(1, min(len(result.tables), int((TABLE_IN - margin_in) / each_in)))
     lines = -(-len(result.tables) // columns)
-    tall_in = 0.2 * max(len(each.rows) for each in result.tables) + 1.1
+    tall_in = max(0.2 * max(len(each.rows) for each in result.tables) + 1.1, 2.8)
     size = (margin_in + each_in * columns + 0.7, tall_in * lines)
     figure, axes = subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
     for axis in axes.ravel()[len(result.tables) :]:
@@ -232,6 +232,9 @@ def _draw_table(axis: Axes, table: MetricTable) -> Any:
             axis.text(column, at, f"{cell.area:.2f}", ha="center", va="center", fontsize="x-small",
                       fontweight="bold" if cell.detector in row.best else "normal",
                       color="white" if dark else "black")  # fmt: skip
+    for at, column in np.argwhere(np.isnan(baseline) & np.isnan(others)).tolist():
+        if not any(each.detector == table.detectors[column] for each in table.rows[at].cells):
+            axis.text(column, at, "-", ha="center", va="center", fontsize="x-small", color="0.5")  # no data
     axis.imshow(baseline, cmap="Greys", vmin=0, vmax=2.5, aspect="auto")
     shown = axis.imshow(others, cmap="viridis", vmin=0, vmax=1, aspect="auto")
     axis.set_xticks(range(len(table.detectors)), [plain(each) for each in table.detectors], fontsize="small")
