@@ -244,7 +244,7 @@ class Checks:
 
 def _value_text(kind: str, name: str, values: NDArray[np.float64]) -> Callable[[int], str]:
     return lambda row: (
-        f"{kind} without a {name} (nan)" if np.isnan(values[row]) else f"{kind} with {name} {values[row]:g}"
+        f"{kind} with" + ("out a {} (nan)" if np.isnan(v := values[row]) else " {} {:g}").format(name, v)
     )
 
 
