@@ -158,6 +158,24 @@ def test_every_vocabulary_is_spelled_once():
     assert not {", ".join(sorted(words)): found for words, found in places.items() if len(found) > 1}
 
 
+def number_formats(path):
+    """Lines in which a number is formatted by hand, as `{share:.3g}`."""
+    for node in nodes_of(path):
+        if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+            parts = node.format_spec.values
+            last = parts[-1].value if isinstance(parts[-1], ast.Constant) else ""
+            if last[-1:] in tuple("eEfgG%"):
+                yield node.lineno
+
+
+def test_numbers_are_told_in_one_place():
+    """In `base/numbers.py` and `base/words.py`. Formats that stand elsewhere may only become fewer."""
+    found = Counter(path.relative_to(PACKAGE).parts[0] for path in MODULES for _ in number_formats(path))
+    assert found["base"] >= 5
+    assert found["telling"] + found["evidence"] + found["cli"] <= 290
+    assert found.total() - found["base"] <= 580
+
+
 def test_the_order_is_the_one_the_readme_shows():
     readme = (PACKAGE.parent / "README.md").read_text()
     rows = [line.split("`")[1] for line in readme.splitlines() if line.startswith("| `")]

@@ -2,6 +2,7 @@
 
 import csv
 import importlib
+import json
 import re
 import sys
 from functools import cache
@@ -13,6 +14,7 @@ from PIL import Image
 from small_logs import made_logs, straight
 
 from verifier.closedloop.logfiles import write_logs
+from verifier.robustness.mutators.sweeps import published
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples/reproduce"
 PAPERS = ("badithela_2022", "pezzementi_2018", "pezzementi_2021", "wozniak_2024", "xu_2021")
@@ -79,7 +81,8 @@ def test_every_figure_and_table_is_made_or_says_why_not(name, reproduced):
     assert told.keys() == EVERY[name]
     assert all(text.removeprefix("not made: ") for text in told.values())
     written = {file for part in made(told) for file in re.findall(r"\w+\.(?:csv|png)", told[part])}
-    assert written == {path.name for path in output.iterdir()}
+    svg = {name.replace(".png", ".svg") for name in written if name.endswith(".png")}
+    assert written | svg == {path.name for path in output.iterdir()}
 
 
 def test_what_became_of_each_part_is_printed(tmp_path, capsys):
@@ -107,7 +110,10 @@ def test_pezzementi_2018(tmp_path):
     given = ["--images", tmp_path / "images", "--depth", tmp_path / "depth"]
     output = tmp_path / "out"
     told = run("pezzementi_2018", output, *given)
-    assert made(told) == {"table II", "table III"} | {f"figure {k}" for k in (1, 2, 3, 7, 8)}
+    assert made(told) == {"table II", "table III", "table IV"} | {f"figure {k}" for k in (1, 2, 3, 7, 8)}
+    printed = {row[0]: row[1:] for row in rows(output / "table_4.csv")}
+    assert printed["baseline"] == ["0.60", "0.29", "0.22", "0.64", "0.64", "0.71", "0.63", "0.73"]
+    assert printed["defocus: u_f_m=1.0 kappa=2.8"][0] == "0.27"
     assert "kappa = 3.600 m px" in told["table III"]
     assert [float(row[1]) for row in rows(output / "table_2.csv")[1:]] == pytest.approx([97.8, 326, 978], rel=1e-3)
     assert "defocus R^2 = 0.991" in told["figure 7"]  # the paper: above 0.98 for all detectors
@@ -115,6 +121,45 @@ def test_pezzementi_2018(tmp_path):
     # Haze of 97.8 m visibility at 20 m: T = exp(-0.8), of grey 120 and haze 205.
     (hazy,) = (output / "figure_2").glob("*97.8*/a.png")
     assert np.asarray(Image.open(hazy))[4, 4, 0] == round(120 * np.exp(-0.8) + 205 * (1 - np.exp(-0.8)))
+
+
+def test_pezzementi_2018_on_detections_of_ones_own(tmp_path):
+    """Four images with an object each, found surely as taken; in haze one below a false positive, and not in blur."""
+    (tmp_path / "images").mkdir()
+    (tmp_path / "found").mkdir()
+    for k in range(4):
+        Image.fromarray(np.full((20, 30, 3), 90 + k, dtype=np.uint8)).save(tmp_path / f"images/{k}.png")
+    truth = {
+        "images": [{"id": k, "file_name": f"{k}.png", "width": 30, "height": 20} for k in range(4)],
+        "annotations": [
+            {"id": 7 + k, "image_id": k, "category_id": 1, "bbox": [5, 5, 8, 10], "area": 80, "iscrowd": 0}
+            for k in range(4)
+        ],
+        "categories": [{"id": 1, "name": "ped"}],
+    }
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    false = {"image_id": 0, "category_id": 1, "bbox": [20, 2, 5, 5], "score": 0.5}
+    for name, scores in {
+        "net": (0.9,) * 4,
+        "net@alpha_blend-alpha_0.25": (0.9, 0.9, 0.9, 0.3),
+        "net@fog": (),
+    }.items():
+        found = [
+            {"image_id": k, "category_id": 1, "bbox": [5, 5, 8, 10], "score": score} for k, score in enumerate(scores)
+        ]
+        (tmp_path / f"found/{name}.json").write_text(json.dumps([*found, false]))
+    output = tmp_path / "out"
+    given = ["--annotations", tmp_path / "truth.json", "--detections", tmp_path / "found"]
+    told = run("pezzementi_2018", output, *given, "--images", tmp_path / "images")
+    assert {"table IV", "figure 4", "figure 6"} <= made(told)
+    table = {row[0]: row[1] for row in rows(output / "table_4.csv")[1:]}
+    assert table.pop("baseline") == "1.00"
+    assert table.pop("alpha_blend:alpha=0.25") == "0.75"  # all levels lie below one false positive in four images
+    assert table.pop("fog") == "0.00"
+    assert set(table.values()) == {"no data"}
+    assert told["table IV"].endswith("no data for 46 of 49 cells")
+    assert told["figure 5"].startswith("not made: no data of defocus")
+    assert told["figure 6"] == "figure_6.png, 1 objects"
 
 
 def test_pezzementi_2021(reproduced):
@@ -160,8 +205,13 @@ def test_pezzementi_2021_on_logs_of_ones_own(tmp_path):
     output = tmp_path / "out"
     told = run("pezzementi_2021", output, "--logs", tmp_path / "logs")
     assert {f"figure {k}" for k in range(8, 12)} <= made(told)
-    assert told["table 9"] == "table_9.csv"
     header, *table = rows(output / "table_10.csv")
-    table = [dict(zip(header, row, strict=True)) for row in table]
-    area = {row["detector"]: float(row["area"]) for row in table if row["row"] == "baseline"}
-    assert area == {"good": 1, "jumpy": 1}  # both find the person long before the alarm counts
+    assert header == ["closed_loop", "good", "jumpy"]
+    assert table[0] == ["baseline", "1.0", "1.0"]  # both find the person long before the alarm counts
+    names = [each.text for each in published("published-2021")]
+    assert [row[0] for row in table] == ["baseline", *names, "Any", "AnyMild", "AnySevere"]
+    assert {value for row in table[1:] for value in row[1:]} == {"no data"}
+    assert told["table 9"] == "table_9.csv, table_9.png; no data for 50 of 52 cells"
+    assert told["figure 10"].endswith("no data of Faster R-CNN w/ ResNet-101 under channel_dropout:channel=Cb")
+    assert told["table 4"] == "table_4.png"
+    assert told["table 3"] == "not made: no data: no detector of one stage"

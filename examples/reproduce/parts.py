@@ -39,8 +39,9 @@ def write_rows(path, header, rows):
 
 
 def write_figure(figure, path):
-    """A figure of matplotlib as PNG."""
-    figure.savefig(path, dpi=100, metadata={"Software": None})
+    """A figure of matplotlib as PNG, and beside it as SVG; the name of the first."""
+    figure.savefig(path, dpi=150, metadata={"Software": None})
+    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
     return path.name
 
 

@@ -1,22 +1,37 @@
 """Tables and figures of Pezzementi et al. 2018, Putting image manipulations in context (IEEE SSRR 2018).
 
 Table IV, as printed, stands in average_detection_rates.json beside this file; the regressions of figures 7 and 8
-follow from it. Figures 1 to 3 are made of any images, those by depth with depth maps FRAME.npy in metres.
+follow from it. Figures 1 to 3 are made of any images, those by depth with depth maps FRAME.npy in metres. With
+annotations (COCO) and a folder of detections DETECTOR.json and DETECTOR@MUTATION.json (mutations as verify mutate
+names them or their folders) table IV and figures 4 to 6 are made of these.
 
   python examples/reproduce/pezzementi_2018.py OUTPUT [--images FOLDER [--depth FOLDER]]
+                                                      [--annotations FILE --detections FOLDER]
 """
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from parts import mutated, options, reproduce, write_figure, write_rows
+from PIL import Image
 
+from verifier.robustness.mutators import Frame, apply, needs_depth
+from verifier.robustness.mutators.batch_result import folder_name
+from verifier.robustness.mutators.mutation import generator_for
+from verifier.robustness.mutators.sweeps import published
 from verifier.robustness.prediction import AdrTable, predict
-from verifier.telling.figures.drawing import subplots
+from verifier.robustness.rates import adr_result
+from verifier.robustness.settings import RatesSettings
+from verifier.telling.figures.drawing import plain, subplots
+from verifier.telling.figures.rates import curves_figure, share_grid
 
 PUBLISHED = Path(__file__).with_name("average_detection_rates.json")
-DATA = "the agricultural images of NREC with eight detectors, whose detections are not published"
+NO_DATA = "no data"
+MOST_PICTURES = 6
+DATA = "--annotations FILE and --detections FOLDER; the paper's images of NREC and its detections are not published"
 FOCAL_M, F_NUMBER, PIXEL_M = 2.5e-3, 1.4, 1.24e-6  # the camera of table III
 SIMPLE = [
     "gaussian_blur:sigma_px=3", "brightness:factor=2", "alpha_blend:alpha=0.5", "jpeg:quality=10",
@@ -52,7 +67,7 @@ def parameters(output):
 def regressions(output):
     """Figure 7: defocus predicted from blur, and haze from alpha blend, for each detector from all others."""
     table, families = read_published()
-    figure, axes = subplots(1, 2, figsize=(9, 4))
+    figure, axes = subplots(1, 2, figsize=(9, 4), layout="constrained")
     rows, told = [], []
     for axis, target, simple in zip(axes, ("defocus", "haze"), ("gaussian_blur", "alpha_blend"), strict=True):
         found = predict(table, families[target], families[simple])
@@ -72,17 +87,137 @@ def weights(output):
     """Figure 8: the weights of the blurs with which defocus is predicted, and of alpha blends for haze."""
     table, families = read_published()
     rows = []
-    for target, simple in (("defocus", "gaussian_blur"), ("haze", "alpha_blend")):
+    figure, axes = subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for axis, target, simple in zip(axes, ("defocus", "haze"), ("gaussian_blur", "alpha_blend"), strict=True):
         found = predict(table, families[target], families[simple])
-        for name, own in zip(found.targets, found.weights_of_all.round(3).tolist(), strict=True):
+        told = found.weights_of_all.round(3).tolist()
+        for name, own in zip(found.targets, told, strict=True):
             rows += [[name, feature, weight] for feature, weight in zip(found.features, own, strict=True)]
-    return write_rows(output / "figure_8.csv", ["predicted", "from", "weight"], rows)
+        texts = [[f"{each:.2f}" if each else "" for each in own] for own in told]
+        share_grid(axis, np.array(told), texts, found.targets, found.features)
+        axis.set_title(f"{target} from {simple.replace('_', ' ')}", fontsize="small")
+    file = write_rows(output / "figure_8.csv", ["predicted", "from", "weight"], rows)
+    return f"{file}, {write_figure(figure, output / 'figure_8.png')}"
+
+
+def rates_of(annotations, folder):
+    """What verify adr says of the detections of a folder; its conditions by the text of their mutation."""
+    texts = {name: each.text for each in published("published-2018") for name in (each.text, folder_name(each))}
+    files = {path.stem: path for path in sorted(folder.glob("*.json"))}
+    named = tuple(f"{name}={path}" for name, path in files.items())
+    choices = RatesSettings(format="coco", annotations=(str(annotations),), detections=named, objects="objects.csv")
+    found = adr_result(choices)  # which writes no file
+    called = {each: texts.get(each, each) for each in found.conditions}
+    parts = {
+        part: tuple(replace(each, condition=called[each.condition]) for each in getattr(found, part))
+        for part in ("rates", "required")
+    }
+    return replace(found, conditions=tuple(called.values()), **parts)
+
+
+def sheet(output, rows, detectors, rates, baseline):
+    """Table IV: ADR by mutation and detector, coloured by the share of the baseline; what is not there says so."""
+    texts = [[NO_DATA if value is None else f"{value:.2f}" for value in each] for each in rates]
+    shares = [
+        [np.nan if value is None or not whole else value / whole for value, whole in zip(each, baseline, strict=True)]
+        for each in rates
+    ]
+    figure, axes = subplots(figsize=(4.2 + 0.62 * len(detectors), 0.2 * len(rows) + 1.6), layout="constrained")
+    drawn = share_grid(axes, np.array(shares, float), texts, rows, detectors)
+    figure.colorbar(drawn, ax=axes, label="ADR / ADR of the baseline", aspect=40)
+    table = [[row, *each] for row, each in zip(rows, texts, strict=True)]
+    file = write_rows(output / "table_4.csv", ["mutation", *detectors], table)
+    return f"{file}, {write_figure(figure, output / 'table_4.png')}"
+
+
+def as_printed(output):
+    """Table IV from the numbers of the paper."""
+    table, families = read_published()
+    rows = [f"{family}: {name}" for family, names in families.items() for name in names]
+    told = sheet(output, ["baseline", *rows], table.detectors, [table.baseline, *table.adr], table.baseline)
+    return f"{told}, as printed, with 0.63 for the baseline of Deformable R-FCN"
+
+
+def measured(found):
+    """Table IV of detections of one's own, in the paper's order, other conditions after that."""
+    every = dict.fromkeys(["baseline", *(each.text for each in published("published-2018")), *found.conditions])
+
+    def make(output):
+        cells = {(each.condition, each.detector): each.adr for each in found.rates}
+        rates = [[cells.get((row, name)) for name in found.detectors] for row in every]
+        none = sum(value is None for each in rates for value in each)
+        told = sheet(output, list(every), found.detectors, rates, rates[0])
+        return f"{told}; {NO_DATA} for {none} of {len(every) * len(found.detectors)} cells"
+
+    return make
+
+
+def missed(found, number, conditions):
+    """Figures 4 and 5: miss rate against false positives per image."""
+    chosen = [each for each in conditions if each in found.conditions]
+    if not chosen:
+        return f"{NO_DATA} of {conditions[0]} and the like"
+
+    def make(output):
+        figure = curves_figure(replace(found, conditions=tuple(chosen)))
+        lacking = len(conditions) - len(chosen)
+        told = f"; {NO_DATA} of {lacking} of {len(conditions)} conditions" if lacking else ""
+        return f"{write_figure(figure, output / f'figure_{number}.png')}{told}"
+
+    return make
+
+
+def changed(found, annotations, images, depth):
+    """Figure 6: the objects whose required rate of false positives per image grows most, before and after."""
+    texts = {each.text: each for each in published("published-2018") if depth is not None or not needs_depth(each)}
+    lowest = min(1 / (2 * row.images) for row in found.rates)  # stands for a rate of 0
+    grown = [
+        (np.log10(max(each.after, lowest) / max(each.before, lowest)), each)
+        for each in found.required
+        if each.condition in texts and None not in (each.before, each.after) and each.after > each.before
+    ]
+    grown = sorted(grown, key=lambda pair: -pair[0])[:MOST_PICTURES]
+    if not grown:
+        return f"{NO_DATA}: no object whose required rate grows under a mutation that can be made"
+    boxes = {str(each["id"]): each["bbox"] for each in json.loads(Path(annotations).read_text())["annotations"]}
+
+    def make(output):
+        figure, axes = subplots(len(grown), 2, figsize=(7.2, 2.4 * len(grown)), squeeze=False, layout="constrained")
+        for (before, after), (orders, each) in zip(axes, grown, strict=True):
+            stem = Path(each.image).stem
+            pixels = np.asarray(Image.open(images / each.image).convert("RGB"))
+            frame = Frame(pixels, np.load(depth / f"{stem}.npy") if needs_depth(texts[each.condition]) else None)
+            made = apply(texts[each.condition], frame, generator_for(0, stem, texts[each.condition])).pixels
+            for axis, picture, name, rate in (
+                (before, pixels, "as taken", each.before),
+                (after, made, each.condition, each.after),
+            ):
+                left, top, width, height = boxes[each.object]
+                axis.imshow(picture)
+                axis.plot(
+                    left + np.array([0, 1, 1, 0, 0]) * width, top + np.array([0, 0, 1, 1, 0]) * height, "#e69f00"
+                )
+                axis.set_title(f"{plain(name)}: {rate:.3g} per image", fontsize="small")
+                axis.set_axis_off()
+            before.text(0, 1.18, plain(f"{each.detector}, {each.image}: {orders:.1f} orders of magnitude"),
+                        transform=before.transAxes, fontsize="small", fontweight="bold")  # fmt: skip
+        return f"{write_figure(figure, output / 'figure_6.png')}, {len(grown)} objects"
+
+    return make
 
 
 def main(words=None):
     """Make what can be made."""
-    more = {"images": "folder of images", "depth": "folder of their depth maps"}
+    more = {
+        "images": "folder of images",
+        "depth": "folder of their depth maps",
+        "annotations": "ground truth of the images (COCO)",
+        "detections": "folder of detections DETECTOR.json and DETECTOR@MUTATION.json",
+    }
     given = options(__doc__.splitlines()[0], **more).parse_args(words)
+    found = None
+    if given.annotations is not None and given.detections is not None:
+        found = rates_of(given.annotations, given.detections)
 
     def pictures(number, mutations, by_depth):
         if given.images is None or (by_depth and given.depth is None):
@@ -90,19 +225,24 @@ def main(words=None):
         depth = given.depth if by_depth else None
         return lambda output: mutated(given.images, depth, mutations, output / f"figure_{number}")
 
+    needed = f"needs {DATA}"
+    figure_6 = f"{needed}, and --images FOLDER"
+    if found is not None and given.images is not None:
+        figure_6 = changed(found, given.annotations, given.images, given.depth)
+    blurred = [f"defocus:kappa_m_px=3.6,focus_m={focus}" for focus in (10, 5, 2, 1)]
     return reproduce(
         __doc__.splitlines()[0],
         {
             "table I": "a list of detectors, without numbers",
             "table II": parameters,
             "table III": camera,
-            "table IV": f"needs {DATA}; its numbers as printed are in {PUBLISHED.name}",
+            "table IV": as_printed if found is None else measured(found),
             "figure 1": pictures(1, SIMPLE, False),
             "figure 2": pictures(2, HAZE, True),
             "figure 3": pictures(3, DEFOCUS, True),
-            "figure 4": f"needs {DATA}",
-            "figure 5": f"needs {DATA}",
-            "figure 6": f"needs {DATA}",
+            "figure 4": needed if found is None else missed(found, 4, ["baseline"]),
+            "figure 5": needed if found is None else missed(found, 5, blurred),
+            "figure 6": figure_6,
             "figure 7": regressions,
             "figure 8": weights,
         },

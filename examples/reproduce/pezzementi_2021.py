@@ -1,17 +1,28 @@
 """Tables and figures of Pezzementi et al. 2021, Perception robustness testing (Field Robotics).
 
-The logs and detections of the paper are not published. With logs of your own (as for verify closed-loop) the same
-figures and tables are made of them. The paper gives no radii; 2 m and 1.5 m are taken here.
+The logs and detections of the paper are not published. With logs of your own (as for verify closed-loop, with sources
+named DETECTOR or DETECTOR@MUTATION) the same figures and tables are made of them: each table in the paper's order of
+all its mutations, as CSV and as a picture, with "no data" where the logs have none. The paper gives no radii; 2 m and
+1.5 m are taken here.
 
   python examples/reproduce/pezzementi_2021.py OUTPUT [--logs FOLDER] [--images FOLDER --depth FOLDER]
 """
 
 import math
+import re
 import sys
+from dataclasses import replace
 
+import numpy as np
 from parts import mutated, options, reproduce, write_figure, write_rows
 
 import verifier
+from verifier.closedloop.comparison import Row
+from verifier.robustness.mutators.batch_result import folder_name
+from verifier.robustness.mutators.sweeps import published
+from verifier.robustness.rates import published_severities
+from verifier.telling.figures.closedloop import curves_figure, table_figure
+from verifier.telling.figures.drawing import plain, subplots
 
 LOGS = "needs --logs FOLDER; the paper's logs and detections are not published"
 SIMPLE = [
@@ -21,6 +32,16 @@ SIMPLE = [
 ]
 HAZE = [f"haze:visibility_m={each}" for each in (978, 326, 97.8)]
 DEFOCUS = [f"defocus:kappa_m_px={kappa},focus_m={focus}" for kappa in (2.0, 2.8) for focus in (1, 2, 5)]
+NO_DATA = "no data"
+METRICS = {"5": "roc_a", "6": "roc_b", "7": "roboticizer", "9": "pathifier", "10": "closed_loop"}
+STRIPES = ("roc_b", "roboticizer", "pathifier", "closed_loop")  # of a cell of tables 3 and 4, from left to right
+ONE_STAGE = re.compile("ssd|yolo|retina", re.IGNORECASE)
+CURVES = {  # of figures 8 to 11: metric, and what the paper shows
+    8: ("pathifier", "MS-CNN", "channel_dropout:channel=G"),
+    9: ("closed_loop", "SSD w/ MobileNet", "gaussian_blur:sigma_px=1"),
+    10: ("closed_loop", "Faster R-CNN w/ ResNet-101", "channel_dropout:channel=Cb"),
+    11: ("roboticizer", "SSD w/ Inception", "gaussian_blur:sigma_px=1"),
+}
 BRAKING_MPS2, MOST_MPS = 15 * 0.3048, 3.0  # 15 ft/s^2
 
 
@@ -38,16 +59,71 @@ def stopping(output):
     return f"{file}; full speed from {MOST_MPS**2 / (2 * BRAKING_MPS2):.3f} m on"
 
 
+def driven(folder):
+    """What the logs say of every detector under every mutation, by all metrics that they define."""
+    sources = [path.stem for kind in ("csv", "parquet") for path in (folder / "detections").glob(f"*.{kind}")]
+    conditions = {name.partition("@")[2] for name in sources if "@" in name}
+    severity = published_severities(sorted(conditions))
+    severe = tuple(name for name, kind in severity.items() if kind == "severe")
+    return verifier.drive_logs(
+        folder, validation="self", control_radius=2, safety_radius=1.5, match_distance=1, draws=200,
+        metric=tuple(METRICS.values()), severity=severity, group={"AnySevere": severe} if severe else {},
+    )  # fmt: skip
+
+
+def lines(tables):
+    """The rows of the paper's tables: name and what the logs may call it; other conditions of the logs after that."""
+    every = {each.text: {each.text, folder_name(each)} for each in published("published-2021")}
+    found = dict.fromkeys(row.name for table in tables for row in table.rows if row.kind != "group")
+    known = set().union(*every.values(), {"baseline"})
+    own = {name: {name} for name in found if name not in known}
+    return {"baseline": {"baseline"}, **every, **own, **{name: {name} for name in ("Any", "AnyMild", "AnySevere")}}
+
+
+def cell(table, names, detector):
+    """A detector's cell in the row that is called by one of the names; None where there are no data."""
+    cells = (each for row in table.rows if row.name in names for each in row.cells if each.detector == detector)
+    return next(cells, None)
+
+
+def stripes(found, detectors, path):
+    """Tables 3 and 4: in each cell a colour per metric, of robustness, or of the area in the baseline (grey)."""
+    from matplotlib import colormaps
+
+    tables = {table.metric: table for table in found.tables}
+    rows = lines(found.tables)
+    shades = np.ones((len(rows), len(STRIPES) * len(detectors), 3))
+    figure, axes = subplots(figsize=(2.6 + 1.0 * len(detectors), 0.2 * len(rows) + 1.4), layout="constrained")
+    for y, (row, names) in enumerate(rows.items()):
+        for x, detector in enumerate(detectors):
+            for k, metric in enumerate(STRIPES):
+                one = cell(tables[metric], names, detector) if metric in tables else None
+                value = None if one is None else one.area if row == "baseline" else one.robustness
+                if value is None:
+                    axes.plot(len(STRIPES) * x + k, y, "x", color="0.6", markersize=4)
+                else:
+                    colours = colormaps["Greys" if row == "baseline" else "viridis"]
+                    shades[y, len(STRIPES) * x + k] = colours(0.4 * value if row == "baseline" else value)[:3]
+    drawn = axes.imshow(shades, aspect="auto", cmap="viridis", vmin=0, vmax=1)
+    for x in range(1, len(detectors)):
+        axes.axvline(len(STRIPES) * x - 0.5, color="white", linewidth=3)
+    axes.set_yticks(range(len(rows)), [plain(row) for row in rows], fontsize="x-small")
+    middles = [len(STRIPES) * (x + 0.5) - 0.5 for x in range(len(detectors))]
+    axes.set_xticks(middles, [plain(each) for each in detectors], fontsize="x-small", rotation=30, ha="left")
+    axes.tick_params(length=0)
+    axes.xaxis.tick_top()
+    named = "ROC_B, Roboticizer,\nPathifier, Closed Loop"
+    axes.set_xlabel(f"each cell:\n{named}\n(\u00d7: {NO_DATA})", fontsize="x-small")
+    figure.colorbar(drawn, ax=axes, label="worst case / baseline", aspect=40)
+    return write_figure(figure, path)
+
+
 def main(words=None):
     """Make what can be made."""
     more = {"logs": "folder of recorded drives", "images": "folder of images", "depth": "folder of their depth maps"}
     given = options(__doc__.splitlines()[0], **more).parse_args(words)
-    found = None
-    if given.logs is not None:
-        found = verifier.drive_logs(
-            given.logs, validation="self", control_radius=2, safety_radius=1.5, match_distance=1, draws=200
-        )
-    metrics = [] if found is None else [table.metric for table in found.tables]
+    found = None if given.logs is None else driven(given.logs)
+    tables = {} if found is None else {table.metric: table for table in found.tables}
 
     def pictures(number, mutations, by_depth):
         if given.images is None or (by_depth and given.depth is None):
@@ -55,17 +131,49 @@ def main(words=None):
         depth = given.depth if by_depth else None
         return lambda output: mutated(given.images, depth, mutations, output / f"figure_{number}")
 
-    def curves(output):
-        return f"{write_figure(found.plot(), output / 'figures_8_to_11.png')}, by {', '.join(metrics)}"
+    def lacking(metric):
+        return LOGS if found is None else f"the logs have nothing to judge by {metric}"
+
+    def curves(number):
+        metric, detector, mutation = CURVES[number]
+        if metric not in tables:
+            return lacking(metric)
+        table = tables[metric]
+
+        def make(output):
+            same = [each for each in table.detectors if each.lower() == detector.lower()] or [table.detectors[0]]
+            called = {row.name for row in table.rows} & {mutation, mutation.replace(":", "-").replace("=", "_")}
+            figure = curves_figure(replace(found, tables=(table,)), same, sorted(called))
+            as_printed = same[0].lower() == detector.lower() and bool(called)
+            told = "" if as_printed else f"; {NO_DATA} of {detector} under {mutation}"
+            return f"{write_figure(figure, output / f'figure_{number}.png')}, {metric} of {same[0]}{told}"
+
+        return make
 
     def areas(number, metric):
         def make(output):
-            rows = [row for row in found.rows() if row["metric"] == metric]
-            return write_rows(output / f"table_{number}.csv", [*rows[0]], [[*row.values()] for row in rows])
+            table, rows = tables[metric], lines(found.tables)
+            cells = {row: [cell(table, names, each) for each in table.detectors] for row, names in rows.items()}
+            texts = [[row, *(NO_DATA if one is None else one.area for one in each)] for row, each in cells.items()]
+            files = [write_rows(output / f"table_{number}.csv", [metric, *table.detectors], texts)]
+            whole = [next((row for row in table.rows if row.name in names), Row(name, "condition", (), (), ()))
+                     for name, names in rows.items()]  # fmt: skip
+            figure = table_figure(replace(found, tables=(replace(table, rows=tuple(whole)),)))
+            files.append(write_figure(figure, output / f"table_{number}.png"))
+            none = sum(one is None for each in cells.values() for one in each)
+            return ", ".join(files) + (f"; {NO_DATA} for {none} of {len(rows) * len(table.detectors)} cells")
 
-        return make if metric in metrics else LOGS if found is None else f"the logs have nothing to judge by {metric}"
+        return make if metric in tables else lacking(metric)
 
-    tables = {"5": "roc_a", "6": "roc_b", "7": "roboticizer", "9": "pathifier", "10": "closed_loop"}
+    def striped(number, one_stage):
+        names = dict.fromkeys(name for table in tables.values() for name in table.detectors)
+        chosen = [name for name in names if bool(ONE_STAGE.search(name)) is one_stage]
+        if not chosen:
+            return (
+                LOGS if found is None else f"{NO_DATA}: no detector of {'one stage' if one_stage else 'two stages'}"
+            )
+        return lambda output: stripes(found, chosen, output / f"table_{number}.png")
+
     return reproduce(
         __doc__.splitlines()[0],
         {
@@ -73,12 +181,13 @@ def main(words=None):
             "figure 3": pictures(3, SIMPLE, False),
             "figure 4": pictures(4, HAZE, True),
             "figure 5": pictures(5, DEFOCUS, True),
-            **{f"figure {number}": curves if found is not None else LOGS for number in (8, 9, 10, 11)},
+            **{f"figure {number}": curves(number) for number in CURVES},
             "equation 7": stopping,
             "table 1": parameters,
             "table 2": "a list of detectors, without numbers",
-            **dict.fromkeys(("table 3", "table 4"), "colours for the numbers of tables 6, 7, 9 and 10"),
-            **{f"table {number}": areas(number, metric) for number, metric in tables.items()},
+            "table 3": striped(3, True),
+            "table 4": striped(4, False),
+            **{f"table {number}": areas(number, metric) for number, metric in METRICS.items()},
             "table 8": "needs distances that detectors of image rectangles were given by a depth camera",
         },
         given.output,

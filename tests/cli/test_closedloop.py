@@ -101,6 +101,25 @@ def test_areas_by_hand(data, capsys):
     assert 0.5 < fog["jumpy"]["best_probability"] < 0.95
 
 
+def test_with_time_steps_both_engines_are_in_every_interval(data, capsys):
+    """As a document: what is read back, and that each cell encloses its area with the step and without it."""
+    exact = result(capsys, *USUAL, "--draws", "50")
+    stepped = result(capsys, *USUAL, "--draws", "50", "--engine", "steps", "--step", "0.5")
+    read_back(stepped)
+    of_loop = [
+        next(table for table in each["metrics"] if table["metric"] == "closed_loop") for each in (stepped, exact)
+    ]
+    cells = [[cell for row in table["rows"] for cell in row["cells"]] for table in of_loop]
+    assert any(own["step_error"] > 0 for own in cells[0])
+    for own, other in zip(*cells, strict=True):
+        assert own["step_error"] == pytest.approx(abs(own["area"] - other["area"]), abs=1e-12)
+        low, high = own["area_interval"]
+        assert low <= min(own["area"], other["area"]) <= max(own["area"], other["area"]) <= high
+        assert "step_error" not in other
+    for own, other in zip(*(table["rows"] for table in of_loop), strict=True):
+        assert own["best_without_step"] == other["best"]
+
+
 def test_the_stop_cost_and_the_readings_reach_the_simulator(data, capsys):
     dear = result(capsys, *USUAL, "--stop-cost", "10")
     exact = Fraction(10910, 10910 + 500 + 3810)
@@ -125,6 +144,13 @@ def test_the_stop_cost_and_the_readings_reach_the_simulator(data, capsys):
         again["remarks"][0] == "curves.json: closed_loop: not defined, the reference vehicle stops in no positive log"
     )
     assert [f"curves.json: {remark}" for remark in held["remarks"]] == again["remarks"][1:]
+    assert main([*never, "--curves", "curves.csv"]) == ExitCode.SATISFIED
+    capsys.readouterr()
+    of_csv = result(capsys, "robroc", "curves.csv")
+    assert [each.replace(".csv: ", ".json: ") for each in of_csv["remarks"]] == again["remarks"]
+    assert [row["remarks"] for row in rows if row["metric"] == "closed_loop"] == [
+        "the reference vehicle stops in no positive log"
+    ]
     # Nor does it keep the safety radius then: the vehicle drives on, past the person.
     assert held["logs"]["truth_breaks_safety_radius"] == ["person 1", "person 2"]
     assert areas(held, "safety_radius")["baseline", "good"] == 0

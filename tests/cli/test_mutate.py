@@ -74,6 +74,7 @@ def test_table_files_and_document(run, images, root):
         "\n"
         "12 images written to out; the list is mutate.json there\n"
         "note: depth is known for 75.0 % of an image's pixels; the rest is a guess (nearest)\n"
+        "note: pixels with a guessed depth: 20 to 40 m 25.0% of 7200\n"
         "note: boxes in the image move along; boxes in space and all other fields are as they were\n"
     )
     folders = (BLUR_FOLDER, "rotation-angle_deg_90", "haze-visibility_m_978", "haze-visibility_m_97.8")
@@ -129,7 +130,7 @@ def test_what_cannot_be_used_is_listed_and_the_exit_code_says_so(run, images, ro
     assert len(failed) == 4  # one line for each image and reason, not one for each mutation
     assert "failed: words: not a readable image" in failed[3]
     assert " and 14 more: the depth of 600 of 2400 pixels is unknown, 0 in the map; --densify fills them" in failed[0]
-    assert "frame '1' has no depth map '1' with .npy or .png" in failed[1]
+    assert "frame '1' has no depth map '1' with .npy, .png or .pfm" in failed[1]
     document = json.loads((images / "out" / "mutate.json").read_text())
     read_back(document)
     assert document["counts"]["unreadable"] == 1

@@ -140,7 +140,7 @@ def test_all_planners_are_shown_where_none_is_named(tmp_path, capsys):
         "  rules[1] v = 0 -> go = 1",
         "planner other, kind rules",
         "  memory m in 0..2, initial 1",
-        "  tracker t of sees(ped), confirm (2, 3), delete (1, 2)",
+        "  tracker t of sees(ped), confirm [2, 3], delete [1, 2]",
         "  rules[0] (m = 1) | confirmed(t) -> stay",
     ]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typed_documents import read_back
 
-from verifier.base.errors import InputError
+from verifier.base.errors import InputError, one_line
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import curves_csv, curves_json, read_curves
 from verifier.closedloop.curves import TradeOffCurve
@@ -137,3 +137,13 @@ def test_tables_that_are_refused(tmp_path, text, message):
     with pytest.raises(InputError) as refused:
         read_curves(tmp_path / "a.csv")
     assert message in str(refused.value)
+
+
+def test_remarks_travel_with_the_points(tmp_path):
+    """More remarks than points, and of several lines: all of them come back, and the points are the same."""
+    for remarks in ((), ("closed_loop: not defined, no log",), ("a\nb", "c", "d", "e", "f", "g", 'of "h", too')):
+        (tmp_path / "a.csv").write_text(curves_csv(CURVES, remarks))
+        found = read_curves(tmp_path / "a.csv")
+        assert parts(found.curves) == parts(CURVES)
+        assert "; ".join(found.remarks).split("; ") == [one_line(each) for each in remarks] or not remarks
+        assert len(found.remarks) == min(len(remarks), 5)  # of five points

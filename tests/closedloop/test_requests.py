@@ -54,7 +54,7 @@ def test_trade_offs_are_those_of_the_command(logs, capfd):
     command = ["closed-loop", "logs", "--validation", "self", *options(CHOICES), "--curves", "curves.csv"]
     assert same_document(capfd, result, *command)
     curves = [curve for table in result.tables for curve in table.curves.values()]
-    assert Path("curves.csv").read_text() == curves_csv(curves)
+    assert Path("curves.csv").read_text() == curves_csv(curves, [*map(str, result.not_defined), *result.remarks])
     assert Path("trace.csv").read_text() == csv_text(ClosedLoopRequest(settings).trace().rows())
 
 

@@ -396,3 +396,35 @@ def test_what_detections_lack_is_said():
 
 def without(boxes, column):
     return replace(boxes, **{column: None})
+
+
+def test_drives_and_remarks_are_read_where_they_stand(tmp_path):
+    """A remark in any cell is repeated; drives say which images are resampled together."""
+    text = HEAD.strip() + ",drive,remarks\na,5,6,x,depths were filled in\nb,9,8,y,\nb,12,12,y,\nc,,,x,twice said\n"
+    found = read_pairs(written(tmp_path, text))
+    assert found.pairs.drive.tolist() == [0, 1, 0]
+    assert (found.origin["drives"], found.origin["remarks"]) == (2, ["depths were filled in", "twice said"])
+    assert found.pairs.take(np.array([1, 2])).drive.tolist() == [1, 0]
+    plain = read_pairs(written(tmp_path, HEAD + "a,5,6\n"))
+    assert (len(plain.pairs.drive), "remarks" in plain.origin, "drives" in plain.origin) == (0, False, False)
+    pyarrow.parquet.write_table(
+        pyarrow.table(
+            {"image": ["a", "b"], "true_m": [5.0, 9.0], "predicted_m": [6.0, 8.0], "remarks": ["so", None]}
+        ),
+        tmp_path / "pairs.parquet",
+    )
+    assert read_pairs(tmp_path / "pairs.parquet").origin["remarks"] == ["so"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "more", "complaint"),
+    [
+        ("a,5,6,x\na,9,8,y\n", {}, "pairs.csv:3:7: an image in two drives"),
+        ("a,5,6,x\nb,9,8,\n", {}, "drive: the cell is empty"),
+        ("a,5,6,x\n", {"image_count": 4}, "every image needs a row, with a drive"),
+    ],
+)
+def test_drives_that_are_none(tmp_path, rows, more, complaint):
+    with pytest.raises((InputError, UsageError)) as found:
+        read_pairs(written(tmp_path, HEAD.strip() + ",drive\n" + rows), **more)
+    assert complaint in str(found.value)

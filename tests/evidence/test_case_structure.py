@@ -110,7 +110,7 @@ def test_a_recall_that_is_asked_for_is_a_goal_with_what_was_measured(files):
     told = [each["text"] for each in case.values() if each["text"].startswith("What it asks of the detector")]
     assert told
     assert all("recall at least" not in each for each in told)
-    assert any("no recall makes a difference" in each for each in told)
+    assert any("does not depend on the selected recalls" in each for each in told)
     if expected == "violated":
         assert any(each.get("challenges") == name for each in case.values())
 
@@ -152,3 +152,44 @@ def test_assurance_claim_points_are_on_the_element_or_what_it_is_related_to_and_
         argued = [each for each in case.values() if f"confidence argument of {point}" in each["text"]]
         assert len(argued) == 1
         assert "status" in argued[0]
+
+
+def numbers_of(case):
+    """What is argued over numbers: text -> node."""
+    (over,) = [each for each in case.values() if each["text"].startswith("Argument over what the numbers rest on")]
+    return {case[name]["text"].split("\n")[0]: case[name] for name in listed(over["supportedBy"])}
+
+
+def test_numbers_are_argued_where_there_is_evidence_for_them(files):
+    """The certificates of the run are; sample, looks and memory are not, of counts without drives or tracks."""
+    case = case_in(files)
+    ((text, goal),) = numbers_of(case).items()
+    assert text == "Given the region of the rates, every probability of results/run.json lies in its bounds"
+    assert (goal["status"], goal["grade"]) == ("supported", "proven")
+    (proofs,) = [name for name in goal["supportedBy"] if "certificates/*" in case[name]["text"]]
+    cited = [row["file"] for row in citations(files) if proofs in row["cited_by"].split()]
+    assert f"{len(cited)} certificates: certificates/*" in case[proofs]["text"]
+    assert len(cited) >= 8
+
+
+def test_a_sample_looks_and_memory_are_goals_where_they_are_shown(tmp_path):
+    """Documents show statistics and memory; bounds at every look need nothing for their looks."""
+    (tmp_path / "doc.txt").write_text("x")
+    shown = "".join(
+        f'[evidence.{claim}]\nclaim = "{claim}"\ntitle = "t"\nfile = "doc.txt"\nauthor = "N"\ndate = 2026-05-04\n'
+        for claim in ("statistics", "memory")
+    )
+    (tmp_path / "case.toml").write_text(shown)
+    every = RunOptions(confidence=ConfidenceSettings(draws=100, bounds="anytime"))
+    spec, matrices = write_inputs(tmp_path)
+    case = case_in(make_bundle(Sources(spec, matrices, tmp_path / "case.toml"), every).files)
+    texts = [text.partition(" results/run.json")[0] for text in numbers_of(case)]
+    assert texts == [
+        "Given the region of the rates, every probability of",
+        "The region of the rates in",
+        "The level of",
+        "Dependence of successive reports does not make the bounds of",
+    ]
+    assert {each["status"] for each in numbers_of(case).values()} == {"supported"}
+    assert all("doc.txt" in str([case[one] for one in each["supportedBy"]]) for text, each in numbers_of(case).items()
+               if not text.startswith(("Given", "The level")))  # fmt: skip

@@ -30,6 +30,12 @@ author = "A. A."
 reviewer = "R. R."
 approver = "P. P."
 issued = 2026-05-28
+organisation = "Test House"
+location = "Town"
+customer = "Maker"
+received = "not applicable"
+performed = "May 2026"
+sampling = "P-3"
 [responsible]
 odd = "O. O."
 [exposure.every]
@@ -95,6 +101,7 @@ def test_covered_is_only_what_is_whole_and_proven_to_documented(files):
     rows = rows_of(files)
     assert rows["ISO 21448 6.5"]["status"] == ("covered" if whole else "not covered")
     assert rows["ISO 26262-8 10"]["status"] == ("covered" if whole else "partly")
+    assert rows["ISO/IEC 17025 7.8.2.1"]["status"] == ("covered" if whole else "partly")
     assert rows["ISO 21448 13"]["owner"] == ("O. O." if whole else "not stated")
     assert rows["AMLAS stage 5, Z to CC"]["open"] == "rests on what is untested"  # nobody shows independence
 
@@ -104,7 +111,7 @@ def test_the_template_names_only_files_that_the_program_writes_and_duties_that_p
     results = ("results/run.json", "results/explain.json", "results/require/*", "certificates/*")
     derived = [each.path for each in DERIVED]
     for each in clauses():
-        assert set(each) <= {"id", "asked", "answer", "files", "duty", "identity", "best"}
+        assert set(each) <= {"id", "asked", "answer", "files", "duty", "identity", "fields", "best"}
         assert each["best"] in ("covered", "partly", "others", "none")
         assert each.get("duty", "odd") in DUTIES
         for pattern in each["files"]:

@@ -326,13 +326,15 @@ def test_the_levels_of_context_are_argued_apart():
     encounter_only = case_of(given_run)
     assert [encounter_only.by_id[each].text for each in encounter_only.top.supported_by] == [
         "Argument at the level of one encounter: over each requirement, in the worst of its scenarios",
+        "Argument over what the numbers rest on, as far as there is evidence: computation, sample, looks, memory",
         "Argument over what the results cannot show",
     ]
     case = case_of(given_run, rated(given_run, Fraction(1, 10)))
     check(case)
-    encounter, operation, _ = (case.by_id[each] for each in case.top.supported_by)
+    encounter, numbers, operation, _ = (case.by_id[each] for each in case.top.supported_by)
     assert operation is operation_of(case)
     assert (encounter.status, operation.status) == (Status.CONDITIONAL, Status.VIOLATED)
+    assert numbers.status is Status.SUPPORTED
     assert case.top.status is Status.VIOLATED
     assert not set(encounter.supported_by) & set(operation.supported_by)
 

@@ -146,7 +146,21 @@ def test_the_command_says_what_fired_and_when(plain, tmp_path, capsys):
         assert len(out["found"]) == len(spi_of(plain)["indicators"])
 
 
+def test_the_day_on_which_an_indicator_fired_is_told(plain, tmp_path, capsys):
+    (tmp_path / "spi.json").write_bytes(plain.files["spi.json"])
+    (tmp_path / "field.csv").write_text(
+        f'metric,count,of,date\n"{RECALL}",9,10,2026-05-01\n"{RECALL}",0,400,2026-05-08\n"{RECALL}",0,4,2026-05-15\n'
+    )
+    command = ["spi", "check", str(tmp_path / "spi.json"), str(tmp_path / "field.csv")]
+    assert main([*command, "-o", str(tmp_path / "out.json")]) == 1
+    assert "fired at look 2, 2026-05-08" in capsys.readouterr().out
+    (found,) = [each for each in json.loads((tmp_path / "out.json").read_text())["found"] if each.get("fired_on")]
+    assert (found["fired_at"], found["fired_on"]) == (2, "2026-05-08")
+
+
 BAD = {
+    f'metric,count,of,date\n"{RECALL}",1,2,yesterday\n': "field.csv:2: expected a date such as 2026-05-04",
+    f'metric,count,of,date\n"{RECALL}",1,2,2026-05-04\n"{RECALL}",1,2,2026-05-03\n': "field.csv:3: expected",
     "": "expected the columns metric, count, of, found nothing",
     "metric,count\n": "expected the columns metric, count, of",
     "metric,count,of\nrecal ped,1,2\n": "unknown metric",

@@ -1,22 +1,24 @@
 """Bundles that an earlier release built: read and checked by the program of today, and by its kernel alone."""
 
-import json
+import shutil
 import subprocess
 import sys
 
 import pytest
+from forged_bundles import with_manifest
 from small_bundles import write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.base.version import __version__
+from verifier.base.version import RELEASED, __version__
 from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
-from verifier.evidence.bundle.check import check_files
-from verifier.evidence.bundle.manifest import Entry, manifest_of
+from verifier.evidence.bundle.check import check_bundle, check_files
+from verifier.evidence.environment import sbom_text
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 OLD = "0.0.9"
+MODULES = ("base.version", "evidence.bundle.manifest", "telling.html", "evidence.rates.document", "evidence.identity")
 
 
 @pytest.fixture(scope="module")
@@ -24,21 +26,14 @@ def old(tmp_path_factory):
     """A bundle as release 0.0.9 built it, whose report was worded in another way and that had a file of its own."""
     spec, matrices = write_inputs(tmp_path_factory.mktemp("old"))
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("base.version", "evidence.bundle.manifest", "telling.html", "evidence.rates.document"):
+        for module in MODULES:
             patch.setattr(f"verifier.{module}.__version__", OLD)
+        sbom_text.cache_clear()
         files = dict(make_bundle(Sources(spec, matrices), FEW).files)
+        sbom_text.cache_clear()
         files["report/report.html"] = files["report/report.html"].replace(b"Verdicts", b"Results")
         files["report/notes.txt"] = b"of that release only\n"
         return with_manifest(files)
-
-
-def with_manifest(files):
-    """The files with a manifest that lists them."""
-    listed = {each["path"]: (each["role"], each["about"]) for each in json.loads(files["manifest.json"])["files"]}
-    rest = {path: raw for path, raw in files.items() if path != "manifest.json"}
-    entries = {path: Entry.of(path, *listed.get(path, ("derived", "notes")), raw) for path, raw in rest.items()}
-    title = json.loads(files["manifest.json"])["title"]
-    return {**files, "manifest.json": manifest_of(title, entries).json_text().encode()}
 
 
 def test_a_release_that_is_known_is_checked_and_said_not_to_be_compared_byte_for_byte(old, monkeypatch):
@@ -51,6 +46,25 @@ def test_a_release_that_is_known_is_checked_and_said_not_to_be_compared_byte_for
     assert any("certificates proven" in what and count > 0 for count, what in report.checked)
     assert any("violating runs replayed" in what and count > 0 for count, what in report.checked)
     assert report.status.startswith("status: inconclusive")
+
+
+@pytest.mark.parametrize("version", RELEASED)
+def test_a_stored_bundle_of_each_release_is_checked_by_this_program_and_by_the_kernel_alone(version, root, tmp_path):
+    stored = tmp_path / "bundle"
+    shutil.unpack_archive(root / f"tests/data/releases/{version}.zip", stored)
+    report = check_bundle(stored)
+    assert report.findings == ()
+    assert report.exit_code == 0
+    assert report.grades.proven > 100
+    assert any(f"built by verifier {version}, and this is {__version__}" in each for each in report.unchecked)
+    command = [sys.executable, "-I", str(root / "verifier/analysis/kernel.py"), str(stored)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert not any("REJECTED" in line for line in found.stdout.splitlines())
+
+
+def test_nothing_but_bundles_of_releases_is_stored(root):
+    assert {path.stem for path in (root / "tests/data/releases").iterdir()} == set(RELEASED)
 
 
 def test_a_release_that_nobody_made_is_a_finding(old):

@@ -494,6 +494,7 @@ ONE_OF_EACH = (
     "additive_noise:constant_sd=1,signal_sd=0,exponent=0", "haze:visibility_m=50", "defocus:kappa_m_px=2,focus_m=5",
     "motion_blur:length_px=5", "pixelation:block_px=4", "rotation:angle_deg=5", "truncation:left=0.1",
     "shifted_lines:share=0.5,most_px=3", "chromatic_aberration:expansion=0.02",
+    "rain:rate_mm_h=50", "snow:visibility_m=50", "night:light=0.1", "low_light:light=0.1",
 )  # fmt: skip
 
 

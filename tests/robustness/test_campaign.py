@@ -12,6 +12,7 @@ from made_campaign import FILE, write_streets
 from verifier.base.documents import read_document
 from verifier.base.errors import ExitCode
 from verifier.cli import main
+from verifier.pipeline import verified
 from verifier.robustness.campaign.result import CampaignDocument
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
@@ -40,7 +41,8 @@ def streets(tmp_path_factory):
 def made(streets):
     """The folder that one campaign made, and its document."""
     target = streets / "made"
-    assert main(["campaign", str(streets / "campaign.toml"), "-o", str(target)]) == 0
+    # Six images decide nothing: the worst verdict is inconclusive, as that of `verify run` on the same matrices.
+    assert main(["campaign", str(streets / "campaign.toml"), "-o", str(target)]) == ExitCode.INCONCLUSIVE
     document = json.loads((target / "campaign.json").read_text())
     return target, read_document(CampaignDocument, document, "campaign.json")
 
@@ -118,6 +120,24 @@ def test_rates_are_those_of_verify_adr(made, capsys):
         assert list(row.adr_interval) == told["adr_interval"]
 
 
+def test_ap_and_recall_have_intervals_that_so_few_images_allow(streets, made):
+    """Six images, some without people: what n of n leave open is in every interval, and recall's by plain loops."""
+    truth = json.loads((streets / "truth.json").read_text())
+    images = len({each["image_id"] for each in truth["annotations"]})
+    unseen = 1 - 0.025 ** (1 / images)
+    for condition in CONDITIONS:
+        row = row_of(made, condition)
+        for value, ends in (
+            (row.recall, row.recall_interval),
+            (row.average_precision, row.average_precision_interval),
+        ):
+            assert ends[0] <= max(0, value - unseen) + 1e-12
+            assert ends[1] >= min(1, value + unseen) - 1e-12
+            assert 0 <= ends[0] <= value <= ends[1] <= 1
+    (flat,) = [each for each in csv.DictReader((made[0] / "campaign.csv").open()) if each["condition"] == "baseline"]
+    assert float(flat["recall_lower"]) == row_of(made, "baseline").recall_interval[0]
+
+
 def test_areas_are_those_of_verify_closed_loop(made, capsys):
     metrics = list(row_of(made, "baseline").area)
     assert metrics[:2] == ["roc_a", "roc_b"]
@@ -151,7 +171,7 @@ def test_what_p_assumes_is_told(made):
 
 def test_a_lambda_that_is_not_defined_is_told(streets, tmp_path, capsys):
     (streets / "high.toml").write_text(FILE.replace("min_score = 0.5", "min_score = 50"))
-    assert main(["campaign", str(streets / "high.toml"), "-o", str(tmp_path / "out")]) == 0
+    assert main(["campaign", str(streets / "high.toml"), "-o", str(tmp_path / "out")]) == ExitCode.INCONCLUSIVE
     told = json.loads((tmp_path / "out/campaign.json").read_text())["remarks"]
     conditions = "baseline, haze-visibility_m_978, haze-visibility_m_97.8"
     assert any(f"hog: lambda is not defined under {conditions}: " in each for each in told)
@@ -195,20 +215,53 @@ def test_magnitudes_in_people_by_plain_loops(streets, made):
         assert told.shares == pytest.approx([count / pixels for count in tenths])
 
 
-def test_what_is_right_is_kept_and_the_rest_is_made_again(streets, made, tmp_path, capsys):
+def test_what_is_right_is_kept_and_the_rest_is_made_again(streets, made, tmp_path, capsys, monkeypatch):
     target = tmp_path / "again"
     shutil.copytree(made[0], target)
     shutil.rmtree(target / "cache")
+    checked = []
+    monkeypatch.setattr(
+        "verifier.pipeline.verified", lambda study, storm: checked.append(study) or verified(study, storm)
+    )
     spoilt, whole = (target / "hog" / name / "detections.json" for name in (HAZY, "baseline"))
     spoilt.write_text("[]\n")
     before = whole.stat().st_mtime_ns
-    assert main(["campaign", str(streets / "campaign.toml"), "-o", str(target), "--json"]) == 0
+    assert main(["campaign", str(streets / "campaign.toml"), "-o", str(target), "--json"]) == ExitCode.INCONCLUSIVE
     shown = capsys.readouterr()
     assert shown.out == (made[0] / "campaign.json").read_text()
+    assert not checked  # the matrices are the same again, so P is kept
     assert shown.err.splitlines()[-1] == "verify: 3 of 3 conditions"
     assert whole.stat().st_mtime_ns == before
     assert spoilt.read_text() == (made[0] / "hog" / HAZY / "detections.json").read_text()
     assert len(list((target / "cache").rglob("*.json"))) == 6  # six images, of one condition
+    records = sorted((target / "conditions" / "runs").iterdir())
+    assert [each.name for each in records] == sorted(f"hog@{name}.json" for name in CONDITIONS)
+    records[0].write_text(records[0].read_text().replace('"key": "', '"key": "0'))
+    records[1].write_text("{")
+    assert main(["campaign", str(streets / "campaign.toml"), "-o", str(target), "--json"]) == ExitCode.INCONCLUSIVE
+    assert capsys.readouterr().out == shown.out
+    assert len(checked) == 2  # what was made from something else, and what cannot be read
+
+
+def test_the_exit_code_is_that_of_the_worst_verdict_under_any_condition(streets, tmp_path, capsys):
+    """A target that no detector meets: violated, as `verify run` says of the matrices of the same condition."""
+    (streets / "strict.ltl").write_text((streets / "car.ltl").read_text() + "never: P <= 0 [ true ]\n")
+    text = (streets / "campaign.toml").read_text()
+    (streets / "strict.toml").write_text(text.replace("car.ltl", "strict.ltl"))
+    target = tmp_path / "strict"
+    assert main(["campaign", str(streets / "strict.toml"), "-o", str(target)]) == ExitCode.VIOLATED
+    matrices = target / "hog/baseline/confusion.json"
+    assert main(["run", str(streets / "strict.ltl"), "--cm", str(matrices)]) == ExitCode.VIOLATED
+
+
+def test_remarks_travel_with_pairs_curves_and_matrices(made, capsys):
+    """A new document says again what a file that it is made from says."""
+    told = "reported distances are median depths of rectangles"
+    folder = made[0] / "hog/baseline"
+    assert any(told in each for each in made[1].remarks)
+    pairs = ["collision", str(folder / "pairs.csv"), "--distances", "8", "--speeds", "36 km/h", "--bootstrap", "0"]
+    assert main([*pairs, "--json"]) == 0
+    assert any(told in each for each in json.loads(capsys.readouterr().out)["remarks"])
 
 
 def test_an_own_folder_is_not_filled(streets, capsys):
@@ -224,7 +277,7 @@ def test_without_poses_the_rocs_are_made_and_nothing_is_asked(streets, tmp_path,
     text = FILE.replace('calibration = "camera.csv"\nposes = "poses.csv"\n', "")
     text = text[: text.index("[counting]")]
     (streets / "plain.toml").write_text(text.replace("978,97.8", "978"))
-    assert main(["campaign", str(streets / "plain.toml"), "-o", str(tmp_path / "plain")]) == 0
+    assert main(["campaign", str(streets / "plain.toml"), "-o", str(tmp_path / "plain")]) == 0  # no requirement
     found = json.loads((tmp_path / "plain/campaign.json").read_text())
     assert set(found["campaign"][0]["area"]) == {"roc_a", "roc_b"}
     assert "every image is a log of its own" in capsys.readouterr().out

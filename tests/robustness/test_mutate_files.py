@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import random
+import re
 import struct
 import threading
 import zlib
@@ -16,13 +17,16 @@ pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 from image_batches import BLUR, batch, picture, saved
 from PIL import Image
 
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError, LimitError, UsageError
+from verifier.perception.detections.depth import depth_map
 from verifier.robustness.detectors.images import read_image
 from verifier.robustness.mutators import Frame, apply
 from verifier.robustness.mutators import batch as batch_module
 from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch_result import BatchSettings, folder_name
-from verifier.robustness.mutators.imagefiles import DepthSource, ImageFile, image_files
+from verifier.robustness.mutators.depths import DepthSource, Sky
+from verifier.robustness.mutators.imagefiles import ImageFile, image_files
 from verifier.robustness.mutators.mutation import generator_for
 from verifier.robustness.mutators.sweeps import parse_mutation
 
@@ -291,6 +295,132 @@ def test_depth_of_every_kind_gives_the_same_haze(tmp_path):
         result = batch([path], tmp_path / f"out{number}", HAZE, depth=source)
         assert np.array_equal(pixels_of(tmp_path / f"out{number}" / HAZE.slug / "a.png"), wanted)
         assert result.images[0].depth_known == (0.5 if source.densify else 1)
+
+
+def test_stereo_and_portable_float_maps_give_the_same_haze(tmp_path):
+    # 25 m before a camera of 500 px and 0.5 m: a disparity of 250 / 25 = 10 pixels.
+    path, metres = saved(tmp_path / "a.png", picture()), np.full((8, 12), 25.0)
+    wanted = apply(HAZE, Frame(picture(), metres)).pixels
+    saved(tmp_path / "stereo" / "a.png", np.full((8, 12), 10 * 256, np.uint16))
+    pfm(tmp_path / "pfm" / "a.pfm", metres)
+    pfm(tmp_path / "monocular" / "a.pfm", 1 / metres, ">")
+    sources = {"stereo": 250.0, "pfm": None, "monocular": 1.0}
+    for name, inverse in sources.items():
+        batch([path], tmp_path / f"out_{name}", HAZE, depth=DepthSource(tmp_path / name, inverse=inverse))
+        assert np.array_equal(pixels_of(tmp_path / f"out_{name}" / HAZE.slug / "a.png"), wanted)
+
+
+def pfm(path, metres, order="<"):
+    path.parent.mkdir()
+    head = f"Pf\n{metres.shape[1]} {metres.shape[0]}\n{'-1.0' if order == '<' else '1.0'}\n"
+    path.write_bytes(head.encode() + metres[::-1].astype(f"{order}f4").tobytes())
+    return path
+
+
+def test_a_portable_float_map_counts_lines_from_the_lowest_and_infinity_is_unknown(tmp_path):
+    values = np.arange(1.0, 13).reshape(3, 4)
+    values[0, 3] = np.inf
+    pfm(tmp_path / "maps" / "a.pfm", values)
+    found = depth_map(tmp_path / "maps", "a")
+    assert found.tolist() == [[1, 2, 3, 0], [5, 6, 7, 8], [9, 10, 11, 12]]
+    assert depth_map(tmp_path / "maps", "a", inverse=24)[:, 3].tolist() == [0, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"PF\n2 1\n-1\n" + bytes(24), "portable float map of one channel"),
+        (b"Pf\n2 1\n-1\n" + bytes(7), "7 bytes"),
+        (b"Pf\n0 0\n-1\n", "0 bytes"),
+        (b"", "portable float map"),
+        (b"Pf\n1 1\n-1\n" + np.float32(-np.inf).tobytes(), "expected a depth in metres, got -inf"),
+        (b"Pf\n1 1\n-1\n" + np.float32(np.nan).tobytes(), "expected a depth in metres, got nan"),
+        (b"Pf\n1 1\n-1\n" + np.float32(1e-30).tobytes(), "expected a depth in metres, got 1e+30"),
+    ],
+)
+def test_bad_portable_float_maps(tmp_path, raw, said):
+    (tmp_path / "a.pfm").write_bytes(raw)
+    with pytest.raises(InputError, match=re.escape(said)):
+        depth_map(tmp_path, "a", inverse=1 if "1e+30" in said else None)
+
+
+# Sky.
+
+
+def sparse_street():
+    """8 x 60: a wall of 20 m up to row 2 in columns 0 to 19, known in every second pixel; elsewhere the road."""
+    metres = np.zeros((8, 60))
+    metres[5:] = 6.0
+    metres[2:5, 0:20:2] = 20.0
+    return metres
+
+
+def test_sky_by_horizon_is_what_lies_above_all_that_is_known():
+    # Half of eight rows: rows 0 to 3. A wall from row 2 on hides columns 0 to 18, and ten more to the right.
+    sky = Sky.of("horizon:0.5").pixels("a", sparse_street())
+    wanted = np.zeros((8, 60), bool)
+    wanted[:2], wanted[:4, 29:] = True, True
+    assert np.array_equal(sky, wanted)
+
+
+def test_sky_by_mask_is_what_the_mask_says_where_nothing_is_known(tmp_path):
+    mask = np.zeros((8, 60), np.uint8)
+    mask[:5, 10:] = 200
+    saved(tmp_path / "sky" / "a.png", mask)
+    metres = sparse_street()
+    for name in ("a", "a.jpg"):
+        assert np.array_equal(Sky.of(f"mask:{tmp_path / 'sky'}").pixels(name, metres), (mask > 0) & (metres == 0))
+    with pytest.raises(InputError, match="the mask has 60 x 8 pixels, the image 60 x 9"):
+        Sky(masks=tmp_path / "sky").pixels("a", np.zeros((9, 60)))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "mask:", "mask", "horizon:", "horizon:0", "horizon:1.5", "horizon:nan", "top:1"]
+)
+def test_other_policies_of_sky_are_refused(text):
+    with pytest.raises(ValueError, match="expected mask:FOLDER or horizon:SHARE"):
+        Sky.of(text)
+
+
+def test_sky_is_infinitely_far_away_and_does_not_spread(tmp_path):
+    path = saved(tmp_path / "a.png", np.full((8, 60, 3), 40, np.uint8))
+    depth_png(tmp_path / "depth" / "a.png", sparse_street())
+    source = DepthSource(tmp_path / "depth", densify="nearest", sky=Sky.of("horizon:0.5"))
+    filled = source.filled("a", sparse_street())
+    assert set(np.unique(filled).tolist()) == {6, 20, 1e5}
+    result = batch([path], tmp_path / "out", HAZE, depth=source)
+    assert pixels_of(tmp_path / "out" / HAZE.slug / "a.png")[0, 45].tolist() == [205, 208, 211]  # all haze
+    # Row by row by hand: sky 2 x 60 + 2 x 31; the road is known; what the method filled lies at 6 or at 20 m.
+    shares = {each.low_m: (each.pixels, each.guessed) for each in result.images[0].depth_guessed}
+    assert shares[1e5] == (182, 182)
+    assert (shares[0][0] - shares[0][1], shares[20][0] - shares[20][1]) == (180, 30)
+    assert sum(pixels for pixels, _ in shares.values()) == 480
+    assert sum(guessed for _, guessed in shares.values()) == 480 - 210
+    (told,) = (note for note in result.notes if note.startswith("pixels with a guessed depth"))
+    assert "in the sky 100.0% of 182" in told
+    record = json_values(result.document())
+    assert record["settings"]["depth"]["sky"] == "horizon:0.5"
+    assert record["images"][0]["depth"]["guessed"][-1] == {
+        "low_m": 1e5, "high_m": None, "pixels": 182, "guessed": 182
+    }  # fmt: skip
+
+
+def test_sky_alone_leaves_other_unknown_depths_refused(tmp_path):
+    source = DepthSource(tmp_path, sky=Sky.of("horizon:0.25"))
+    with pytest.raises(InputError, match="the depth of 150 of 480 pixels is unknown"):
+        source.filled("a", sparse_street())
+    full = np.full((8, 60), 5.0)
+    full[:2] = 0
+    assert source.filled("a", full)[:3, 0].tolist() == [1e5, 1e5, 5]
+
+
+def test_another_sky_is_another_image(tmp_path):
+    path = saved(tmp_path / "a.png", picture(width=60))
+    depth_png(tmp_path / "depth" / "a.png", sparse_street())
+    for text, kept in (("horizon:0.5", 0), ("horizon:0.5", 1), ("horizon:0.2", 0)):
+        source = DepthSource(tmp_path / "depth", densify="nearest", sky=Sky.of(text))
+        result = batch([path], tmp_path / "out", HAZE, depth=source, resume=True)
+        assert sum(each.kept for each in result.outputs) == kept
 
 
 def test_unit_of_a_depth_map(tmp_path):

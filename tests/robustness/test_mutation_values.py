@@ -32,6 +32,10 @@ EXAMPLES = [
     "truncation:left=0.25,canvas=cropped",
     "shifted_lines:share=0.2,most_px=3",
     "chromatic_aberration:expansion=0.01,sigma_px=1",
+    "rain:rate_mm_h=50",
+    "snow:visibility_m=100",
+    "night:light=0.1",
+    "low_light:light=0.1",
 ]
 
 
@@ -397,11 +401,12 @@ def test_haze_by_visibility_is_haze_by_its_coefficient():
 
 
 def test_what_a_mutation_needs():
-    assert {name for name in MUTATORS if MUTATORS[name].needs_depth} == {"haze", "defocus"}
+    assert {name for name in MUTATORS if MUTATORS[name].needs_depth} == {"haze", "defocus", "rain", "snow"}
     assert {name for name in MUTATORS if MUTATORS[name].random} == {
         "salt_and_pepper",
         "additive_noise",
         "shifted_lines",
+        *("rain", "snow", "night", "low_light"),
     }
     both = parse_mutation("haze:visibility_m=100+salt_and_pepper:share=0.1")
     assert needs_depth(both)

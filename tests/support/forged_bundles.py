@@ -59,3 +59,12 @@ def certificate(bundle, change, path="certificates/block001_requirement01_lower_
     text = json.dumps(told, sort_keys=True, separators=(",", ":"))
     content["sha256"] = hashlib.sha256(text.encode()).hexdigest()
     return {path: (json.dumps(content) + "\n").encode()}
+
+
+def with_manifest(files):
+    """The files with a manifest that lists them."""
+    listed = {each["path"]: (each["role"], each["about"]) for each in json.loads(files["manifest.json"])["files"]}
+    rest = {path: raw for path, raw in files.items() if path != "manifest.json"}
+    entries = {path: Entry.of(path, *listed.get(path, ("derived", "notes")), raw) for path, raw in rest.items()}
+    title = json.loads(files["manifest.json"])["title"]
+    return {**files, "manifest.json": manifest_of(title, entries).json_text().encode()}

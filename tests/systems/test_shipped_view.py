@@ -51,5 +51,5 @@ def test_phantoms_stop_the_car_where_it_can_see_them(root, tmp_path, environment
 
 
 def test_a_field_of_view_ends_where_a_bin_does(root, tmp_path):
-    with pytest.raises(InputError, match=r"no bin ends at 7; edges are 0, 5, 10 m"):
+    with pytest.raises(InputError, match=r"no bin ends at 7; edges are 0, 5, 10 m\n  hint: let the field"):
         stops(root, tmp_path, "empty", view_m=7)

@@ -74,7 +74,7 @@ def choose_bounds(
         families: among how many families of bounds alpha is divided.
 
     Raises:
-        UsageError: as `tier_of`.
+        UsageError: as `tier_of`; or bounds by draws, which cannot allow for errors of annotation.
         InputError: a drive holds more than the declared largest.
     """
     tier = tier_of(settings, drives is not None)
@@ -83,25 +83,30 @@ def choose_bounds(
     if tier == "independent_drives" and drives is not None:
         largest = _largest(drives, estimated, settings)
         told = _told(drives, largest, estimated, settings)
-    alpha = alpha_of(settings.level) / families
+    alpha, looks = alpha_of(settings.level) / families, max(settings.looks, measured.looks)
     if not holds_at_every_look(tier, told, settings.weights):
-        alpha /= settings.looks
+        alpha /= looks
+    if measured.annotation_error and tier == "approximate":
+        raise UsageError(
+            "--bounds approximate cannot allow for the annotation error rate that the matrices state: leave it out"
+        )
     basis = BoundsBasis(
         tier=tier,
         unit="drive" if tier != "independent_drives" else settings.unit or "drive",
         weights=settings.weights,
         level=settings.level,
         chances=len(events),
-        looks=settings.looks,
+        looks=looks,
         families=families,
         shift=float(settings.shift),
+        annotation_error=float(measured.annotation_error),
         largest_drive=told,
         icc_at_most=None if settings.icc_at_most is None else float(settings.icc_at_most),
         **_of_drives(drives, estimated, tier, alpha / (2 * max(len(events), 1))),
     )
     if tier == "approximate":
         return basis, None
-    shift = math.ceil(settings.shift * UNIT)
+    shift = math.ceil((settings.shift + measured.annotation_error) * UNIT)
     known = None if tier in BY_ITEMS else drives
     return basis, RateIntervals(measured, events, alpha, tier, known, largest, settings.icc_at_most, shift)
 

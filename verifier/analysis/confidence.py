@@ -180,7 +180,7 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
         VerifierError: as drawing, solving and `robust_bounds`.
     """
     intervals = tuple(intervals_of(objectives, data, settings))
-    same = data.basis.tier == "approximate" and data.choice.kind == "bootstrap" and settings.looks == 1
+    same = data.basis.tier == "approximate" and data.choice.kind == "bootstrap" and data.basis.looks == 1
     bounded = [each.plain and not each.is_undecided(_above_zero(data.measured)) for each in objectives]
     both_of = zip(intervals, objectives, bounded, strict=True)
     plain = [(each, objective) for each, objective, is_bounded in both_of if is_bounded]
@@ -208,7 +208,7 @@ def bounds_of_chain(
     region = data.region(objectives[0].skeleton)
     if region is not None:
         return tuple(robust_bounds(each, region, settings.semantics, effort) for each in objectives)
-    level = float(1 - alpha_of(settings.level) / settings.looks)
+    level = float(1 - alpha_of(settings.level) / data.basis.looks)
     found = _drive_intervals(objectives, data, level, settings.seed)
     return tuple(_of_interval(each, objective) for each, objective in zip(found, objectives, strict=True))
 

@@ -175,7 +175,8 @@ def _stacked_measured(point: Measured, strata: Sequence[Measured]) -> Measured:
     rates = np.concatenate([each.rates for each in strata])
     there = np.concatenate([point.rates] * len(strata))
     counts = np.concatenate([each.counts for each in strata])
-    return Measured(counts, np.where(fixed[:, None, :], there, rates), fixed)
+    own = strata[0].annotation_error, strata[0].looks  # of one file
+    return Measured(counts, np.where(fixed[:, None, :], there, rates), fixed, *own)
 
 
 def _stacked_drives(matrices: MixedMatrices, bins: int, labels: int) -> DriveItems:

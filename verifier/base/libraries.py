@@ -23,6 +23,8 @@ EXTRAS = {
     "pyarrow": "detections",
     "pycocotools": "coco",
     "shtab": "shell",
+    "torch": "features",
+    "torchvision": "features",
     "yaml": "detections",
 }
 """The extra of this package that brings each library."""

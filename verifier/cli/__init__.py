@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not end the run
             stream.reconfigure(errors="backslashreplace")
-    parser, given = command_parser(), sys.argv[1:] if arguments is None else list(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    parser = command_parser(given)
     try:
         with _ended_like_interrupted():
             given = with_config(given)
@@ -141,11 +142,16 @@ def _complain(message: str) -> None:
             _forget(sys.stderr)
 
 
-def command_parser() -> VerbParser:
-    """The parser of the whole command line."""
+def command_parser(given: Sequence[str] = ()) -> VerbParser:
+    """The parser of the whole command line; the version has its commit where that is `given` as what is asked for."""
+    version = __version__
+    if "--version" in given:  # looked up for nothing else, for it starts a process
+        from verifier.evidence.identity import full_version
+
+        version = full_version()
     parser = VerbParser(
         prog=PROGRAM, description=DESCRIPTION, epilog=EXIT_CODES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    add_common(parser, f"{PROGRAM} {__version__}")
+    add_common(parser, f"{PROGRAM} {version}")
     add_verbs(parser.add_subparsers(title="commands", metavar="COMMAND", required=True))
     return parser

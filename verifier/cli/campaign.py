@@ -25,7 +25,7 @@ from verifier.telling.rates import adr_blocks, campaign_blocks, campaign_table
 
 
 def campaign_command(arguments: CampaignSettings, command: Command) -> int:
-    """Run `verify campaign` and give its exit code: 0 when everything is written, whatever the verdicts are."""
+    """Run `verify campaign` and give its exit code: of the worst verdict under any condition, as `verify run`."""
     result = campaign_result(arguments.file, arguments.output, arguments.jobs, partial(watched, what="conditions"))
     folder = Path(arguments.output)
     texts = {"campaign.json": with_provenance(result.json_text(), command), "adr.json": result.adr.json_text()}
@@ -40,7 +40,7 @@ def campaign_command(arguments: CampaignSettings, command: Command) -> int:
     else:
         print(campaign_table(result, colour=wants_colour()), end="")
         print(f"wrote {folder / 'report.html'}; the numbers are campaign.json and campaign.csv there")
-    return 0
+    return int(result.verdict.exit_code)
 
 
 def _report(result: CampaignResult, texts: dict[str, str]) -> str:

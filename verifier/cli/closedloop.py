@@ -61,12 +61,11 @@ def _give(
 def _curves_text(target: str, result: TradeOffs, command: Command) -> str:
     """Every curve as CSV, or as JSON with where it comes from."""
     curves = [curve for table in result.tables for curve in table.curves.values()]
+    remarks = [*map(str, result.not_defined), *result.remarks]
     if Path(target).suffix.lower() == ".csv":
-        return curves_csv(curves)
+        return curves_csv(curves, remarks)
     origin = {"versions": dict(result.versions), "inputs": [dict(file) for file in result.inputs]}
-    return with_provenance(
-        curves_json(curves, result.title, [*map(str, result.not_defined), *result.remarks]), command, origin
-    )
+    return with_provenance(curves_json(curves, result.title, remarks), command, origin)
 
 
 def _check_new_folder(target: str | None) -> None:

@@ -6,8 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from verifier.base.documents import InputFile, read_document
-from verifier.base.errors import UsageError, one_line
+from verifier.base.errors import InputError, Place, UsageError, one_line
 from verifier.base.files import document_text, read_json, read_text
+from verifier.base.words import listed
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
 from verifier.cli.terminal import progress_bar
@@ -18,7 +19,8 @@ from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.bundle.sign import sign_bundle
 from verifier.evidence.changes.claims import compare_bundles
 from verifier.evidence.changes.telling import diff_table
-from verifier.evidence.declarations import clock_day
+from verifier.evidence.consistency import read_document as read_result
+from verifier.evidence.declarations import clock_day, today
 from verifier.evidence.field import SpiCheckResult, SpiResult, field_rows, tested
 from verifier.evidence.findings import CheckReport
 from verifier.evidence.indicators import spi_table
@@ -32,6 +34,9 @@ from verifier.evidence.settings import (
 )
 from verifier.evidence.signatures import default_path, find_signature
 from verifier.evidence.status import overall_text
+from verifier.perception.confusion.data_set import UseRecord, looks_at, with_uses
+from verifier.perception.confusion.document import read_hashed_counts, write_confusion
+from verifier.perception.settings import UsedSettings
 from verifier.study.provenance import program_versions
 from verifier.telling.terminal import text_of
 
@@ -89,6 +94,24 @@ def diff_command(arguments: DiffSettings, command: Command) -> int:
     found = replace(found, command=command, versions=program_versions())
     give(arguments, document_text(found), lambda: diff_table(found))
     return int(found.exit_code)
+
+
+def used_command(arguments: UsedSettings, command: Command) -> int:
+    """Run `verify confusion used`; exit code 0 where the record was written."""
+    check_targets(arguments, "record")
+    counts, digest = read_hashed_counts(arguments.matrices)
+    uses = list[UseRecord]()
+    for path in arguments.results:
+        run = read_result(path)
+        if run.kind != "run" or digest not in {each.sha256 for each in run.result.inputs if each.role == "confusion"}:
+            said = f"a result of verify run with {arguments.matrices}, SHA-256 {digest[:16]}..."
+            raise InputError(f"expected {said}", Place(path))
+        title = f"{run.name}: {listed([each.name for each in run.result.requirements])}"
+        uses.append(UseRecord(title, run.sha256, run.result.verdict.value, str(today())))
+    found = with_uses(counts, uses, arguments.matrices)
+    write_confusion(found, arguments.output)
+    print(f"{one_line(arguments.output)}: the next verdict is look {looks_at(found.metadata)}")
+    return 0
 
 
 def spi_command(arguments: SpiSettings, command: Command) -> int:

@@ -7,10 +7,21 @@ FAMILY_HELP = {
 """First word of commands that have two, and none of their own -> what they are for."""
 SPI = """\
 Test what was counted in the field against the indicators of a bundle (spi.json), each by a test that is valid at
-every look. FIELD has a line for each look: metric, count, of; counts since the line of the same metric before, of so
-many items, or for rates of so many hours. Exit code 1 where an indicator fired, 3 where one has no data.
+every look. FIELD has a line for each look: metric, count, of, and perhaps date; counts since the line of the same
+metric before, of so many items, or for rates of so many hours. Exit code 1 where an indicator fired, 3 where one has
+no data.
 
   verify spi check bundle/spi.json field.csv
+"""
+REPORT = """\
+One report of any results of this program: the verdicts first, then every requirement with how it fails and what would
+help, the matrices, the assumptions and the provenance. The HTML page is one file that needs no network.
+
+  verify report RUN.json EXPLAIN.json REQUIRE.json MATRICES.json -o report.html
+  verify report RUN.json -o report.md -o report.csv
+
+Results are what --output of the other commands writes; matrices belong to a result where their SHA-256 is that of its
+input. Which explanations belong to which run is found from the inputs that both name.
 """
 BUILD = """\
 Make a bundle of evidence: run SPEC as verify run does, explain every requirement, find what each asks of the
@@ -85,4 +96,20 @@ The known problems of this program that a bundle or result is touched by, each w
 code 3 where one of them can make the result look better than it is.
 
   verify known-problems bundle.zip
+"""
+USED = """\
+Record in the data set record of MATRICES that these verdicts were drawn from them. Each is a look at the data: the
+confidence bounds of later runs with the new file allow for all of them.
+
+  verify confusion used results.json run.json -o results_used.json
+"""
+REPORT = """\
+One report of any results of this program: the verdicts first, then every requirement with how it fails and what would
+help, the matrices, the assumptions and the provenance. The HTML page is one file that needs no network.
+
+  verify report RUN.json EXPLAIN.json REQUIRE.json MATRICES.json -o report.html
+  verify report RUN.json -o report.md -o report.csv
+
+Results are what --output of the other commands writes; matrices belong to a result where their SHA-256 is that of its
+input. Which explanations belong to which run is found from the inputs that both name.
 """

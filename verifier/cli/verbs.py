@@ -120,18 +120,8 @@ Is a detector robust in the circumstances of its use (Wozniak, Segura and Mazo 2
 circumstances there are, how often and how significant they are, what the detector achieves on source and target data,
 how far these are apart, and how much change is accepted at that distance.
 
-  verify assess ASSESSMENT.toml --markdown REPORT.md --plan PLAN.json
+  verify assess ASSESSMENT.toml --markdown texts.REPORT.md --plan PLAN.json
   verify assess ASSESSMENT.toml --make FOLDER
-"""
-REPORT = """\
-One report of any results of this program: the verdicts first, then every requirement with how it fails and what would
-help, the matrices, the assumptions and the provenance. The HTML page is one file that needs no network.
-
-  verify report RUN.json EXPLAIN.json REQUIRE.json MATRICES.json -o report.html
-  verify report RUN.json -o report.md -o report.csv
-
-Results are what --output of the other commands writes; matrices belong to a result where their SHA-256 is that of its
-input. Which explanations belong to which run is found from the inputs that both name.
 """
 
 
@@ -197,6 +187,12 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.confusion:merge_command",
         "add up files that were counted in the same way",
         "Add up confusion matrices that were counted in the same way.",
+    ),
+    "confusion used": Verb(
+        "verifier.perception.settings:UsedSettings",
+        "verifier.cli.evidence:used_command",
+        "record that verdicts were drawn from matrices",
+        texts.USED,
     ),
     "confusion replay": Verb(
         "verifier.perception.settings:ReplaySettings",
@@ -290,7 +286,7 @@ VERBS: Mapping[str, Verb] = {
         "verifier.evidence.settings:ReportSettings",
         "verifier.cli.report:report_command",
         "one page of any results: verdicts, counterexamples, improvements, assumptions, provenance",
-        REPORT,
+        texts.REPORT,
     ),
     "evidence build": Verb(
         "verifier.evidence.settings:BuildSettings",

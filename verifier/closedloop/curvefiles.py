@@ -7,7 +7,8 @@ JSON, as the type `Curves` says:
                  "sensitivity": [0.0001, 0.01, 1], "safety": [0.2, 0.7, 0.9], "efficiency": [1, 0.9, 0.4]}]}
 
 CSV: one line per point, with a header that names the columns `detector`, `condition`, `sensitivity`, `safety`,
-`efficiency` and, where wanted, `metric` and `severity`. Points stand in any order.
+`efficiency` and, where wanted, `metric` and `severity`. Points stand in any order. A column `remarks` holds what a
+reader must know, in the first cells; the others are empty.
 
 The condition "baseline" is the one that the others are compared with. The sensitivity can be any number whose
 order is that of the detector's settings; two curves are compared at equal ones. Safety and efficiency lie in [0, 1].
@@ -27,7 +28,7 @@ from typing import Annotated, Any, ClassVar, get_args
 import numpy as np
 
 from verifier.base.documents import ALWAYS, InputFile, Limits, Share
-from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.errors import InputError, Place, nearest_name, one_line, shown
 from verifier.base.files import document_text, read_json, read_text
 from verifier.base.numbers import LARGEST_NUMBER
 from verifier.base.result import recorded
@@ -39,6 +40,8 @@ NUMBERS = ("sensitivity", "safety", "efficiency")
 NAMES = ("metric", "detector", "condition", "severity")
 NEEDED = ("detector", "condition", *NUMBERS)
 SEVERITIES = ("", *get_args(Severity))
+REMARKS = "remarks"
+"""Column of what a reader must know."""
 WITHOUT_METRIC = "trade_off"
 
 
@@ -90,7 +93,7 @@ def read_curves(path: str | Path) -> CurveFile:
     title, remarks = "", tuple[str, ...]()
     if Path(path).suffix.lower() == ".csv":
         text, raw = read_text(path)
-        curves = tuple(_from_csv(text, name))
+        curves, remarks = _from_csv(text, name)
     else:
         document, raw = read_json(path)
         title, curves, remarks = curves_of(document, name)
@@ -105,16 +108,31 @@ def curves_json(curves: Sequence[NamedCurve], title: str = "", remarks: Sequence
     return document_text(Curves(title=title, remarks=tuple(remarks), curves=listed))
 
 
-def curves_csv(curves: Sequence[NamedCurve]) -> str:
-    """The curves as CSV, one line per point."""
+def curves_csv(curves: Sequence[NamedCurve], remarks: Sequence[str] = ()) -> str:
+    """The curves as CSV, one line per point, with the remarks in a column of their own where there are any."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow((*NAMES, *NUMBERS))
+    writer.writerow((*NAMES, *NUMBERS, *([REMARKS] if remarks else [])))
+    rows: list[list[str]] = []
     for each in curves:
         names = [getattr(each, key) for key in NAMES]
         columns = (getattr(each.curve, key).tolist() for key in NUMBERS)
-        writer.writerows([*names, *map(repr, row)] for row in zip(*columns, strict=True))
+        rows += ([*names, *map(repr, row)] for row in zip(*columns, strict=True))
+    writer.writerows(with_remarks(rows, remarks))
     return stream.getvalue()
+
+
+def with_remarks(rows: Sequence[list[str]], remarks: Sequence[str]) -> Iterator[list[str]]:
+    """The rows of a table with a cell more, of a column of remarks; as they are where there are none.
+
+    One remark stands in a row, all that are left in the last one, parted by "; ".
+    """
+    if not remarks:
+        yield from rows
+        return
+    told = [one_line(each) for each in remarks]
+    for at, row in enumerate(rows):
+        yield [*row, "; ".join(told[at:]) if at == len(rows) - 1 else told[at] if at < len(told) else ""]
 
 
 def curves_of(document: Any, file: str) -> tuple[str, tuple[NamedCurve, ...], tuple[str, ...]]:
@@ -188,21 +206,21 @@ def _named(names: dict[str, str], curve: TradeOffCurve) -> NamedCurve:
     return NamedCurve(metric, names["detector"], names["condition"], curve, names.get("severity", ""))
 
 
-def _from_csv(text: str, file: str) -> Iterator[NamedCurve]:
-    rows = csv.reader(io.StringIO(text))
+def _from_csv(text: str, file: str) -> tuple[tuple[NamedCurve, ...], tuple[str, ...]]:
+    rows, remarks = csv.reader(io.StringIO(text)), list[str]()
     try:
-        yield from _from_rows(rows, file)
+        return tuple(_from_rows(rows, file, remarks)), tuple(dict.fromkeys(remarks))
     except csv.Error as error:
         raise InputError(f"not a readable CSV file: {error}", Place(file, rows.line_num)) from None
 
 
-def _from_rows(rows: Any, file: str) -> Iterator[NamedCurve]:
+def _from_rows(rows: Any, file: str, remarks: list[str]) -> Iterator[NamedCurve]:
     header = [each.strip() for each in next(rows, [])]
     for key in NEEDED:
         if key not in header:
             raise InputError(f"no column '{key}' in the header", Place(file, 1), f"columns: {', '.join(NEEDED)}")
     for key in header:
-        if key not in (*NAMES, *NUMBERS) or header.count(key) > 1:
+        if key not in (*NAMES, *NUMBERS, REMARKS) or header.count(key) > 1:
             raise InputError(f"unknown or repeated column {shown(key)}", Place(file, 1))
     at = {key: header.index(key) for key in header}
     points: dict[tuple[str, ...], tuple[int, list[tuple[float, ...]]]] = {}
@@ -214,6 +232,7 @@ def _from_rows(rows: Any, file: str) -> Iterator[NamedCurve]:
         for key in ("detector", "condition"):
             if not row[at[key]].strip():
                 raise InputError(f"{key}: expected a name, got {shown(row[at[key]])}", Place(file, rows.line_num))
+        remarks += [row[at[REMARKS]].strip()] if REMARKS in at and row[at[REMARKS]].strip() else []
         names = tuple(row[at[key]].strip() if key in at else "" for key in NAMES)
         if names[NAMES.index("severity")] not in SEVERITIES:
             raise InputError(

@@ -82,6 +82,9 @@ def _flips(first: MetricTable, at: int, second: MetricTable, there: int) -> list
     if first.drawn is not None and second.drawn is not None:
         own = winners(first.drawn[at, [first.detectors.index(each) for each in common]])
         others = winners(second.drawn[there, [second.detectors.index(each) for each in common]])
+        # Where only one of the metrics takes a time step, it has the same draws once more, without the step.
+        count = max(own.shape[1], others.shape[1])
+        own, others = (np.tile(each, (1, count // each.shape[1] if count else 1)) for each in (own, others))
         decided = np.flatnonzero(own.any(axis=0) & others.any(axis=0))
         both = np.any(own[:, decided] & others[:, decided], axis=0)
         probability = float(np.mean(~both)) if len(decided) else None
@@ -295,7 +298,7 @@ class TradeOffs(Result):
                 for cell in row.cells:
                     yield _flat(table.metric, row, cell)
         for metric in self.not_defined:
-            yield _flat(metric.metric, None, None)
+            yield _flat(metric.metric, None, None) | {"remarks": metric.reason}
 
 
 def _table(table: MetricTable) -> TradeOffTable:
@@ -322,4 +325,5 @@ def _flat(metric: str, row: Row | None, cell: Cell | None) -> dict[str, str | fl
         "detector": "" if cell is None else cell.detector,
         **{name: "" if value is None else value for name, value in numbers.items()},
         "best": "" if row is None or cell is None else int(cell.detector in row.best),
+        "remarks": "best, or not, by the time step alone" if row and cell and cell.detector in row.flipped else "",
     }

@@ -95,7 +95,9 @@ class ColumnTable:
         return tuple(found), index
 
 
-def read_columns(path: str | Path, wanted: Mapping[str, str], kind: str) -> tuple[ColumnTable, bytes]:
+def read_columns(
+    path: str | Path, wanted: Mapping[str, str], kind: str, optional: Sequence[str] = ()
+) -> tuple[ColumnTable, bytes]:
     """The wanted columns (our name -> the file's own) of a CSV or Parquet file, and the file's bytes.
 
     CSV files have a header and are separated by comma, semicolon or tab, whichever the header has most of.
@@ -104,15 +106,16 @@ def read_columns(path: str | Path, wanted: Mapping[str, str], kind: str) -> tupl
         path: the file; the ending .parquet or .pq names that format.
         wanted: the columns.
         kind: what the file should be, for messages.
+        optional: further columns, by the file's own names; those that it does not have are left out.
 
     Raises:
         InputError: unreadable, no such column, or a row with too many or too few cells.
     """
     if Path(path).suffix.lower() in PARQUET:
         raw = read_bytes(path)
-        return _parquet_columns(raw, str(path), wanted, kind), raw
+        return _parquet_columns(raw, str(path), wanted, kind, optional), raw
     text, raw = read_text(path)
-    return _csv_columns(text, str(path), wanted, kind), raw
+    return _csv_columns(text, str(path), wanted, kind, optional), raw
 
 
 def column_names(path: str | Path, kind: str) -> tuple[str, ...]:
@@ -123,12 +126,13 @@ def column_names(path: str | Path, kind: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in next(_rows(lines, max(",;\t", key=lines[0].count), str(path)))[1])
 
 
-def _csv_columns(text: str, file: str, wanted: Mapping[str, str], kind: str) -> ColumnTable:
+def _csv_columns(text: str, file: str, wanted: Mapping[str, str], kind: str, optional: Sequence[str]) -> ColumnTable:
     lines = _lines(text, file, kind)
     separator = max(",;\t", key=lines[0].count)
     rows = _rows(lines, separator, file)
     head = [name.strip() for name in next(rows)[1]]
     _check_head(head, wanted, file, kind)
+    wanted = {**wanted, **{name: name for name in optional if name in head}}
     lines[0] = separator.join(head)
     places = [head.index(own) for own in wanted.values()]
     cells: list[list[str]] = []
@@ -176,9 +180,12 @@ def _check_head(head: Sequence[str], wanted: Mapping[str, str], file: str, kind:
             raise InputError(f"no column {described}; expected {kind}", Place(file, 1), known_names(own, head))
 
 
-def _parquet_columns(raw: bytes, file: str, wanted: Mapping[str, str], kind: str) -> ColumnTable:
+def _parquet_columns(
+    raw: bytes, file: str, wanted: Mapping[str, str], kind: str, optional: Sequence[str]
+) -> ColumnTable:
     arrow, (table, line) = library("pyarrow"), arrow_table(raw, file, {})
     _check_head(table.column_names, wanted, file, kind)
+    wanted = {**wanted, **{name: name for name in optional if name in table.column_names}}
     cells = {}
     for name, own in wanted.items():
         column = table[own]

@@ -8,6 +8,8 @@ A table (CSV, separated by comma, semicolon or tab; or Parquet) has these column
 | `true_m` | true distance of an object, metres |
 | `predicted_m` | distance that the detector reports for it, metres |
 | `class` | class of the object; only needed where one class is chosen |
+| `drive` | may be missing: drive of the image, so that drives can be resampled |
+| `remarks` | may be missing: what a reader must know, in any of its cells; it is repeated |
 
 A line with both distances is a pair. One with `true_m` alone is an object without a report. One with neither is an
 image, which counts also when no object stands in it. Images that no line names are known by their number alone.
@@ -24,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, LimitError, Place, UsageError, one_line, shown, unknown_name
 from verifier.collision.pair_tables import ColumnTable, read_columns
 from verifier.collision.pairs import Pairs
 from verifier.collision.settings import NegativeReports
@@ -117,7 +119,9 @@ def read_pairs(
         if name not in (*REQUIRED, "class"):
             message, hint = unknown_name("column", name, (*REQUIRED, "class"))
             raise UsageError(f"{message}\n  hint: {hint}")
-    table, raw = read_columns(path, {name: named.get(name, name) for name in wanted}, "a table of pairs")
+    table, raw = read_columns(
+        path, {name: named.get(name, name) for name in wanted}, "a table of pairs", ("drive", "remarks")
+    )
     if negative_reports not in get_args(NegativeReports):
         message, hint = unknown_name("policy for negative reports", negative_reports, get_args(NegativeReports))
         raise UsageError(f"{message}\n  hint: {hint}")
@@ -138,8 +142,24 @@ def read_pairs(
         raise LimitError(f"{image_count} images are too many; at most {MOST_IMAGES} are counted")
     origin = {**_digest(path, raw), "format": "pairs", "classes": list(classes)}
     origin |= {"negative_reports": below, "negative_reports_are": negative_reports}
+    texts = () if "remarks" not in table.cells else dict.fromkeys(str(each or "") for each in table.cells["remarks"])
+    origin |= {"remarks": told} if (told := [one_line(each) for each in texts if each.strip()]) else {}
     found = Objects(image[kept], true_m[kept], predicted_m[kept], names)
-    return made_pairs(found, title or PurePath(path).stem, origin, str(path), image_count)
+    made = made_pairs(found, title or PurePath(path).stem, origin, str(path), image_count)
+    return made if "drive" not in table.cells else _in_drives(made, table, image)
+
+
+def _in_drives(made: ReadPairs, table: ColumnTable, image: Ints) -> ReadPairs:
+    """With the drive of each image; InputError where an image has several, UsageError where images have none."""
+    names, drive = table.codes("drive")
+    if made.pairs.image_count > int(image.max()) + 1:
+        raise UsageError("drives are named, so every image needs a row, with a drive")
+    first = np.unique(image, return_index=True)[1]
+    other = drive != drive[first][image]
+    if other.any():
+        raise InputError("an image in two drives", table.place(int(other.argmax()), "drive"))
+    origin = {**made.origin, "drives": len(names)}
+    return replace(made, pairs=replace(made.pairs, drive=drive[first]), origin=origin)
 
 
 def read_record(

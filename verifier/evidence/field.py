@@ -16,7 +16,7 @@ from verifier.analysis.sequential import log_against_rate, log_against_share
 from verifier.base.documents import Count, InputFile, Level, Limits, Magnitude, MisfitError
 from verifier.base.errors import ExitCode, InputError, Place, shown, unknown_name
 from verifier.base.files import read_text
-from verifier.evidence.rows import day_in, rows_of
+from verifier.evidence.rows import DayText, day_in, rows_of
 
 COLUMNS, DATE = ("metric", "count", "of"), "date"
 LARGEST = 10**12
@@ -117,7 +117,12 @@ class IndicatorFound:
     of: float
     evidence_log10: float
     fired_at: int | None
-    fired_on: datetime.date | None = None
+    fired_on: DayText | None = None
+
+    @property
+    def fired_told(self) -> str:
+        """When it fired: `fired at look 2, 2026-05-04`."""
+        return f"fired at look {self.fired_at}{f', {self.fired_on}' if self.fired_on else ''}"
 
     @property
     def state(self) -> str:
@@ -211,4 +216,4 @@ def _tested(each: Indicator, rows: Sequence[FieldRow], level: float) -> Indicato
         if fired is None and most >= -math.log10(1 - level):
             fired, day = look, row.dated
     summed = IndicatorFound(indicator=each, looks=len(rows), count=count, of=of, evidence_log10=most, fired_at=fired)
-    return replace(summed, fired_on=day)
+    return replace(summed, fired_on=None if day is None else str(day))

@@ -75,6 +75,11 @@ class Identity:
         return found | {_WORDS["issued"]: str(self.issued or NOT_ISSUED)}
 
     @property
+    def is_whole(self) -> bool:
+        """Whether everything is stated but the revision before, which a first one does not have."""
+        return all(getattr(self, key) for key in _WORDS if key != "previous")
+
+    @property
     def missing(self) -> list[str]:
         """What is not stated, for people."""
         needed = ("id", "revision", "issued", "author", "reviewer", "approver")
@@ -119,6 +124,14 @@ def tool_identity() -> Tool:
     """This program."""
     found = {each.metadata["Name"].lower(): each.version for each in importlib.metadata.distributions()}
     return Tool(DISTRIBUTION, __version__, _commit(), _package_digest(), dict(sorted(found.items())))
+
+
+def full_version() -> str:
+    """The version with the commit, where that is known: 0.1.0+g1a2b3c4d5e6f, `.dirty` where files differ from it."""
+    commit = _commit()
+    if not commit:
+        return __version__
+    return f"{__version__}+g{commit[:12]}{'.dirty' if commit.endswith('+') else ''}"
 
 
 def _package_digest() -> str:

@@ -169,7 +169,7 @@ def spi_table(found: SpiCheckResult) -> str:
             f"{each.count:g} of {each.of:g}" if each.looks else "-",
             str(each.looks),
             f"{10**each.evidence_log10:.4g}" if each.evidence_log10 < 9 else f"1e{each.evidence_log10:.0f}",
-            f"{each.state} at look {each.fired_at}" if each.fired_at else each.state,
+            each.fired_told if each.fired_at else each.state,
             ", ".join(map(name_text, each.indicator.requirements)) if each.fired_at else "-",
         )
         for each in found.found

@@ -243,8 +243,13 @@ def _outcomes(where: str, system: SystemRecord, target: TargetRecord) -> Misfits
     yield from misfits(f"{where}/outcomes", [(o.metric, o.distance_name) for o in target.outcomes], follows)
     if follows and (left := [name for name in rules if name not in known]) != list(target.unchecked):
         yield f"{where}/unchecked", f"expected {left}, the distances without a value"
+    from verifier.robustness.assessment.circumstances import tightening  # with all mutations, for assessments only
+
     shown = target.circumstances or [c.name for c in system.circumstances]
-    scales = [c.tolerance_scale for c in system.circumstances if c.name in shown]
+    by = system.tolerance_scaling
+    scales = [
+        c.tolerance_scale * float(tightening(c.significance, by)) for c in system.circumstances if c.name in shown
+    ]
     for k, outcome in enumerate(target.outcomes):
         pieces = rules[outcome.distance_name]
         piece = next((p for p in pieces if p.up_to is None or outcome.distance <= p.up_to), None)
@@ -351,8 +356,15 @@ def trade_offs_misfits(result: TradeOffsResult) -> Misfits:
 
 
 def _undrawn(value: Any) -> Any:
-    """JSON values without what was drawn."""
-    drawn = ("area_interval", "robustness_interval", "best_probability", "probability")
+    """JSON values without what was drawn, and what the other engine gives."""
+    drawn = (
+        "area_interval",
+        "robustness_interval",
+        "best_probability",
+        "probability",
+        "step_error",
+        "best_without_step",
+    )
     if isinstance(value, dict):
         return {key: _undrawn(inner) for key, inner in value.items() if key not in drawn}
     return [_undrawn(inner) for inner in value] if isinstance(value, list) else value

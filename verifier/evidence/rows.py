@@ -7,8 +7,12 @@ import datetime
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated, TypeAlias
 
+from verifier.base.documents import Limits
 from verifier.base.errors import InputError, Place, shown
+
+DayText: TypeAlias = Annotated[str, Limits(pattern=r"^\d{4}-\d\d-\d\d$")]
 
 
 def rows_of(

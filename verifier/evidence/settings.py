@@ -280,7 +280,7 @@ class SpiSettings:
     """Every choice of `verify spi check`."""
 
     spi: Annotated[str, reads("the indicators of a bundle (spi.json)", metavar="SPI", positional=True)]
-    field: Annotated[str, reads("what was counted: metric, count, of (.csv)", metavar="FIELD", positional=True)]
+    field: Annotated[str, reads("what was counted: metric, count, of, date (.csv)", metavar="FIELD", positional=True)]
     json: Printed = False
     output: Written = None
 

@@ -14,17 +14,17 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from verifier.base.documents import Limits, json_values, read_document
+from verifier.base.documents import json_values, read_document
 from verifier.base.errors import InputError, Place, one_line
 from verifier.base.files import json_value, read_bytes, read_text
 from verifier.base.libraries import library
 from verifier.evidence.identity import Tool
 from verifier.evidence.intoto import STATEMENT_TYPE
+from verifier.evidence.rows import DayText
 
 Role: TypeAlias = Literal["built", "reviewed", "assessed"]
-DayText: TypeAlias = Annotated[str, Limits(pattern=r"^\d{4}-\d\d-\d\d$")]
 PREDICATE_TYPE = "urn:verifier:evidence-signature:v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 LARGEST = 2**22

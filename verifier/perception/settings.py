@@ -222,6 +222,7 @@ class CountSettings:
 
     output: Annotated[str | None, writes("write the matrices (.json)", also=("-o",), group="output")] = None
     title: Annotated[str, Option("title of the matrices", metavar="TEXT")] = ""
+    data_set: Annotated[str | None, reads("what is stated of the test data (.toml)")] = None
     json: Annotated[bool, Option("print the document instead of tables", role="output")] = False
     record: Annotated[str | None, writes("write the outcome of each object (.csv, .parquet)")] = None
     plot: Annotated[str | None, writes("recall against distance (.png, .svg, .pdf)")] = None
@@ -259,6 +260,17 @@ class MergeSettings:
     ] = "error"
     groups: Annotated[str | None, reads(GROUPS_HELP.format("sequence of the sum", "'sequence,drive'"))] = None
     json: Annotated[bool, Option("print the document instead of a table", role="output")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsedSettings:
+    """Every choice of `verify confusion used`."""
+
+    matrices: Annotated[str, reads("confusion matrices (.json)", metavar="MATRICES", positional=True)]
+    results: Annotated[
+        tuple[str, ...], reads("results of verify run with these matrices (.json)", metavar="RESULT", positional=True)
+    ]
+    output: Annotated[str, writes("write the matrices with the record of these verdicts", also=("-o",))]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,12 +69,31 @@ class MutateSettings:
     depth: Annotated[
         str | None,
         reads(
-            "depth maps NAME.npy (metres) or NAME.png (16 bit)", metavar="FOLDER", group="what belongs to the images"
+            "depth maps NAME.npy or NAME.pfm (metres) or NAME.png (16 bit)",
+            metavar="FOLDER",
+            group="what belongs to the images",
         ),
     ] = None
     depth_constant: Annotated[float | None, Option("one depth for every pixel instead", metavar="METRES")] = None
     depth_scale: Annotated[
         float | None, Option("units of a 16-bit depth map in a metre (default: 256)", metavar="X")
+    ] = None
+    depth_inverse: Annotated[
+        float | None,
+        Option(
+            "the maps hold disparities or inverse depths d, and the depth is X / d metres (stereo: X is the focal "
+            "length in pixels times the baseline)",
+            metavar="X",
+            parse=above_0,
+        ),
+    ] = None
+    sky: Annotated[
+        str | None,
+        Option(
+            "what of unknown depth is infinitely far away: mask:FOLDER (NAME.png, not 0 is sky), or horizon:SHARE of "
+            "the height from above, where nothing is known in the column",
+            metavar="POLICY",
+        ),
     ] = None
     densify: Annotated[
         Densifying | None, Option("fill unknown depths, 0 in the map: {choices} (default: refuse such maps)")

@@ -254,7 +254,8 @@ def _changes(variant: Variant) -> dict[str, str]:
 def _planner(system: System, planner: Planner) -> ParsedPlanner:
     decider = planner.decider
     window = {
-        each.name: f"{_text(each.of)}, confirm {each.confirm}, delete {each.delete}" for each in planner.trackers
+        each.name: f"{_text(each.of)}, confirm {list(each.confirm)}, delete {list(each.delete)}"
+        for each in planner.trackers
     }
     kept = {each.name for each in planner.memory}
     return ParsedPlanner(

@@ -24,7 +24,8 @@ def viewed_bins(system: System, matrices: ConfusionMatrices) -> list[int]:
     for end in (low, high):
         if float(end) not in edges:
             message = f"no bin ends at {float(end):g}; {edges_text(matrices)}"
-            raise system.model.at("field_of_view.distance_m").error(message, None)
+            hint = "let the field of view end where bins do, or count with such bins"
+            raise system.model.at("field_of_view.distance_m").error(message, None, hint)
     inside = np.flatnonzero((edges[:-1] >= float(low)) & (edges[1:] <= float(high)))
     every = np.arange(matrices.bin_count)
     places = every[np.isin(matrices.distance_bin(every), inside) & (matrices.place_of(every) == every)]

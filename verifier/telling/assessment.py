@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from verifier.base.numbers import exact_text
+from verifier.base.numbers import exact_text, interval_text
 from verifier.base.words import percent
 from verifier.robustness.assessment.circumstances import Risk
 from verifier.robustness.assessment.document import (
     BreakRecord,
     CircumstanceRecord,
+    CountedRecord,
     CriterionRecord,
     DegradationRecord,
     DistanceRecord,
@@ -62,7 +63,9 @@ def _circumstances(found: SystemRecord) -> Iterator[Block | str]:
             (
                 _label(each),
                 "-" if each.frequency is None else "M1" if each.measure == "probability" else "M2",
-                *map(_number, (each.frequency, each.source_frequency, each.missing)),
+                _frequency(each.frequency, each.counted),
+                _frequency(each.source_frequency, each.source_counted),
+                _number(each.missing),
             )
             for each in found.circumstances
         ),
@@ -72,11 +75,16 @@ def _circumstances(found: SystemRecord) -> Iterator[Block | str]:
         yield f"The frequencies in use sum to {exact_text(sum(known, Fraction(0)))}."
     for name, listed in found.perspectives.items():
         yield f"As seen by {name}:"
-        rows = (
-            (each, ", ".join(_label(one) for one in found.circumstances if each in one.part_of) or "-")
-            for each in listed
-        )
-        yield Table("", ("circumstance", "shows as"), tuple(rows))
+        shows = {each: [_label(one) for one in found.circumstances if each in one.part_of] for each in listed}
+        rows = tuple((each, ", ".join(names) or "-") for each, names in shows.items())
+        yield Table("", ("circumstance", "shows as"), rows)
+
+
+def _frequency(value: float | None, counted: CountedRecord | None) -> str:
+    """A stated number, or a counted one with its counts and interval."""
+    if counted is None or value is None:
+        return _number(value)
+    return f"{value:.3g} ({counted.shown} of {counted.images}, {interval_text(*counted.interval)})"
 
 
 def _label(each: CircumstanceRecord) -> str:
@@ -229,7 +237,10 @@ def _impact(found: SystemRecord) -> Iterator[Block | str]:
     if judged:
         yield "The metamorphic relation: |P_x - P_x'| <= epsilon(d) for every metric, with"
         rows = tuple(
-            (rule.name, str(Tolerance.told((each.slope, each.constant, each.up_to) for each in rule.tolerance or ())))
+            (
+                rule.name + ("" if rule.extractor is None else f" (features by {rule.extractor})"),
+                str(Tolerance.told((each.slope, each.constant, each.up_to) for each in rule.tolerance or ())),
+            )
             for rule in judged
         )
         yield Table("", ("distance d by", "epsilon(d)"), rows)
@@ -356,7 +367,7 @@ def _break_sentence(found: DegradationRecord, each: CriterionRecord) -> str:
     if any(each.verdicts):
         again += f"; {_confirmed(found, one)}"
     if one.can_narrow:
-        again += "; levels between can narrow what is known (--refine)"
+        again += "; levels between can narrow what is known"
     elif {known.get(one.holds_at), known.get(one.fails_at)} == {"inconclusive"}:
         again += "; these images do not allow a narrower bracket"
     if one.holds_at is None:

@@ -14,6 +14,7 @@ from verifier.base.words import counted, percent
 from verifier.perception.confusion.context_selection import selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, OfTracks
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
+from verifier.perception.confusion.data_set import annotations_told, record_of
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested, dependence_remark
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
 from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_columns
@@ -227,6 +228,7 @@ def _notes(counts: ConfusionCounts) -> list[str]:
     warnings += context_lines(counts)
     warnings += [f"note: {text}" for text in remark_texts(counts.metadata)]
     warnings += [f"note: {text}" for text in left_out_texts(counts.metadata)]
+    warnings += list(_of_data_set(counts))
     source = counts.metadata.get("source")
     if isinstance(source, dict) and isinstance(source.get("recognised"), str):
         warnings.append(f"note: {one_line(source['recognised'])}")
@@ -236,6 +238,16 @@ def _notes(counts: ConfusionCounts) -> list[str]:
     listed = ", ".join(f"{each.label} in {each.bin} ({each.items})" for each in thin[:MOST_THIN])
     more = f" and {len(thin) - MOST_THIN} more" if len(thin) > MOST_THIN else ""
     return [f"note: {len(thin)} columns with fewer than {THIN_COLUMN} items: {listed}{more}", *warnings]
+
+
+def _of_data_set(counts: ConfusionCounts) -> Iterator[str]:
+    """What became of the annotations that were read, and what is not stated of the data."""
+    told, record = annotations_told(counts), record_of(counts.metadata)
+    if told is not None and told["excluded"]:
+        out = ", ".join(f"{count} {name}" for name, count in told["excluded"].items())
+        yield f"annotations: {told['read']} read, {told['counted']} counted, left out: {out}"
+    if record is not None and record.missing:
+        yield f"note: of the data set not stated: {', '.join(record.missing)}"
 
 
 def replay_table(found: Replayed) -> str:

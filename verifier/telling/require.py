@@ -49,6 +49,11 @@ def answer_text(result: RequireResult, answer: Answer) -> str:
     return f"{_headline(result, answer)}{condition}"
 
 
+def asks_for_recall(answer: Answer) -> bool:
+    """Whether any cell must have a recall above 0."""
+    return any(Fraction(cell.required or 0) > 0 for cell in answer.cells)
+
+
 def _planner_text(answer: Answer) -> str:
     swept = "".join(f", {name_text(name)} = {value}" for name, value in answer.constants.items())
     return f"Planner {name_text(answer.planner)}{swept}"
@@ -62,6 +67,8 @@ def _headline(result: RequireResult, answer: Answer) -> str:
             return "no value of the selected recalls meets this requirement"
         case Outcome.ONLY_IN_GAPS:
             return "this requirement is met for some recalls, but not up to perfect recall"
+    if answer.cells and not asks_for_recall(answer):
+        return "recall 0 suffices for this requirement: its verdict says nothing about the detector"
     match result.mode:
         case "factor":
             return f"this requirement asks for every miss rate times {answer.value} at most"

@@ -263,7 +263,7 @@ REFUSED = [
     ("a.npy", npy_bytes(np.array([["a"]], dtype=object)), "a.npy: not a readable NumPy array: .*Object arrays"),
     ("a.npy", GOOD_NPY[:-1], "a.npy: not a readable NumPy array"),
     ("a.npy", b"", "a.npy: not a readable NumPy array"),
-    ("b.npy", GOOD_NPY, r"maps: frame 'a.png' has no depth map 'a' with .npy or .png"),
+    ("b.npy", GOOD_NPY, r"maps: frame 'a.png' has no depth map 'a' with .npy, .png or .pfm"),
 ]
 
 

@@ -10,11 +10,13 @@ A statistical statement about a matrix column is about its items. Three kinds of
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, rates
+from verifier.perception.confusion.data_set import annotation_error, looks_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +27,15 @@ class Measured:
         counts: (bins, predicted, true) int64, the items of each column; none in columns without data.
         rates: (bins, predicted, true) float64, the point that is checked; NaN where no policy gives one.
         fixed: (bins, true) bool, the columns that are held at `rates` by convention.
+        annotation_error: the largest share of the items of a column that may be annotated wrongly or missing.
+        looks: how many looks at the data a verdict from them is.
     """
 
     counts: NDArray[np.int64]
     rates: NDArray[np.float64]
     fixed: NDArray[np.bool_]
+    annotation_error: Fraction = Fraction(0)
+    looks: int = 1
 
     def __post_init__(self) -> None:
         bins, predicted, true = self.counts.shape
@@ -55,4 +61,5 @@ def measured(matrices: ConfusionMatrices, empty_columns: str = "error") -> Measu
     memory = matrices.memory
     if memory is not None and memory.contexts.kind == "persist":
         fixed.reshape(-1, memory.contexts.count, len(matrices.labels))[:, -1, memory.followed] = True
-    return Measured(matrices.counts, rates(filled), fixed)
+    own = annotation_error(matrices.metadata), looks_at(matrices.metadata)
+    return Measured(matrices.counts, rates(filled), fixed, *own)

@@ -279,6 +279,7 @@ class BoundsBasis(Derives):
         every_look: whether they hold at every look while drives are added, if these are identically distributed.
         shift: how far the rate of each observation (the labels that a planner does not tell apart, as one) may lie
             from that of the data; columns held by convention do not shift.
+        annotation_error: the largest share of a column's items that may be annotated wrongly or missing.
         drives: how many hold items of a needed column, in the column with fewest (of those with items); None where
             they are not known, as the next three.
         effective_drives: (sum N)^2 / sum N^2 in the column where it is least.
@@ -306,6 +307,7 @@ class BoundsBasis(Derives):
     ceiling: float | None = field(default=None, metadata=ALWAYS)
     icc_at_most: Share | None = field(default=None, metadata=ALWAYS)
     box: BoxRecord | None = None
+    annotation_error: Share = 0.0
     unit: Unit = "drive"
     families: Annotated[int, Limits(ge=1)] = 1
 
@@ -341,6 +343,8 @@ def _condition(basis: BoundsBasis) -> str:
         text = "each bin, class and context has one rate for all objects and drives, whatever was reported before"
     else:
         text = "items are independent"
+    if basis.annotation_error:
+        text += f", at most a share of {basis.annotation_error:.10g} of a column is annotated wrongly or missing"
     return (
         text if not basis.shift else f"{text}, and the rate of each observation shifts by at most {basis.shift:.10g}"
     )

@@ -36,6 +36,7 @@ from verifier.evidence.bundle.runs_elsewhere import Given, given_runs, refuse_un
 from verifier.evidence.consistency import check_document
 from verifier.evidence.context import read_context
 from verifier.evidence.declarations import stated_day
+from verifier.evidence.environment import SBOM_FILE, SBOM_WORDS, sbom_text
 from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.measured import refuse_misfits
 from verifier.evidence.paths import check_paths
@@ -289,7 +290,8 @@ def _copied(
         check_document(each, str(found[path]))
         refuse_misfits(each, against_its_run(each, results))
     about = input_words(request)
-    return request, {REQUEST_FILE: request.json_text().encode(), **files}, about, {**found, **documents}
+    recorded = {REQUEST_FILE: request.json_text().encode(), SBOM_FILE: sbom_text().encode()}
+    return request, {**recorded, **files}, about, {**found, **documents}
 
 
 def input_words(request: Request) -> dict[str, str]:
@@ -302,6 +304,7 @@ def input_words(request: Request) -> dict[str, str]:
     }
     if request.context is not None:
         words[request.context] = "the declared context of the case"
+    words[SBOM_FILE] = SBOM_WORDS
     words |= dict.fromkeys(request.planners, "a planner of the model")
     words |= dict.fromkeys(request.documents, "a document that is given as evidence")
     return words | dict.fromkeys(request.given, "a result that was made elsewhere")

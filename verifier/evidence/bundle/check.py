@@ -42,6 +42,7 @@ from verifier.evidence.bundle.runs_elsewhere import refuse_unfounded, wrong_give
 from verifier.evidence.consistency import check_document, check_sums
 from verifier.evidence.declarations import today
 from verifier.evidence.differences import findings_of
+from verifier.evidence.environment import SBOM_FILE, refuse_other_versions
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.evidence.following.rates import against_its_run, alone
 from verifier.evidence.measured import refuse_misfits
@@ -228,6 +229,7 @@ def _looked_into(
         before = len(log.findings)
         _fit_together(parts, log)
         _versions(parts, log)
+        _materials(parts, log)
         check_contents(parts, log)
         _given(parts, log)
         fits = len(log.findings) == before
@@ -264,6 +266,16 @@ def _versions(parts: Parts, log: Log) -> None:
         if path not in parts.request.inputs and stated != log.built_by:
             said = f"{log.built_by}, which built the bundle"
             log.findings.append(Finding(path, "/versions/verifier", str(stated), said, Kind.CONTENT))
+
+
+def _materials(parts: Parts, log: Log) -> None:
+    """Whether the bill of materials names the versions that the run was made with; it cannot be made again."""
+    if SBOM_FILE not in parts.files:
+        return
+    try:
+        refuse_other_versions(parts.files[SBOM_FILE], parts.run.content["versions"])
+    except InputError as error:
+        log.findings.append(replace(_refusal(error, SBOM_FILE), kind=Kind.CONTENT))
 
 
 def _given(parts: Parts, log: Log) -> None:

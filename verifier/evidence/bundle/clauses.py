@@ -81,6 +81,8 @@ def _grade(clause: Mapping[str, Any], basis: Answered) -> Grade:
         grades.append(weakest(each.grade for each in basis.context.declared.shown(clause["duty"])))
     if clause.get("identity"):
         grades.append(Grade.DECLARED if basis.context.identity.missing else Grade.DOCUMENTED)
+    if clause.get("fields"):
+        grades.append(Grade.DOCUMENTED if basis.context.identity.is_whole else Grade.DECLARED)
     return weakest(grades or [each.grade for each in basis.standings])
 
 

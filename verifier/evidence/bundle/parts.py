@@ -20,6 +20,8 @@ from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.residual_risk.assembly import residual_risk
 from verifier.evidence.triggers import known_triggers
+from verifier.perception.confusion.data_set import annotations_told, croissant, record_of
+from verifier.perception.confusion.document import read_counts_of
 from verifier.study.case import Study
 from verifier.study.inputs import ends_of
 from verifier.study.results import RunResult
@@ -136,6 +138,7 @@ def document_of(raw: bytes, path: str) -> Document:
 
 RATES = "rates/"
 RISK = "risk.json"
+DATA_SET = "data/croissant.json"
 TRIGGERS = "triggers.json"
 OMITTED_RATES = "rates/omitted.json"
 """Rates that cannot be made, with the reason; only where there are any."""
@@ -208,6 +211,17 @@ def made_triggers(parts: Parts) -> dict[str, str]:
         return {}
     matrices = [each for each in parts.documents.values() if each.kind == "confusion"]
     return {TRIGGERS: document_text(known_triggers(context.triggers, [*_runs_of(parts), *matrices], context.file))}
+
+
+def made_data_set(parts: Parts) -> dict[str, str]:
+    """What the matrices say of their data, as Croissant, by its path; nothing where they say nothing."""
+    path = parts.request.matrices
+    counts = read_counts_of(parts.files[path], path)
+    record = record_of(counts.metadata)
+    if record is None:
+        return {}
+    found = croissant(record, annotations_told(counts), counts.title, path, parts.hashes[path])
+    return {DATA_SET: document_text(found)}
 
 
 def _runs_of(parts: Parts) -> list[Document]:

@@ -10,6 +10,7 @@ from verifier.base.words import counted, name_text
 from verifier.evidence.case.criteria import rate_goal, risk_goals, triggers_goal
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind
+from verifier.evidence.case.numbers import FOR_NUMBERS, number_goals
 from verifier.evidence.case.recalls import FOR_RECALLS, recall_goals
 from verifier.evidence.case.requirements import Argued, requirement_goal, worst_text
 from verifier.evidence.case.surroundings import NOT_STATED, argument_grounds, left_to_persons, top_contexts
@@ -71,10 +72,16 @@ def build_case(
     risks = _risk_claims(draft, runs, unique, context)
     left = left_to_persons(draft, runs, unique, context)
     recalls = recall_goals(draft, runs, unique)
+    numbers = number_goals(draft, runs, unique)
     strategies = [over, persons]
     _strategy(draft, over, IN_ONE_ENCOUNTER, goals, grounds)
     _strategy(draft, persons, LEFT_TO_PERSONS, left, ())
-    for text, claims in ((FOR_RECALLS, recalls), (IN_OPERATION, rates), (OVER_HAZARDS, risks)):
+    for text, claims in (
+        (FOR_NUMBERS, numbers),
+        (FOR_RECALLS, recalls),
+        (IN_OPERATION, rates),
+        (OVER_HAZARDS, risks),
+    ):
         if claims:
             strategies.insert(-1, draft.name(Kind.STRATEGY))
             _strategy(draft, strategies[-2], text, claims, ())
@@ -84,7 +91,7 @@ def build_case(
             top,
             Kind.GOAL,
             f"{system} meets {_all_of(len(goals))} in its operational design domain",
-            _summary(draft, [*goals, *recalls, *rates, *risks], left),
+            _summary(draft, [*goals, *numbers, *recalls, *rates, *risks], left),
             tuple(strategies),
             contexts,
             **draft.over(strategies),

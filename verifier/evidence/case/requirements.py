@@ -23,11 +23,11 @@ from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.status import Grade, Ground, Status, worst_status
-from verifier.questions.require.require_result import Answer
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.failing import cause_lines
 from verifier.telling.grounds import FREE_ASSUMES, FREE_KNOWN, Judged, channel_lines, free_text, told_verdict, why
+from verifier.telling.require import answer_text, asks_for_recall
 
 STATUS_OF: Mapping[str, Status] = {
     "satisfied": Status.SUPPORTED,
@@ -229,9 +229,8 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
                         yield _file_context(draft, document, f"How it fails: {one_line(line)}", "")
         if document.kind == "require" and same_sources(document, argued.run):
             for answer in document.result.answers if document.result.requirement.name == each.name else ():
-                if answer.planner == each.planner and not _has_goal(answer):
-                    words = f"What it asks of the detector: {_recall(answer)}"
-                    words += "" if answer.condition is None else f", {answer.condition}"
+                if answer.planner == each.planner and not asks_for_recall(answer):
+                    words = f"What it asks of the detector: {answer_text(document.result, answer)}"
                     yield _file_context(draft, document, words, "")
 
         if document.kind == "rate" and document.result.acceptance is None and is_rate_of(document, argued.run):
@@ -244,22 +243,6 @@ def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> s
     note = f"{name_text(draft.path(document))}, SHA-256 {document.sha256}"
     note += ", not verified here" if document.sha256 in draft.unverified else ""
     return draft.context(words, note, amlas, draft.url(document))
-
-
-def _has_goal(answer: Answer) -> bool:
-    """Whether it asks for a recall, which is a goal of its own."""
-    return any(float(cell.required or 0) > 0 for cell in answer.cells)
-
-
-def _recall(answer: Answer) -> str:
-    """Why it asks for no recall."""
-    words = {
-        "found": "nothing, recall 0 suffices: its verdict says nothing about the detector",
-        "independent": "nothing, no recall makes a difference",
-        "infeasible": "more than any recall gives",
-        "only in gaps": "no least recall: it is met for some, but not up to perfect recall",
-    }
-    return words.get(answer.outcome.value, name_text(answer.outcome.value))
 
 
 def rate_text(rate: RateResult) -> str:
@@ -280,7 +263,7 @@ def grounds_at(draft: Draft, run: Document, each: RequirementResult, at: int) ->
     point, claim = each.points[at], Claim(run.sha256, each.name, each.planner)
     found = [*draft.verification(run), *draft.residual(claim), *draft.residual(replace(claim, point=at))]
     if point.whatever_predicted is None:
-        found += [*_memory(draft, run, point), *_statistics(draft, run, point)]
+        found += [*memory_grounds(draft, run, point), *statistics_grounds(draft, run, point)]
     return tuple(dict.fromkeys(found))
 
 
@@ -295,7 +278,7 @@ def grounds_of(draft: Draft, runs: Sequence[Document]) -> list[str]:
     return list(found)
 
 
-def _memory(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
+def memory_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
     """That detection errors depend on the past as the chain has it, by the test of the classes that it draws."""
     result: RunResult = run.result
     if point.decided_free is not None:
@@ -319,7 +302,7 @@ def _memory(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
     yield draft.ground(("memory", str(contexts), str(tested.test), told), text, note, grade, against, shown)
 
 
-def _statistics(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
+def statistics_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:
     """What the bounds, or the interval, that decide a verdict assume of the data."""
     settings, sure = run.result.settings, point.uncertainty
     basis, assumed = settings.bounds, settings.assumption("interval")

@@ -227,7 +227,7 @@ def contradicted_in_the_field(
             claims = tuple(claim for claim, _ in claimed(run, documents) if claim.requirement in names)
             message = f"{name_text(each.indicator.told)}: {each.count:g} of {each.of:g} counted in the field"
             kind = "field" if each.indicator.falls == "requirement" else "field_rate"
-            yield from doubt(kind, f"{message}, fired at look {each.fired_at}", claims, each.indicator.action)
+            yield from doubt(kind, f"{message}, {each.fired_told}", claims, each.indicator.action)
 
 
 def find_defeaters(

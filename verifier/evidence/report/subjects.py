@@ -16,6 +16,7 @@ from verifier.base.numbers import number_text
 from verifier.base.words import listed
 from verifier.evidence.documents import Document
 from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.data_set import NAMES, DataSetRecord, annotations_told, record_of
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.questions.explain.explain_result import Explained
 from verifier.questions.require.require_result import Answer
@@ -257,7 +258,24 @@ def _about(document: Document, whole: ConfusionCounts, users: Sequence[Document]
         ("Drives counted apart", "not stated" if sequences is None else str(len(sequences))),
         ("Source", plain(content["source"])) if "source" in content else ("Source", "not stated"),
         ("Notes", plain(content["notes"])) if content.get("notes") else None,
+        None if (told := annotations_told(whole)) is None else ("Annotations", plain(told)),
+        *_of_data_set(record_of(whole.metadata)),
     )
+
+
+def _of_data_set(record: DataSetRecord | None) -> Iterator[tuple[str, str]]:
+    """What is stated of the data, and what verdicts were drawn from them."""
+    if record is None:
+        return
+    yield from ((f"Data: {name}", record.stated.get(name, "not stated")) for name in NAMES)
+    checks = [f"{each.text} ({each.check})" for each in record.requirements]
+    yield "Data: requirements and their checks", "; ".join(checks) or "not stated"
+    rate = record.error_rate
+    yield "Data: annotation error rate", "not stated" if rate is None else f"{rate[0]:.6g} to {rate[1]:.6g}"
+    far = [f"{name}: {distance:.3g}" for name, distance in record.distances.items()]
+    yield "Data: distance of its shares from those of the domain", "; ".join(far) or "not stated"
+    uses = [f"{each.title}: {each.verdict} ({each.day})" for each in record.uses]
+    yield "Data: verdicts drawn from it", "; ".join(uses) or "none recorded"
 
 
 def plain(value: Any) -> str:

@@ -12,6 +12,7 @@ from verifier.evidence.context import DUTIES, CaseContext
 from verifier.evidence.defeaters.values import Defeater
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import Subject, matrices_of
+from verifier.perception.confusion.data_set import NAMES, PARTS, DataSetRecord, record_of
 from verifier.study.parsed import ParsedRule, ParsedStudy, ParsedVariable
 from verifier.telling.blocks import Block, Fold, Listing, Paragraph, facts
 from verifier.telling.parsed import environment_lines, rule_text
@@ -126,6 +127,9 @@ def _not_stated(context: CaseContext, documents: Sequence[Document]) -> Iterator
         yield f"who answers for {listed(nobody)} (the assurance case says what each claims)"
     for each in matrices_of(documents).values():
         missing = [text for key, text in UNSTATED.items() if not each.content.get(key)]
+        unstated = (record_of(each.content) or DataSetRecord()).missing
+        if unstated:
+            missing.append(f"in the record of their data set {len(unstated)} of {len(NAMES) + len(PARTS)} items")
         if missing:
             yield f"of the matrices {name_text(each.name)}: {listed(missing)}"
 

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from verifier.base.files import read_json, write_text
+from verifier.base.files import json_of, read_json, write_text
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
+from verifier.perception.confusion.data_set import annotation_error, looks_at
 from verifier.perception.confusion.document_contexts import context_bin, context_head, context_rows
 from verifier.perception.confusion.document_reader import (
     ADDED_IN_2,
@@ -84,6 +85,14 @@ def read_confusion(
     if chosen.by_context is not None:
         contexts = chosen.by_context.contexts
         matrices = _told(matrices, "contexts", f"counts by context ({contexts}) are summed: reports have no memory")
+    if (error := annotation_error(matrices.metadata)) > 0:
+        said = (
+            f"up to a share of {float(error):g} of the items may be annotated wrongly or missing: confidence bounds "
+        )
+        matrices = _told(matrices, "annotation-error", f"{said}allow for it, P and other intervals do not")
+    if (looks := looks_at(matrices.metadata)) > 1:
+        drawn = f"{looks - 1} verdict{'s were' if looks > 2 else ' was'} drawn from these data before"
+        matrices = _told(matrices, "looks", f"{drawn}: confidence bounds allow for {looks} looks")
     if mix is not None:
         mixed = MixedMatrices.of(chosen, read_mix(mix, counts.bins.variables), where or {}, kept)
         matrices = _told(matrices, "mix", f"rates are weighed by {mixed.mix}", mix=mixed.mix.document())
@@ -118,6 +127,11 @@ def read_hashed_counts(path: str | Path) -> tuple[ConfusionCounts, str]:
     """As `read_counts`, with the SHA-256 of the file."""
     document, raw = read_json(path)
     return DocumentReader(str(path)).counts(document), hashlib.sha256(raw).hexdigest()
+
+
+def read_counts_of(raw: bytes, file: str) -> ConfusionCounts:
+    """As `read_counts`, from the bytes of a file."""
+    return DocumentReader(file).counts(json_of(raw, file))
 
 
 def parse_confusion(document: Any, file: str | None = None) -> ConfusionMatrices:

@@ -10,9 +10,11 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.documents import read_document
 from verifier.base.errors import InputError, Place, UsageError, nearest_name, shown
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.data_set import DataSetRecord
 from verifier.perception.confusion.document_contexts import ContextsReader
 from verifier.perception.confusion.document_dependence import check_dependence
 from verifier.perception.confusion.document_precision import check_average_precision
@@ -33,25 +35,14 @@ from verifier.perception.settings import Labelling
 
 SCHEMA_NAME = "verifier.confusion"
 SCHEMA_VERSIONS = (1, 2)
-ADDED_IN_2 = ("remarks", "contexts", "average_precision")
+ADDED_IN_2 = ("remarks", "contexts", "average_precision", "data_set")
 AXES = ["predicted", "true"]
 FAMILY_AXES = ["score_threshold", *AXES]
 REQUIRED = ("schema", "version", "labelling", "axes", "labels", "bins")
 METADATA = (
-    "distance",
-    "matching",
-    "false_positives",
-    "grouping",
-    "score_threshold",
-    "where",
-    "totals",
-    "source",
-    "localisation",
-    "average_precision",
-    "dependence",
-    "remarks",
-    "notes",
-)
+    "distance", "matching", "false_positives", "grouping", "score_threshold", "where", "totals", "source",
+    "localisation", "average_precision", "dependence", "data_set", "remarks", "notes"
+)  # fmt: skip
 PROVENANCE = ("command", "versions")
 """How the document was made; one made from it says that of itself, so this is not handed on."""
 OPTIONAL = ("title", "score_thresholds", "variables", "sequences", "contexts", *PROVENANCE, *METADATA)
@@ -131,6 +122,8 @@ class DocumentReader:
             self._check_localisation(metadata["localisation"], bins)
         if "average_precision" in metadata:
             check_average_precision(metadata["average_precision"], document, self.file)
+        if "data_set" in metadata:
+            read_document(DataSetRecord, metadata["data_set"], self.file or "the document", "/data_set")
         if "remarks" in metadata:
             check_remarks(metadata["remarks"], self.fail)
         return metadata

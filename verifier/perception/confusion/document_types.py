@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from verifier.base.documents import Count, Limits, Magnitude, Share
 from verifier.perception.confusion.bins import Scope
 from verifier.perception.confusion.contexts import OfTracks, ReplayTest, ResidualTest
+from verifier.perception.confusion.data_set import DataSetRecord
 from verifier.perception.confusion.document_dependence import COMBINED
 from verifier.perception.confusion.document_precision import AveragePrecision
 from verifier.perception.confusion.matrices import LARGEST_COUNT
@@ -225,6 +226,7 @@ class ConfusionDocument:
         dependence: in a family one entry per score threshold.
         localisation: errors of reported distances, the same for all classes.
         average_precision: AP of each class under the same matching. Version 2.
+        data_set: what is stated of the test data, and which verdicts were drawn from them. Version 2.
         source: where the numbers come from: files with hashes, tool, command, or a publication.
     """
 
@@ -249,6 +251,7 @@ class ConfusionDocument:
     localisation: LocalisationRecord | None = None
     average_precision: AveragePrecision | None = None
     dependence: Dependence | Annotated[tuple[Dependence, ...], Limits(min_length=1)] | None = None
+    data_set: DataSetRecord | None = None
     remarks: tuple[RemarkRecord, ...] = ()
     notes: Any = None
     contexts: ContextsRecord | None = None
@@ -296,6 +299,7 @@ _FIRST_VERSION: Mapping[str, Any] = {
         "properties": {
             "remarks": False,
             "contexts": False,
+            "data_set": False,
             "sequences": {"items": {"properties": {"tracks": False}}},
             "dependence": {"not": {"anyOf": [_LATER, {"type": "array", "contains": _LATER}]}},
         }

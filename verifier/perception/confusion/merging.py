@@ -14,6 +14,7 @@ from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.perception.confusion.contexts import OfTracks
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
+from verifier.perception.confusion.data_set import annotations_told, merged_record
 from verifier.perception.confusion.document_dependence import combined_dependence
 from verifier.perception.confusion.matrices import Label
 from verifier.perception.confusion.sanity import OF_COUNTS, Remark, remark, with_sanity
@@ -80,6 +81,7 @@ def merge(
             {"file": name}
             | ({} if digest is None else {"sha256": digest})
             | ({"source": part.metadata["source"]} if "source" in part.metadata else {})
+            | ({} if (told := annotations_told(part)) is None else {"annotations": told})
             for part, name, digest in zip(parts, _without_folders(names), digests, strict=True)
         ]
     }
@@ -88,7 +90,7 @@ def merge(
     by_context = _joined_contexts(parts, None if sequences is None else numbers)
     found = replace(first, counts=total, sequences=sequences, metadata=metadata, by_context=by_context)
     made = list(_remarks_on_making(parts, names, len(tests), found))
-    return with_sanity(found, made)
+    return merged_record(with_sanity(found, made), parts, _without_folders(names))
 
 
 def _check_each_once(names: Sequence[str], hashes: Sequence[str]) -> None:

@@ -28,6 +28,7 @@ from verifier.perception.confusion.context_counts import Memory, with_contexts
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counting import takes_surest_first
 from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.data_set import read_stated, with_record
 from verifier.perception.confusion.document import read_hashed_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
 from verifier.perception.confusion.folders import FOLDERS
@@ -115,10 +116,13 @@ def counted(
     if settings.spec is not None and not settings.matching_audit:
         raise UsageError("--spec belongs to --matching-audit; to verify the matrices, write them and use verify run")
     memory = _memory(settings)
+    stated = None if settings.data_set is None else read_stated(settings.data_set)
     if not check_stream(settings):
-        return _counted_at_once(settings, memory, data)
-    counts, files, shares = stream_counted(settings, memory, report)
-    return Counted(counts, None, files, shares)
+        found = _counted_at_once(settings, memory, data)
+    else:
+        counts, files, shares = stream_counted(settings, memory, report)
+        found = Counted(counts, None, files, shares)
+    return replace(found, counts=with_record(found.counts, stated))
 
 
 def _memory(settings: CountSettings) -> Memory | None:

@@ -32,7 +32,7 @@ from verifier.perception.matching import MatchingPolicy
 
 SCHEMA = "verifier.confusion.checkpoint"
 VERSION = 2
-ADDED = ("filters", "classes_left_out", "ignored", "regions")
+ADDED = ("filters", "classes_left_out", "ignored", "regions", "annotations")
 """Entries of a detection set's origin that hold numbers of its own frames."""
 
 

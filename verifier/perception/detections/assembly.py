@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
 from verifier.perception.detections.classmap import DONT_CARE, IGNORE
-from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet, faulty_boxes, no_boxes
+from verifier.perception.detections.columns import (
+    ANY_CLASS,
+    Boxes,
+    DetectionSet,
+    faulty_boxes,
+    ignore_hint,
+    ledger,
+    no_boxes,
+)
 from verifier.perception.detections.sources import Reading
 
 MOST_FRAMES = 20_000_000
@@ -261,11 +269,6 @@ def _take(flags: NDArray[np.bool_], label: NDArray[np.int64]) -> NDArray[np.bool
     return flags[label] if len(flags) else np.zeros(len(label), dtype=bool)
 
 
-def ignore_hint(fault: str) -> str:
-    """How to leave out what has this kind of fault."""
-    return f"--ignore {fault} (in Python ignore=({fault!r},)) leaves these out and counts them"
-
-
 def assemble(material: Material, reading: Reading) -> DetectionSet:
     """The checked set.
 
@@ -274,6 +277,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     """
     checks = Checks(material.files, reading, Counter(), material.frames.names if material.whole else ())
     annotations = checks.rows(material.annotations, "annotation")
+    sound = len(annotations)
     detections = checks.rows(material.detections, "detection")
     frames, moved = _chosen_frames(material, reading, checks)
     annotations, detections = (_moved(rows, moved) for rows in (annotations, detections))
@@ -297,6 +301,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     origin: dict[str, Any] = {"format": material.format, "sources": [dict(each) for each in material.sources]}
     origin |= dict(material.notes or {}) | dict(reading.record())
     origin |= {"classes_left_out": dropped, "ignored": dict(checks.counts), "regions": len(region), "filters": []}
+    origin["annotations"] = ledger(len(material.annotations), sound, len(annotations), len(kept), len(region))
     return DetectionSet(
         classes,
         frames.sequences,

@@ -15,6 +15,7 @@ one, so that background seen beside and above an object counts for more: in KITT
 import hashlib
 import io
 import math
+import re
 import struct
 import tokenize
 import zlib
@@ -29,12 +30,13 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
-from verifier.perception.detections.assembly import ignore_hint
-from verifier.perception.detections.columns import Boxes, DetectionSet, joined
+from verifier.base.words import listed
+from verifier.perception.detections.columns import Boxes, DetectionSet, ignore_hint, joined
 from verifier.perception.detections.distances import LARGEST_M
 from verifier.perception.detections.sources import Reading
 from verifier.perception.settings import IMAGE_SUFFIXES
 
+MAP_SUFFIXES = (".npy", ".png", ".pfm")
 UNITS_PER_M = 256.0
 """Of a 16-bit depth map, unless another scale is given: that of KITTI."""
 FAULT = "unknown_depth"
@@ -66,8 +68,9 @@ def with_depth(
     Detections that are rectangles and have no distance yet get theirs in the same way where there is a map; those of
     unknown depth or outside the image get none.
 
-    The map of a frame is the file `NAME.npy` (floating-point metres) or `NAME.png` (16-bit grey, metres times
-    `scale`, as KITTI writes them) under `folder`; 0 is an unknown depth. NAME is the name of the frame, with
+    The map of a frame is the file `NAME.npy` (floating-point metres), `NAME.pfm` (the same, as the tools of stereo
+    vision write it; infinite where unknown) or `NAME.png` (16-bit grey, metres times `scale`, as KITTI writes them)
+    under `folder`; 0 is an unknown depth. NAME is the name of the frame, with
     or without the suffix of an image, and its separators `/` are sub-folders. A rectangle covers every pixel that it
     touches and is cut to the image; pixels of unknown depth, and rows without any known depth, are left out of the
     medians.
@@ -144,8 +147,13 @@ def _check_focal_length(
     return round(found, 4)
 
 
-def depth_map(folder: str | Path, name: str, scale: float = UNITS_PER_M) -> NDArray[np.float64]:
+def depth_map(
+    folder: str | Path, name: str, scale: float = UNITS_PER_M, inverse: float | None = None
+) -> NDArray[np.float64]:
     """The depth map (height, width) of the frame `name` in metres, 0 where unknown; files as for `with_depth`.
+
+    With `inverse` the files hold disparities or inverse depths d, 0 where unknown, and the depth is `inverse` / d:
+    of a stereo pair the focal length in pixels times the baseline in metres.
 
     Raises:
         InputError: the map is missing, there are two, it is unreadable, of another kind, or holds a wrong depth.
@@ -155,7 +163,7 @@ def depth_map(folder: str | Path, name: str, scale: float = UNITS_PER_M) -> NDAr
     if not Path(folder).is_dir():
         raise InputError("no such folder", Place(str(folder)))
     path = depth_file(Path(folder), name)
-    return _depth(read_bytes(path), path, scale)
+    return _depth(read_bytes(path), path, scale, inverse)
 
 
 def _check_scale(scale: float) -> None:
@@ -211,22 +219,27 @@ def depth_file(folder: Path, name: str) -> Path:
     stems = [name]
     if parts.suffix.lower() in IMAGE_SUFFIXES:
         stems.append(str(parts.with_suffix("")))
-    candidates = [folder / f"{stem}{suffix}" for stem in stems for suffix in (".npy", ".png")]
+    candidates = [folder / f"{stem}{suffix}" for stem in stems for suffix in MAP_SUFFIXES]
     try:
         found = [path for path in candidates if path.is_file()]
     except OSError as error:
         raise InputError(f"frame {shown(name)}: {error.strerror}", place) from None
     if not found:
-        raise InputError(f"frame {shown(name)} has no depth map {shown(stems[-1])} with .npy or .png", place)
+        wanted = listed(MAP_SUFFIXES, "or")
+        raise InputError(f"frame {shown(name)} has no depth map {shown(stems[-1])} with {wanted}", place)
     if len(found) > 1:
         raise InputError(f"frame {shown(name)} has a second depth map, {found[0].name}", Place(str(found[1])))
     return found[0]
 
 
-def _depth(raw: bytes, path: Path, scale: float) -> NDArray[np.float64]:
+def _depth(raw: bytes, path: Path, scale: float, inverse: float | None = None) -> NDArray[np.float64]:
     """The depth map (height, width) in metres, 0 where unknown."""
     place = Place(str(path))
-    depth = _png(raw, place) / scale if path.suffix == ".png" else _npy(raw, place)
+    readers = {".png": _png, ".pfm": _pfm, ".npy": _npy}
+    depth = readers[path.suffix](raw, place) / (scale if path.suffix == ".png" else 1)
+    if inverse is not None:
+        with np.errstate(divide="ignore", over="ignore"):
+            depth = np.where(depth == 0, 0, inverse / depth)
     bad = ~((depth >= 0) & (depth <= LARGEST_M))
     if bad.any():
         row, column = (int(each) for each in np.unravel_index(bad.argmax(), depth.shape))
@@ -248,6 +261,22 @@ def _npy(raw: bytes, place: Place) -> NDArray[np.float64]:
             f"expected floating-point metres (height, width), found {found.dtype} of shape {found.shape}", place
         )
     return found.astype(np.float64)
+
+
+PFM_HEAD = re.compile(rb"Pf\s+([0-9]{1,5})\s+([0-9]{1,5})\s+(-?[0-9.eE+-]{1,30})\s")
+
+
+def _pfm(raw: bytes, place: Place) -> NDArray[np.float64]:
+    """A portable float map of one channel: lines from the lowest up; little-endian where its scale is negative."""
+    head = PFM_HEAD.match(raw)
+    if head is None:
+        raise InputError("expected a portable float map of one channel: Pf, width, height, scale", place)
+    width, height, order = int(head[1]), int(head[2]), "<" if head[3].startswith(b"-") else ">"
+    values = raw[head.end() :]
+    if len(values) != 4 * width * height or not values:
+        raise InputError(f"{len(values)} bytes; {width} x {height} pixels take {4 * width * height}", place)
+    found = np.frombuffer(values, f"{order}f4").reshape(height, width)[::-1].astype(np.float64)
+    return np.where(np.isposinf(found), 0, found)
 
 
 def _png(raw: bytes, place: Place) -> NDArray[np.float64]:

@@ -20,10 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from verifier.base.errors import unknown_name
+from verifier.base.statistics import clopper_pearson
 from verifier.robustness.mutators import MUTATORS, Mutation
 from verifier.robustness.mutators.catalogue import Plain
 
@@ -160,6 +162,24 @@ class Risk:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """So many images of a labelled sample show it."""
+
+    shown: int
+    images: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The exact 95 % interval of the share, for independent images."""
+        low, high = clopper_pearson(np.array([self.shown]), np.array([self.images]), 0.025)
+        return float(low[0]), float(high[0])
+
+
+Scaling: TypeAlias = Literal["stated", "significance"]
+MOST_SIGNIFICANT = 125
+
+
+@dataclass(frozen=True)
 class Circumstance:
     """One target circumstance.
 
@@ -172,6 +192,7 @@ class Circumstance:
         transformation: what turns a source image into one in this circumstance; None where there is none.
         tolerance_scale: what the greatest accepted change of performance is multiplied by here.
         part_of: circumstances of another point of view that this one belongs to (Table 3).
+        counted, source_counted: what the frequencies were counted from; None where they were stated.
 
     Raises:
         ValueError: a frequency outside 0..1, or a scale that is not positive.
@@ -186,6 +207,8 @@ class Circumstance:
     transformation: Transformation | None = None
     tolerance_scale: Fraction = Fraction(1)
     part_of: tuple[str, ...] = ()
+    counted: Counted | None = None
+    source_counted: Counted | None = None
 
     def __post_init__(self) -> None:
         for value in (self.frequency, self.source_frequency):
@@ -204,12 +227,30 @@ class Circumstance:
         """M6; None where the factors were not assessed."""
         return None if self.risk is None else self.risk.significance
 
+    def scale(self, by: Scaling) -> Fraction:
+        """What the accepted change is multiplied by: the stated scale, and by significance (126 - M6) / 125 of it.
+
+        The paper asks for a smaller change where more depends on it (Sec. 5.2) and gives no rule; this one leaves
+        the least significant circumstance as it is, and falls evenly to 1/125.
+
+        >>> Circumstance("fog", risk=Risk(1, 2, 5)).scale("significance")
+        Fraction(116, 125)
+        """
+        return self.tolerance_scale * tightening(self.significance, by)
+
     @property
     def missing(self) -> Fraction | None:
         """The share of follow-up test cases that the source data lack; None where a frequency is not known."""
         if self.frequency is None or self.source_frequency is None:
             return None
         return max(Fraction(0), self.frequency - self.source_frequency)
+
+
+def tightening(significance: int | None, by: Scaling) -> Fraction:
+    """The factor of `Circumstance.scale` that significance makes; 1 where nobody assessed it, or it is not asked."""
+    if by == "stated" or significance is None:
+        return Fraction(1)
+    return Fraction(MOST_SIGNIFICANT + 1 - significance, MOST_SIGNIFICANT)
 
 
 def priorities(circumstances: Sequence[Circumstance]) -> tuple[Circumstance, ...]:

@@ -75,14 +75,18 @@ def degradation_of(
             "matrices": [json_values(each.matrices) for each in results],
         }
     if asked.collision is not None:
-        found, sources = _collision(asked, asked.collision, folder)
+        found, sources, said = _collision(asked, asked.collision, folder)
+        remarks += said
         criteria.append(found)
         inputs += sources
     if asked.trade_off is not None:
-        found, sources = _trade_off(asked, asked.trade_off, folder)
+        found, sources, said = _trade_off(asked, asked.trade_off, folder)
+        remarks += said
         criteria.append(found)
         inputs += sources
-    return degradation_result(assessment, tuple(criteria), tuple(inputs), settings or None, tuple(remarks))
+    return degradation_result(
+        assessment, tuple(criteria), tuple(inputs), settings or None, tuple(dict.fromkeys(remarks))
+    )
 
 
 def _metrics(asked: Degradation) -> Iterator[Criterion]:
@@ -153,11 +157,15 @@ def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
         )
 
 
-def _collision(asked: Degradation, limit: CollisionLimit, folder: Path) -> tuple[Criterion, list[Mapping[str, str]]]:
-    """lambda at the distance and speed of the limit, and the files it is from; a level without pairs has no value."""
+def _collision(
+    asked: Degradation, limit: CollisionLimit, folder: Path
+) -> tuple[Criterion, list[Mapping[str, str]], list[str]]:
+    """lambda at the distance and speed of the limit, the files it is from and what is said there; a level without
+    pairs has no value."""
     values: list[float | None] = []
     ends: list[tuple[float, float] | None] = []
     inputs: list[Mapping[str, str]] = []
+    remarks: list[str] = []
     for level in asked.levels:
         if level.pairs is None:
             raise ValueError("a level without pairs")
@@ -165,7 +173,8 @@ def _collision(asked: Degradation, limit: CollisionLimit, folder: Path) -> tuple
             values.append(None)
             ends.append(None)
             continue
-        value, interval, source = collision_at(folder / level.pairs, limit)
+        value, interval, source, said = collision_at(folder / level.pairs, limit)
+        remarks += said
         values.append(value)
         ends.append(interval)
         inputs.append(source)
@@ -173,10 +182,12 @@ def _collision(asked: Degradation, limit: CollisionLimit, folder: Path) -> tuple
     name = f"lambda({limit.distance_m:g} m, {limit.speed_mps:g} m/s)"
     told = f"at most {exact_text(limit.at_most)}"
     verdicts = tuple(None if each is None else verdict_of(*each, "<=", limit.at_most) for each in ends)
-    return Criterion("collision", name, told, tuple(values), margins, verdicts, tuple(ends)), inputs
+    return Criterion("collision", name, told, tuple(values), margins, verdicts, tuple(ends)), inputs, remarks
 
 
-def _trade_off(asked: Degradation, limit: TradeOffLimit, folder: Path) -> tuple[Criterion, list[Mapping[str, str]]]:
+def _trade_off(
+    asked: Degradation, limit: TradeOffLimit, folder: Path
+) -> tuple[Criterion, list[Mapping[str, str]], list[str]]:
     """RobROC of the mildest level's curve and this level's, by the area of the mildest level's."""
     files = [read_curves(folder / level.curves) for level in asked.levels if level.curves is not None]
     curves = [_curve(each, limit, mildest=number == 0).curve for number, each in enumerate(files)]
@@ -198,7 +209,8 @@ def _trade_off(asked: Degradation, limit: TradeOffLimit, folder: Path) -> tuple[
     inputs = [{"role": "curves", "name": PurePath(each.name).name, "sha256": each.sha256} for each in files]
     name = f"RobROC by baseline, {limit.detector}, {limit.metric}"
     told = f"at least {exact_text(limit.at_least)}"
-    return Criterion("trade-off", name, told, tuple(shares), margins, verdicts, ends), list(inputs)
+    criterion = Criterion("trade-off", name, told, tuple(shares), margins, verdicts, ends)
+    return criterion, list(inputs), [remark for each in files for remark in each.remarks]
 
 
 def _curve(file: CurveFile, limit: TradeOffLimit, *, mildest: bool) -> NamedCurve:

@@ -52,6 +52,7 @@ from verifier.robustness.assessment.measures import (
     DatasetDistance,
     DistanceRule,
 )
+from verifier.robustness.assessment.samples import extracted
 from verifier.robustness.campaign.scenes import image_files
 from verifier.robustness.detectors.images import read_image
 
@@ -78,8 +79,11 @@ def computed_distances(assessment: Assessment, folder: Path) -> dict[str, dict[s
         if by_image and source.images is not None and target.files.images is not None:
             own |= _of_images(by_image, folder / source.images, folder / target.files.images)
         by_feature = [each for each in open_rules if each.measure in FEATURE_MEASURES]
-        if by_feature and source.features is not None and target.files.features is not None:
-            own |= _of_features(by_feature, folder / source.features, folder / target.files.features)
+        for name in dict.fromkeys(each.extractor for each in by_feature):
+            rules = [each for each in by_feature if each.extractor == name]
+            files = (source.features, target.files.features) if name is None else (source.images, target.files.images)
+            if files[0] is not None and files[1] is not None:
+                own |= _of_features(rules, folder / files[0], folder / files[1], name)
         found[target.name] = own
     return found
 
@@ -120,6 +124,8 @@ def input_records(assessment: Assessment, folder: Path) -> Iterator[dict[str, st
         for role, name in named.items():
             if name is not None:
                 yield _record(f"{role} of {data.name}", folder / name)
+    for where, name in assessment.samples.items():
+        yield _record(f"sample of {where}", folder / name)
     if assessment.detector is not None:
         for role, name in (("detector", assessment.detector.file), ("class map", assessment.detector.class_map)):
             if name is not None:
@@ -178,8 +184,12 @@ def _over_pairs(rule: DistanceRule, values: Sequence[float]) -> DatasetDistance:
     return DatasetDistance(Fraction(mean), None, **how)  # type: ignore[arg-type]
 
 
-def _of_features(rules: Sequence[DistanceRule], source: Path, target: Path) -> dict[str, DatasetDistance]:
-    one, other = read_features(source), read_features(target)
+def _of_features(
+    rules: Sequence[DistanceRule], source: Path, target: Path, extractor: str | None
+) -> dict[str, DatasetDistance]:
+    """From files of features, or from folders of images and an extractor."""
+    both = source, target
+    one, other = (extracted(extractor, image_files(each)) if extractor else read_features(each) for each in both)
     found = {}
     for rule in rules:
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from verifier.base.numbers import exact_text
-from verifier.robustness.assessment.circumstances import Circumstance
+from verifier.robustness.assessment.circumstances import Circumstance, Scaling
 from verifier.robustness.assessment.degradation import Degradation
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Performance
 from verifier.robustness.assessment.plan import Occurrence, Proportions
@@ -100,6 +100,8 @@ class Assessment:
         follow_up: how to draw a target data set; None where none is to be drawn.
         degradation: what a growing disturbance does to the whole system; None where nobody asked.
         detector: the detector under test, where it is run here; None where its performance is given.
+        samples: "use" or "source" -> file of a labelled sample, for frequencies that are not stated.
+        tolerance_scaling: whether significance tightens the tolerance, beside what circumstances state.
 
     Raises:
         ValueError: names that are not unique or not known, frequencies of exclusive circumstances that sum to more
@@ -121,6 +123,8 @@ class Assessment:
     follow_up: FollowUp | None = None
     degradation: Degradation | None = None
     detector: DetectorChoice | None = None
+    samples: Mapping[str, str] = field(default_factory=dict)
+    tolerance_scaling: Scaling = "stated"
 
     def __post_init__(self) -> None:
         _check_unique("circumstance", [each.name for each in self.circumstances])

@@ -260,7 +260,7 @@ def middle(mild: float, severe: float, scale: Scale) -> float | None:
     >>> middle(20000.0, 60.0, "reciprocal"), middle(math.inf, 200.0, "reciprocal"), middle(math.inf, 1.0, "linear")
     (119.6, 400.0, None)
     """
-    half = (_along(mild, scale) + _along(severe, scale)) / 2
+    half = (along(mild, scale) + along(severe, scale)) / 2
     if not math.isfinite(half):
         return None
     exact = {"linear": lambda: half, "log": lambda: math.exp(half), "reciprocal": lambda: 1 / half}[scale]()
@@ -298,10 +298,10 @@ def gaps(criterion: Criterion, levels: Sequence[float], scale: Scale) -> dict[tu
 
 
 def _width(mild: float, severe: float, scale: Scale) -> float:
-    return abs(_along(severe, scale) - _along(mild, scale))
+    return abs(along(severe, scale) - along(mild, scale))
 
 
-def _along(level: float, scale: Scale) -> float:
+def along(level: float, scale: Scale) -> float:
     """Where a level lies on the scale."""
     if scale == "reciprocal":
         return 1 / level

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
 from verifier.base.result import recorded
-from verifier.robustness.assessment.circumstances import Circumstance, priorities
+from verifier.robustness.assessment.circumstances import Circumstance, Scaling, priorities
 from verifier.robustness.assessment.definition import DataSet, Sweep
 from verifier.robustness.assessment.degradation import Break, Criterion, Kind, Scale
 from verifier.robustness.assessment.measures import DistanceRule
@@ -22,6 +22,15 @@ Level: TypeAlias = float | Literal["inf"] | None
 """JSON has no infinity; a level can be."""
 Performance: TypeAlias = Mapping[str, Count | Magnitude]
 """Metric -> value in 0..1; TP, FP and FN are counts."""
+
+
+@dataclass(frozen=True)
+class CountedRecord:
+    """As `verifier.robustness.assessment.circumstances.Counted`."""
+
+    shown: Count
+    images: Annotated[int, Limits(ge=1)]
+    interval: tuple[Share, Share]
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ class CircumstanceRecord:
     tolerance_scale: Annotated[float, Limits(gt=0)]
     transformation: str | None
     part_of: tuple[str, ...]
+    counted: CountedRecord | None = None
+    source_counted: CountedRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,7 @@ class RuleRecord:
     name: str
     measure: str
     tolerance: tuple[TolerancePiece, ...] | None
+    extractor: str | None = None
 
 
 @dataclass(frozen=True)
@@ -217,6 +229,7 @@ class SystemRecord:
     plan: PlanSummary | None
     made: MadeRecord | None
     degradation: DegradationRecord | None
+    tolerance_scaling: Scaling = "stated"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,6 +282,8 @@ def _circumstance(each: Circumstance) -> CircumstanceRecord:
         each,
         **{name: getattr(each.risk, name, None) for name in ("exposure", "likelihood", "severity")},
         transformation=None if each.transformation is None else str(each.transformation),
+        counted=None if each.counted is None else recorded(CountedRecord, each.counted),
+        source_counted=None if each.source_counted is None else recorded(CountedRecord, each.source_counted),
     )
 
 

@@ -40,7 +40,14 @@ from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 from verifier.robustness.campaign.draws import ADR
 from verifier.robustness.campaign.made_files import new_folder, write_coco
-from verifier.robustness.campaign.making import Progress, UnderTest, detected, no_progress, operating_remarks
+from verifier.robustness.campaign.making import (
+    Progress,
+    UnderTest,
+    depth_remarks,
+    detected,
+    no_progress,
+    operating_remarks,
+)
 from verifier.robustness.campaign.preflight import check_detector, check_places
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
@@ -165,16 +172,14 @@ def make(
         done = made_levels(asked, scenes, under_test, levels, workshop.cache, workshop.progress, refine)
         made = _checked(made, degradation=done)
     identity = None if under_test is None else MappingProxyType(dict(under_test.detector.identity))
-    remarks = tuple(_remarks(assessment, plan, under_test))
+    remarks = tuple(_remarks(assessment, scenes, plan, under_test))
     return made, MadeHere(identity, None if under_test is None else under_test.lowest_score, images, remarks)
 
 
-def _remarks(assessment: Assessment, plan: Plan | None, under_test: UnderTest | None) -> Iterator[str]:
-    depth = assessment.source.files.depth
-    if depth is not None and depth.folder is None:
-        yield f"every pixel was assumed to be {depth.constant_m:g} m away: haze and defocus are the same everywhere"
-    if depth is not None and depth.densify is not None:
-        yield f"depths between those that are known were filled in by the method '{depth.densify}'"
+def _remarks(
+    assessment: Assessment, scenes: Scenes, plan: Plan | None, under_test: UnderTest | None
+) -> Iterator[str]:
+    yield from depth_remarks(scenes)
     if plan is not None and under_test is not None:
         if any(name == "rotation" for image in plan.images for name, _ in image.mutations):
             yield (

@@ -154,19 +154,26 @@ class DistanceRule:
         name: as the assessment calls it.
         tolerance: epsilon(d), where the metamorphic relation uses this distance.
         level: scale of the pyramid of CW-SSIM; see `feature_distances.CwSsimSettings`.
+        extractor: `torchvision:NAME`, what features of the images are made with; None where files give them.
 
     Raises:
-        ValueError: an unknown measure, or a tolerance for PSNR, which is no distance.
+        ValueError: an unknown measure, a tolerance for PSNR, which is no distance, or an extractor that is none or
+            goes with no distance of features of data sets.
     """
 
     name: str
     measure: str
     tolerance: Tolerance | None = None
     level: int = 6
+    extractor: str | None = None
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
             raise ValueError(f"unknown measure {self.measure!r}")
+        if self.extractor is not None and self.measure not in ("frechet", *LINKAGES):
+            raise ValueError(f"'extractor' goes with frechet, {', '.join(LINKAGES)}")
+        if self.extractor is not None and not self.extractor.removeprefix("torchvision:").isidentifier():
+            raise ValueError(f"expected an extractor as torchvision:inception_v3, got {self.extractor!r}")
         if self.measure == "psnr" and self.tolerance is not None:
             raise ValueError("PSNR falls as images differ more: it is no distance that a tolerance could go with")
 

@@ -4,6 +4,8 @@
     title = "Medical Diagnosis System"
     occurrence = "independent"                     # or "exclusive"
     metrics = ["AP", "precision", "recall"]        # those the verdict is over
+    samples = { use = "use.csv", source = "source.csv" }     # image, circumstance: for frequencies not stated below
+    tolerance_scaling = "significance"             # or "stated": by the tolerance_scale of circumstances alone
 
     [[systems.mds.circumstances]]
     name = "salt and pepper"
@@ -16,6 +18,10 @@
 
     [systems.mds.distances.cw_ssim]
     tolerance = [{ up_to = 0.25, constant = 0.01 }, { slope = 1 }]
+
+    [systems.mds.distances.fid]
+    measure = "frechet"
+    extractor = "torchvision:inception_v3"         # of images; without one, 'features' of the data sets are read
 
     [systems.mds.source]
     performance = { AP = 0.34, precision = 0.564, recall = 0.51 }
@@ -43,10 +49,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from verifier.base.toml import Element, read_toml
-from verifier.robustness.assessment.circumstances import Circumstance, Risk
+from verifier.robustness.assessment.circumstances import Circumstance, Risk, Scaling
 from verifier.robustness.assessment.data_reader import read_source, read_sweep, read_target
 from verifier.robustness.assessment.definition import Assessment, DataSet, FollowUp
 from verifier.robustness.assessment.degradation_reader import read_degradation, read_transformation
@@ -71,6 +77,8 @@ SYSTEM_KEYS = (
     "follow_up",
     "degradation",
     "detector",
+    "samples",
+    "tolerance_scaling",
 )
 CIRCUMSTANCE_KEYS = (
     "name",
@@ -150,8 +158,15 @@ def _assessment(key: str, found: Element) -> Assessment:
             found.given("follow_up", _follow_up, None),
             found.given("degradation", read_degradation, None),
             detector,
+            found.given("samples", _samples, {}),
+            found.given("tolerance_scaling", Element.one_of, "stated", get_args(Scaling)),
         ),
     )
+
+
+def _samples(found: Element) -> dict[str, str]:
+    found.table(("use", "source"))
+    return {name: each.string() for name, each in found.entries()}
 
 
 def _circumstance(found: Element) -> Circumstance:
@@ -179,7 +194,7 @@ def _circumstance(found: Element) -> Circumstance:
 
 
 def _rule(name: str, found: Element) -> DistanceRule:
-    found.table(("measure", "tolerance", "level"))
+    found.table(("measure", "tolerance", "level", "extractor"))
     if not found.has("measure") and name not in MEASURES:
         raise found.fail("missing key 'measure'", f"one of {', '.join(MEASURES)}")
     measure = found.given("measure", Element.one_of, name, MEASURES)
@@ -187,7 +202,8 @@ def _rule(name: str, found: Element) -> DistanceRule:
     if found.has("level") and measure != "cw_ssim":
         raise found.at("level").fail("'level' goes with cw_ssim")
     level = found.given("level", Element.whole, DistanceRule.level, 1, 12)
-    return found.made(lambda: DistanceRule(name, measure, tolerance, level))
+    extractor = found.given("extractor", Element.string, None)
+    return found.made(lambda: DistanceRule(name, measure, tolerance, level, extractor))
 
 
 def _tolerance(found: Element) -> Tolerance:

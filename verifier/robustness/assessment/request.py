@@ -17,6 +17,7 @@ from pathlib import Path, PurePath
 
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.base.numbers import exact_text
+from verifier.base.statistics import FEW_UNITS, few_units_note
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment, DataSet
@@ -34,6 +35,7 @@ from verifier.robustness.assessment.result import (
     least_scale,
     outcomes,
 )
+from verifier.robustness.assessment.samples import with_samples
 from verifier.robustness.campaign.detecting import PACKAGES
 from verifier.robustness.campaign.making import Progress, no_progress
 from verifier.robustness.campaign.scenes import Scenes
@@ -55,8 +57,8 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress) -> Asse
     """
     _check_cache(settings)
     file = read_assessment(settings.file)
-    chosen = tuple(_chosen(settings, file))
     folder = Path(settings.file).absolute().parent
+    chosen = tuple(with_samples(each, folder) for each in _chosen(settings, file))
     if settings.cache is not None and settings.make is None:
         raise UsageError("--cache keeps detections, which are made with --make")
     if settings.refine and (
@@ -69,7 +71,9 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress) -> Asse
     systems = tuple(_with_verdicts(system, folder, settings, progress) for system in prepared)
     assessment_file = {"role": "assessment", "name": PurePath(file.name).name, "sha256": file.sha256}
     inputs = [record for system in systems for record in input_records(system.assessment, folder)]
-    versions = program_versions() | installed_versions(() if settings.make is None else PACKAGES)
+    extractors = any(rule.extractor for system in chosen for rule in system.rules.values())
+    used = (*(() if settings.make is None else PACKAGES), *(("torch", "torchvision") if extractors else ()))
+    versions = program_versions() | installed_versions(used)
     return AssessmentResult(file.title, (assessment_file, *inputs), systems, versions)
 
 
@@ -170,7 +174,7 @@ def _judged(assessment: Assessment, target: DataSet, computed: Mapping[str, Data
     source = assessment.source.performance
     if source is None or target.performance is None:
         return TargetResult(target, distances, ())
-    scale = least_scale(assessment.shown_in(target))
+    scale = least_scale(assessment.shown_in(target), assessment.tolerance_scaling)
     found = outcomes(assessment.metrics, source, target.performance, assessment.rules, distances, scale)
     unchecked = tuple(
         name
@@ -195,6 +199,15 @@ def _definition_remarks(assessment: Assessment) -> Iterator[str]:
         "no assessed significance": "it comes last in the priorities",
         "no transformation": "no follow-up image can be made for it",
     }
+    counted = [each for one in assessment.circumstances for each in (one.counted, one.source_counted) if each]
+    few = few_units_note(min((each.images for each in counted), default=FEW_UNITS), "image")
+    if counted:
+        yield (
+            "frequencies that were counted are those of a labelled sample, with exact 95 % intervals for images "
+            f"drawn independently (not tested){'; ' + few if few else ''}"
+        )
+    if assessment.tolerance_scaling == "stated" and any(each.risk for each in assessment.circumstances):
+        yield 'significance orders test cases here; with tolerance_scaling = "significance" it tightens epsilon, too'
     for what, without in lacking.items():
         if without:
             yield f"{_listed(without)}: {what}; {consequences[what]}"

@@ -20,7 +20,7 @@ from typing import Any
 
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, worst_verdict
-from verifier.robustness.assessment.circumstances import Circumstance
+from verifier.robustness.assessment.circumstances import Circumstance, Scaling
 from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.degradation import Break, Criterion, break_of, in_order, surely_before
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Performance
@@ -101,9 +101,9 @@ def outcomes(
             )
 
 
-def least_scale(circumstances: Sequence[Circumstance]) -> Fraction:
+def least_scale(circumstances: Sequence[Circumstance], by: Scaling = "stated") -> Fraction:
     """The scale for data that hold all of these circumstances: the strictest one rules; 1 where there is none."""
-    return min((each.tolerance_scale for each in circumstances), default=Fraction(1))
+    return min((each.scale(by) for each in circumstances), default=Fraction(1))
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,10 @@ from verifier.robustness.campaign.definition import (
     SystemModelRun,
 )
 from verifier.robustness.detectors import CascadeSettings, HogSettings, OnnxInput, OnnxLayout, OnnxOutput
-from verifier.robustness.mutators.imagefiles import METHODS, DepthSource
+from verifier.robustness.mutators.depths import DepthSource, Sky
+from verifier.robustness.mutators.imagefiles import METHODS
 
-DEPTH_KEYS = ("folder", "constant_m", "scale", "densify")
+DEPTH_KEYS = ("folder", "constant_m", "scale", "densify", "inverse", "sky")
 ANNOTATION_KEYS = ("format", "file", "class_map", "distance_field", "frames")
 COUNTING_KEYS = ("edges_m", "classes", "labelling", "measure", "unmatched", "outside")
 LABELLINGS: tuple[Labelling, ...] = ("class", "proposition")
@@ -66,7 +67,7 @@ def read_depth(found: Element) -> DepthSource | None:
     if table.has("folder") == table.has("constant_m"):
         raise table.fail("expected either 'folder' or 'constant_m'")
     if table.has("constant_m"):
-        for key in ("scale", "densify"):
+        for key in DEPTH_KEYS[2:]:
             if table.has(key):
                 raise table.at(key).fail(f"'{key}' goes with a folder of depth maps")
         depth_m = table.at("constant_m").number(0)
@@ -77,7 +78,14 @@ def read_depth(found: Element) -> DepthSource | None:
     if scale == 0:
         raise table.at("scale").fail("expected a number above 0, got 0")
     densify = table.given("densify", Element.one_of, None, METHODS)
-    return DepthSource(Path(table.at("folder").string()), None, float(scale), densify)
+    inverse = float(table.at("inverse").number(0)) if table.has("inverse") else None
+    if inverse == 0:
+        raise table.at("inverse").fail("expected a number above 0, got 0")
+    try:
+        sky = Sky.of(table.at("sky").string()) if table.has("sky") else None
+    except ValueError as error:
+        raise table.at("sky").fail(str(error)) from None
+    return DepthSource(Path(table.at("folder").string()), None, float(scale), densify, inverse, sky)
 
 
 def read_annotations(found: Element) -> AnnotationFiles | None:

@@ -106,6 +106,9 @@ def _keys(campaign: Campaign, scenes: Scenes) -> dict[str, str]:
     if campaign.data.depth is not None and campaign.data.depth.folder is not None:
         maps = root / campaign.data.depth.folder
         depth = [depth, *(digest(depth_file(maps, name)) for name in scenes.files)]
+        sky = campaign.data.depth.within(root).sky
+        if sky is not None and sky.masks is not None:
+            depth += [digest(sky.masks / f"{Path(name).stem}.png") for name in scenes.files]
     found = {}
     for name in condition_names(campaign):
         mutation = campaign.mutations.get(name)

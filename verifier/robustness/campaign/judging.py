@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path, PurePath
 
 import numpy as np
 
+from verifier.base.documents import json_values, read_document
+from verifier.base.errors import InputError
+from verifier.base.files import make_folder, write_text
 from verifier.base.statistics import reaching
+from verifier.closedloop.comparison import BASELINE
 from verifier.collision.estimator import CollisionMap, Grid, collision_map
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import read_pairs
@@ -20,11 +27,15 @@ from verifier.perception.confusion.document import named_file
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.campaign.definition import CollisionLimit, Counting, SystemModelRun
+from verifier.robustness.campaign.detecting import KEPT
 from verifier.robustness.campaign.draws import CONFIDENCE, DRAWS, FEWEST_IMAGES
+from verifier.robustness.campaign.file import Campaign
 from verifier.robustness.campaign.making import matrices_of
+from verifier.robustness.campaign.result import RequirementRow
 from verifier.study.case import Study
 from verifier.study.inputs import checked_names, make_grid, read_inputs, refuse_others
 from verifier.study.options import RunOptions, Selection
+from verifier.study.provenance import input_files, program_versions
 from verifier.study.results import RequirementResult
 from verifier.systems.reader import read_model
 
@@ -69,16 +80,81 @@ def worst_bounds(each: RequirementResult) -> tuple[float, float] | None:
     return pick(bounds.lower for bounds in known), pick(bounds.upper for bounds in known)
 
 
+@dataclass(frozen=True)
+class KeptRun:
+    """What a run gave, and the SHA-256 of all that it was made from."""
+
+    key: str
+    requirements: tuple[RequirementRow, ...]
+    document: str
+
+
+def checked_runs(
+    campaign: Campaign, confusion: Mapping[tuple[str, str], str | None], target: Path
+) -> tuple[dict[tuple[str, str], str], dict[tuple[str, str], tuple[RequirementRow, ...]]]:
+    """The document of every run, and its requirements, by detector and condition; those of an earlier run of the
+    campaign from the same files, options and versions are kept.
+
+    Args:
+        confusion: the file of matrices by detector and condition, "" the baseline.
+        target: the folder of the campaign.
+
+    Raises:
+        VerifierError: as a run.
+    """
+    if campaign.run is None:
+        return {}, {}
+    from verifier.checking.process import StormProcess  # Storm is loaded only where it is asked
+    from verifier.pipeline import verified
+
+    options, texts, rows = run_options(campaign.run), {}, {}
+    make_folder(target / KEPT / "runs")
+    with StormProcess() as storm:
+        for (detector, name), file in confusion.items():
+            assert file is not None  # there is counting
+            inputs = read_inputs(campaign.root / campaign.run.spec, file, options)
+            made_from = [*input_files(inputs.spec, inputs.model, inputs.confusion), program_versions(), repr(options)]
+            key = hashlib.sha256(json.dumps(json_values(made_from), sort_keys=True).encode()).hexdigest()
+            record = target / KEPT / "runs" / f"{detector}@{name or BASELINE}.json"
+            kept = _kept_run(record, key)
+            if kept is None:
+                result = verified(Study.of(inputs, options), storm)
+                kept = KeptRun(key, tuple(map(_requirement, result.requirements)), result.json_text())
+                write_text(record, json.dumps(json_values(kept)) + "\n")
+            texts[detector, name or BASELINE], rows[detector, name or BASELINE] = kept.document, kept.requirements
+    return texts, rows
+
+
+def _requirement(each: RequirementResult) -> RequirementRow:
+    worst = float(worst_probability(each)), worst_bounds(each)
+    return RequirementRow(each.name, each.planner, each.asked_text, *worst, each.verdict_text)
+
+
+def _kept_run(record: Path, key: str) -> KeptRun | None:
+    """The run that was kept, if it was made from the same."""
+    try:
+        found = read_document(KeptRun, json.loads(record.read_text()), record.name)
+    except (OSError, ValueError, InputError):
+        return None
+    return found if found.key == key else None
+
+
 def collision_at(
     path: Path, limit: CollisionLimit
-) -> tuple[float | None, tuple[float, float] | None, Mapping[str, str]]:
-    """lambda at the distance and speed of the limit, its interval and the file of pairs; None where not defined."""
+) -> tuple[float | None, tuple[float, float] | None, Mapping[str, str], tuple[str, ...]]:
+    """lambda at the distance and speed of the limit, its interval, the file of pairs and its remarks; None where not
+    defined."""
     found = read_pairs(path)
     grid = Grid(np.array([limit.distance_m]), np.array([limit.speed_mps]))
     estimate = collision_map(found.pairs, grid, BrakingPolicy(limit.deceleration_mps2, limit.reaction_s))
     value = float(estimate.probability[0, 0])
     source = {"role": "pairs", "name": PurePath(path).name, "sha256": str(found.origin.get("sha256", ""))}
-    return None if math.isnan(value) else value, _lambda_interval(found.pairs, estimate), source
+    return (
+        None if math.isnan(value) else value,
+        _lambda_interval(found.pairs, estimate),
+        source,
+        tuple(found.origin.get("remarks", ())),
+    )
 
 
 def _lambda_interval(pairs: Pairs, estimate: CollisionMap) -> tuple[float, float] | None:

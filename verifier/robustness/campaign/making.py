@@ -30,7 +30,7 @@ from verifier.base.files import write_bytes, write_text
 from verifier.base.numbers import exact_text
 from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.comparison import NamedCurve
-from verifier.closedloop.curvefiles import curves_json
+from verifier.closedloop.curvefiles import REMARKS, curves_json, with_remarks
 from verifier.closedloop.curves import FPR_MAX, judged_curve
 from verifier.closedloop.detection_outcomes import Judged
 from verifier.closedloop.roboticizer import Standardizer, localize
@@ -39,6 +39,7 @@ from verifier.perception.confusion.choices import Filters, count_job, default_me
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.sanity import remark, with_sanity
 from verifier.perception.detections import ClassMap
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.distances import distance
@@ -58,6 +59,7 @@ Progress: TypeAlias = Callable[[Any, str], Iterable[Any]]
 ROC = "roc_a"
 KNOWN = ("precision", "recall", *TABLE_6, ADR)
 """The metrics that are measured under every condition."""
+BY_MEDIAN = "reported distances are median depths of rectangles, of the images before they were degraded"
 PLAIN_CAMERA = np.eye(3)
 """Depth alone is asked of the localizer, and no camera changes it."""
 
@@ -188,6 +190,12 @@ class Maker:
     scenes: Scenes
     under_test: UnderTest
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the files must know."""
+        how = (BY_MEDIAN,) if self.wanted.distances else ()
+        return *how, *depth_remarks(self.scenes), *operating_remarks(self.under_test.choice, self.under_test.source)
+
     def made(
         self, data: DetectionSet, mutation: AnyMutation | None, folder: Path, told: tuple[str, str, str]
     ) -> Made:
@@ -209,7 +217,8 @@ class Maker:
             counted = counted.change(detections=replace(counted.detections, distance_m=away))
         if wanted.matrices and wanted.counting is not None:
             path = folder / f"confusion{suffix}.json"
-            write_confusion(matrices_of(counted, wanted.counting, self.under_test.choice.policy, title), path)
+            counts = matrices_of(counted, wanted.counting, self.under_test.choice.policy, title)
+            write_confusion(with_sanity(counts, [remark("campaign", each) for each in self.remarks]), path)
             found = replace(found, confusion=str(path.absolute()))
         if wanted.pairs:
             measure = measure_of(wanted.counting, data)
@@ -245,10 +254,12 @@ class Maker:
         predicted[report >= 0] = distance(data.detections, "given")[report[report >= 0]]
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(("image", "true_m", "predicted_m", "class"))
+        writer.writerow(("image", "true_m", "predicted_m", "class", *([REMARKS] if self.remarks else [])))
+        rows = []
         for row, frame in enumerate(data.annotations.frame.tolist()):
             numbers = ("" if np.isnan(each) else repr(float(each)) for each in (away[row], predicted[row]))
-            writer.writerow((data.frame_name[frame], *numbers, data.classes[data.annotations.label[row]]))
+            rows.append([data.frame_name[frame], *numbers, data.classes[data.annotations.label[row]]])
+        writer.writerows(with_remarks(rows, self.remarks))
         write_text(path, stream.getvalue())
         return str(path.absolute()), not (~np.isnan(predicted) & ~np.isnan(away)).any()
 
@@ -274,7 +285,7 @@ class Maker:
         sensitivities = standard_sensitivities(highest=max(1.0, most))
         curve = judged_curve(one, sensitivities, most)
         drawn = None if weights is None else drawn_curve(one, sensitivities, most, weights)
-        write_text(path, curves_json([NamedCurve(ROC, self.wanted.curve or "", condition, curve)]))
+        write_text(path, curves_json([NamedCurve(ROC, self.wanted.curve or "", condition, curve)], "", self.remarks))
         return str(path.absolute()), drawn
 
 
@@ -286,6 +297,15 @@ def localized(scenes: Scenes, boxes: Boxes, mutation: AnyMutation | None) -> Flo
         if len(rows):
             away[rows] = localize(scenes.moved_depth_m(name, mutation), box[rows], PLAIN_CAMERA)[:, 2]
     return away
+
+
+def depth_remarks(scenes: Scenes) -> Iterator[str]:
+    """Where depths were not measured."""
+    depth = scenes.depth
+    if depth is not None and depth.folder is None:
+        yield f"every pixel was assumed to be {depth.constant_m:g} m away: haze and defocus are the same everywhere"
+    if depth is not None and depth.densify is not None:
+        yield f"depths between those that are known were filled in by the method '{depth.densify}'"
 
 
 def operating_remarks(choice: DetectorChoice, source: DetectionSet) -> Iterator[str]:

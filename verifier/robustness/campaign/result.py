@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from verifier.base.documents import Count, InputFile, Magnitude, Share
 from verifier.base.result import Result
+from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.closedloop.trade_offs import TradeOffs
 from verifier.robustness.campaign.magnitudes import Magnitudes
 from verifier.robustness.rates import AdrResult, Ends
@@ -101,6 +102,12 @@ class CampaignResult(Result):
     def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
         """What a reader must know."""
         return self.study.remarks
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all requirements under all conditions; no target where none was asked."""
+        told = (one.verdict.partition(",")[0] for row in self.study.campaign for one in row.requirements)
+        return worst_verdict(map(Verdict, told))
 
     def document(self) -> CampaignDocument:
         """The document."""

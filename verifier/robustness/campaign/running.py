@@ -38,16 +38,18 @@ from verifier.perception.detections.depth import depth_file
 from verifier.robustness.campaign.detecting import KEPT, PACKAGES, condition_names, detect_all, digest, read_condition
 from verifier.robustness.campaign.draws import CONFIDENCE, weights_of
 from verifier.robustness.campaign.file import Campaign, read_campaign
-from verifier.robustness.campaign.judging import (
-    check_run,
-    collision_at,
-    run_options,
-    worst_bounds,
-    worst_probability,
-)
+from verifier.robustness.campaign.judging import check_run, checked_runs, collision_at
 from verifier.robustness.campaign.logs import campaign_logs, read_poses
 from verifier.robustness.campaign.magnitudes import magnitudes
-from verifier.robustness.campaign.making import Made, Maker, UnderTest, Wanted, operating_remarks
+from verifier.robustness.campaign.making import (
+    BY_MEDIAN,
+    Made,
+    Maker,
+    UnderTest,
+    Wanted,
+    depth_remarks,
+    operating_remarks,
+)
 from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places
 from verifier.robustness.campaign.result import CampaignDocument, CampaignResult, CampaignRow, RequirementRow
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
@@ -87,7 +89,8 @@ def campaign_result(file: str, folder: str, jobs: int = 1, watch: Watch = lambda
     loop, without, remarks = _loop(campaign, logs, target)
     for detector, choice in campaign.detectors.items():
         remarks += [f"{detector}: {each}" for each in operating_remarks(choice, found[detector][""])]
-    runs, checked = _runs(campaign, made)
+    confusion = {(own, name): files.confusion for own, each in made.items() for name, (_, files) in each.items()}
+    runs, checked = checked_runs(campaign, confusion, target)
     rows = [
         _row(campaign, adr, detector, name, each, checked.get((detector, name or BASELINE), ()))
         for name in condition_names(campaign)
@@ -225,39 +228,6 @@ def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | Non
     return TradeOffs(title, (), settings.record(), own_versions(), *parts), without, remarks
 
 
-def _runs(
-    campaign: Campaign, made: Mapping[str, Mapping[str, tuple[DetectionSet, Made]]]
-) -> tuple[dict[tuple[str, str], str], dict[tuple[str, str], tuple[RequirementRow, ...]]]:
-    """The document of every run, and its requirements, by detector and condition."""
-    if campaign.run is None:
-        return {}, {}
-    from verifier.checking.process import StormProcess  # Storm is loaded only where it is asked
-    from verifier.pipeline import verified
-    from verifier.study.case import Study
-    from verifier.study.inputs import read_inputs
-
-    options, texts, rows = run_options(campaign.run), {}, {}
-    with StormProcess() as storm:
-        for detector, conditions in made.items():
-            for name, (_, files) in conditions.items():
-                assert files.confusion is not None  # there is counting
-                inputs = read_inputs(campaign.root / campaign.run.spec, files.confusion, options)
-                result = verified(Study.of(inputs, options), storm)
-                texts[detector, name or BASELINE] = result.json_text()
-                rows[detector, name or BASELINE] = tuple(
-                    RequirementRow(
-                        each.name,
-                        each.planner,
-                        each.asked_text,
-                        float(worst_probability(each)),
-                        worst_bounds(each),
-                        each.verdict_text,
-                    )
-                    for each in result.requirements
-                )
-    return texts, rows
-
-
 def _row(
     campaign: Campaign,
     adr: AdrResult,
@@ -272,7 +242,7 @@ def _row(
     shares = {key: None if value is None else float(value) for key, value in found.performance.items()}
     value, ends = None, None
     if found.pairs is not None and campaign.collision is not None and not found.without_pairs:
-        value, ends, _ = collision_at(Path(found.pairs), campaign.collision)
+        value, ends, _, _ = collision_at(Path(found.pairs), campaign.collision)
     return CampaignRow(
         detector,
         condition,
@@ -349,11 +319,9 @@ def _document(
     ):
         if name is not None and (campaign.root / name).is_file():
             inputs.append(InputFile.of(role, name, digest(campaign.root / name)))
-    depth = campaign.data.depth
-    if depth is not None and depth.folder is None:
-        remarks += (f"every pixel was assumed to be {depth.constant_m:g} m away: haze and defocus are the same",)
-    if depth is not None and depth.densify is not None:
-        remarks += (f"depths between those that are known were filled in by the method '{depth.densify}'",)
+    remarks += (*depth_remarks(scenes), *((BY_MEDIAN,) if campaign.collision is not None else ()))
+    if scenes.depth is not None and scenes.depth.guesses:
+        remarks += (scenes.guessed(),)
     if campaign.run is not None:
         remarks += ("P assumes what DETECTOR/CONDITION/run.json says of it, such as a memoryless detector",)
     collision = campaign.collision

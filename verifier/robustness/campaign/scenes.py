@@ -25,8 +25,9 @@ from verifier.perception.detections.sources import read_source
 from verifier.perception.settings import IMAGE_SUFFIXES
 from verifier.robustness.campaign.definition import AnnotationFiles, DataFiles
 from verifier.robustness.detectors import read_image
+from verifier.robustness.detectors.images import image_size
 from verifier.robustness.mutators import AnyMutation, Composition, Frame, apply, moves_boxes
-from verifier.robustness.mutators.imagefiles import DepthSource, densify
+from verifier.robustness.mutators.depths import DepthSource, guessed_depths, guessed_text
 
 
 @dataclass(frozen=True)
@@ -83,24 +84,43 @@ class Scenes:
         Raises:
             InputError: there is no depth, or it cannot be read.
         """
-        given = self.depth
-        if given is None:
+        if self.depth is None:
             hint = "name depth maps or a constant depth in the table 'source': depth = { folder = ... }"
             raise InputError("the depth of this image is needed", Place(str(self.files[name])), hint)
+        sparse = self._measured_m(name, size)
+        given = self.depth.within(self.folder)
+        if not given.guesses or given.folder is None:
+            return sparse
+        try:
+            return given.filled(name, sparse)
+        except InputError as error:
+            raise InputError(
+                f"{name}: {error.message}", error.place or Place(str(given.folder)), error.hint
+            ) from None
+
+    def guessed(self) -> str:
+        """How many of the pixels of all images have a depth that nobody measured, by distance.
+
+        Raises:
+            InputError: a depth cannot be read.
+        """
+        sizes = {name: image_size(path) or (0, 0) for name, path in self.files.items()}
+        return guessed_text(
+            guessed_depths(self._measured_m(name, size), self.depth_m(name, size)) for name, size in sizes.items()
+        )
+
+    def _measured_m(self, name: str, size: tuple[int, int]) -> Floats:
+        given = self.depth
+        assert given is not None  # asked by the callers
         if given.folder is None:
             return np.full(size, given.constant_m, np.float64)
         folder = self.folder / given.folder
-        sparse = depth_map(folder, name, given.scale)
+        sparse = depth_map(folder, name, given.scale, given.inverse)
         if sparse.shape != size:
             told = " x ".join(str(side) for side in sparse.shape[::-1])
             message = f"the depth map has {told} pixels, the image {name} {size[1]} x {size[0]}"
             raise InputError(message, Place(str(depth_file(folder, name))))
-        if given.densify is None:
-            return sparse
-        try:
-            return densify(sparse, given.densify)
-        except InputError as error:
-            raise InputError(f"{name}: {error.message}", Place(str(folder)), error.hint) from None
+        return sparse
 
     def moved_depth_m(self, name: str, mutation: AnyMutation | None) -> Floats:
         """(H, W) metres of the image after the steps of a mutation that move what is seen."""

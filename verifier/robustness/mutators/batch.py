@@ -23,6 +23,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, Place, UsageError, one_line, shown
 from verifier.base.files import write_bytes
@@ -31,8 +33,9 @@ from verifier.robustness.detectors.images import read_image
 from verifier.robustness.detectors.run import image_digest
 from verifier.robustness.mutators.batch_result import BatchSettings, Failure, ImageResult, Output, folder_name
 from verifier.robustness.mutators.coco_annotations import Moved
+from verifier.robustness.mutators.depths import DepthMap, DepthSource, GuessedDepths, guessed_depths
 from verifier.robustness.mutators.frames import Frame, Pixels, check_pixels
-from verifier.robustness.mutators.imagefiles import DepthMap, DepthSource, ImageFile
+from verifier.robustness.mutators.imagefiles import ImageFile
 from verifier.robustness.mutators.mutation import (
     AnyMutation,
     apply,
@@ -216,6 +219,7 @@ def _image(image: ImageFile, settings: BatchSettings, folder: Path) -> ImageResu
         tuple(moved),
         None if depth is None else depth.sha256,
         None if depth is None else depth.known,
+        () if depth is None else scene.guessed(),
     )
 
 
@@ -238,13 +242,16 @@ class _Scene:
     def deep(self) -> Frame:
         """The image with the depth of every pixel."""
         assert self.source is not None  # the settings are checked
-        return replace(self.plain, depth_m=self.source.filled(self.depth))
+        return replace(self.plain, depth_m=self.source.filled(self.image.name, self.depth.depth_m))
 
     @property
     def depth_key(self) -> str:
         """What the depth is made from."""
         assert self.source is not None  # the settings are checked
-        return f"{self.depth.sha256} {self.source.densify}"
+        filled = ""
+        if self.source.sky is not None:  # a mask is one more file, a horizon one more number
+            filled = hashlib.sha256(np.ascontiguousarray(self.deep.depth_m, "<f8").data).hexdigest()
+        return f"{self.depth.sha256} {self.source.densify}{filled}"
 
     def depth_if_read(self, mutations: Iterable[AnyMutation]) -> DepthMap | None:
         """What is known of the depth, where a mutation needs it and it can be read."""
@@ -252,6 +259,15 @@ class _Scene:
             return self.depth if any(map(needs_depth, mutations)) else None
         except InputError:
             return None
+
+    def guessed(self) -> tuple[GuessedDepths, ...]:
+        """How much of it is a guess, by distance; empty where all depths are known, or cannot be filled."""
+        assert self.source is not None  # the settings are checked
+        try:
+            full = self.deep.depth_m if self.source.guesses else None
+        except InputError:
+            return ()
+        return () if full is None else guessed_depths(self.depth.depth_m, full)
 
 
 def _made(

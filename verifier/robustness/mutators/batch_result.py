@@ -15,7 +15,7 @@ from verifier.base.documents import Count, Limits, Sha256, Share, json_values
 from verifier.base.errors import UsageError
 from verifier.base.result import Result, recorded
 from verifier.robustness.mutators.coco_annotations import AnnotationKind, Annotations, Moved
-from verifier.robustness.mutators.imagefiles import DepthRecord, DepthSource
+from verifier.robustness.mutators.depths import DepthRecord, DepthSource, GuessedDepths, guessed_text
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, moves_boxes, needs_depth
 
 MOST_JOBS = 256
@@ -79,10 +79,11 @@ class MutateCounts:
 
 @dataclass(frozen=True)
 class ImageDepth:
-    """A depth map before unknown depths are filled, and the share of its pixels with a depth."""
+    """A depth map before unknown depths are filled, the share of its pixels with one, and the guesses by distance."""
 
     sha256: Sha256
     known: Share
+    guessed: tuple[GuessedDepths, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,8 @@ class Failure:
 class ImageResult:
     """What became of one image; `sha256` is of its pixels and size, None where it could not be read.
 
-    `depth_sha256` and `depth_known` (a share of the pixels) tell of its depth map, where one was needed and read.
+    `depth_sha256`, `depth_known` (a share of the pixels) and `depth_guessed` tell of its depth map, where one was
+    needed and read.
     `moved` has the boxes under each mutation that was applied, by its number; they are not part of the document.
     """
 
@@ -221,6 +223,7 @@ class ImageResult:
     moved: tuple[tuple[int, Moved], ...] = ()
     depth_sha256: str | None = None
     depth_known: float | None = None
+    depth_guessed: tuple[GuessedDepths, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -320,9 +323,9 @@ def _notes(result: BatchResult) -> list[str]:
     known = [image.depth_known for image in result.images if image.depth_known is not None]
     if known and min(known) < 1 and settings.depth is not None:
         shares = " to ".join(dict.fromkeys(f"{100 * share:.1f}" for share in (min(known), max(known))))
-        found.append(
-            f"depth is known for {shares} % of an image's pixels; the rest is a guess ({settings.depth.densify})"
-        )
+        how = " and ".join(map(str, filter(None, (settings.depth.record.sky, settings.depth.densify))))
+        found.append(f"depth is known for {shares} % of an image's pixels; the rest is a guess ({how})")
+        found += filter(None, [guessed_text(image.depth_guessed for image in result.images)])
     if settings.annotations is None:
         return found
     strangers = settings.annotations.strangers(frozenset(image.name for image in result.images))
@@ -347,7 +350,7 @@ def named_mutation(mutation: AnyMutation) -> NamedMutation:
 def _image(image: ImageResult) -> MutatedImage:
     depth = None
     if image.depth_sha256 is not None and image.depth_known is not None:
-        depth = ImageDepth(image.depth_sha256, image.depth_known)
+        depth = ImageDepth(image.depth_sha256, image.depth_known, image.depth_guessed)
     outputs = tuple(recorded(MutatedFile, each) for each in image.outputs)
     failures = tuple(recorded(MutateFailure, each) for each in image.failures)
     return recorded(MutatedImage, image, depth=depth, outputs=outputs, failures=failures)

@@ -1,6 +1,7 @@
 """Every mutator by name, with its parameters, what they mean and where it comes from.
 
-"2018" is Pezzementi et al. 2018 (SSRR), "2021" Pezzementi et al. 2021 (Field Robotics), "2024" Wozniak et al. 2024.
+"2018" is Pezzementi et al. 2018 (SSRR), "2021" Pezzementi et al. 2021 (Field Robotics), "2024" Wozniak et al. 2024;
+the sources of weather and night stand in `weather`.
 """
 
 import math
@@ -40,6 +41,7 @@ from verifier.robustness.mutators.photometric import (
     salt_and_pepper,
     shifted_lines,
 )
+from verifier.robustness.mutators.weather import night, rain, snow
 
 MOST = sys.float_info.max
 Plain: TypeAlias = int | float | str
@@ -136,9 +138,28 @@ def _haze(pixels: Pixels, depth_m: Metres, **given: Any) -> Pixels:
     return haze(pixels, depth_m, beta, colour)
 
 
+def _weather(function: Callable[..., Pixels]) -> Change:
+    """Rain or snow: with depth, a colour of the air, and drawn."""
+
+    def change(frame: Frame, given: Mapping[str, Any], rng: np.random.Generator) -> Frame:
+        own = {name: value for name, value in given.items() if name not in ("red", "green", "blue")}
+        colour = [given[name] for name in ("red", "green", "blue")]
+        return frame.with_pixels(function(frame.pixels, frame.depth_m, rng=rng, colour=colour, **own))
+
+    return change
+
+
 _COLOUR = tuple(
     Parameter(name, f"{name} of the haze, 0..255", high=255, whole=True, default=level)
     for name, level in zip(("red", "green", "blue"), HAZE_COLOUR, strict=True)
+)
+_CAMERA = (
+    Parameter("exposure_ms", "of the camera", above=True, high=1000, default=8.0),
+    Parameter("focal_px", "of the camera; the image's width if left out", above=True, high=1e5, optional=True),
+)
+_SENSOR = (
+    Parameter("full_well_e", "electrons of white", above=True, high=1e9, default=10_000.0),
+    Parameter("read_sd_e", "noise of reading, electrons", high=1e6, default=3.0),
 )
 _SIGMA = Parameter("sigma_px", "standard deviation in pixels", high=WIDEST_SIGMA_PX)
 _FACTOR = Parameter("factor", "1 changes nothing", high=1000)
@@ -252,6 +273,45 @@ _ALL = (
             Parameter("sigma_px", "blur of red and blue, pixels", high=WIDEST_SIGMA_PX, default=0.0),
         ),
         _pixels(chromatic_aberration),
+    ),
+    Mutator(
+        "rain",
+        "veil and streaks of rain by depth (Halder et al. 2019; Garg and Nayar 2007)",
+        (Parameter("rate_mm_h", "of the rain; 10 is heavy, 50 violent", high=1000), *_CAMERA, *_COLOUR),
+        _weather(rain),
+        needs_depth=True,
+        random=True,
+    ),
+    Mutator(
+        "snow",
+        "veil and flakes of falling snow by depth (Koschmieder)",
+        (
+            Parameter("visibility_m", "metres; below 400 is heavy", above=True, high=1e5),
+            Parameter("flake_mm", "diameter of a flake", above=True, high=100, default=4.0),
+            *_CAMERA,
+            *_COLOUR,
+        ),
+        _weather(snow),
+        needs_depth=True,
+        random=True,
+    ),
+    Mutator(
+        "night",
+        "less light, and the noise of a sensor (Foi et al. 2008)",
+        (
+            Parameter("light", "share of the light that is left", high=1),
+            Parameter("gain", "of the sensor", high=1e6, default=1.0),
+            *_SENSOR,
+        ),
+        _drawn(night),
+        random=True,
+    ),
+    Mutator(
+        "low_light",
+        "as bright by gain, with the noise of less light (Foi et al. 2008)",
+        (Parameter("light", "share of the light that is left", above=True, high=1), *_SENSOR),
+        _drawn(lambda pixels, light, **given: night(pixels, light, 1 / light, **given)),
+        random=True,
     ),
 )
 MUTATORS: Mapping[str, Mutator] = MappingProxyType({each.name: each for each in _ALL})

@@ -1,4 +1,4 @@
-"""The image files of a batch: which they are, what they are called, what is read, and the depth that belongs to them.
+"""The image files of a batch: which they are, what they are called, and how sparse depth is made dense.
 
 An image is called by its path below the folder that was named, or by its file name, without suffix and with `/`
 between folders: that is its frame name, where its depth map and annotations are looked for, and where its mutated
@@ -11,22 +11,19 @@ guess, and haze and defocus look like it; the method is part of the result. Inte
 the depth: on a plane, and so on a road or a wall, 1 / D is a linear function of the pixel, which D is not.
 """
 
-import hashlib
 import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NoReturn, get_args
+from typing import NoReturn, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 from scipy.spatial import Delaunay
 
-from verifier.base.documents import Limits
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown
-from verifier.perception.detections.depth import UNITS_PER_M, depth_map
 from verifier.perception.detections.distances import LARGEST_M
 from verifier.perception.settings import IMAGE_SUFFIXES
 from verifier.robustness.mutators.frames import Metres
@@ -240,95 +237,3 @@ def _called_alike(name: str, first: Path, second: Path) -> NoReturn:
     if first.parent == second.parent:
         hint = "their mutated images would have the same name, which ends in .png: rename one"
     raise UsageError(f"two images are called {shown(name)}: {first} and {second}\n  hint: {hint}")
-
-
-@dataclass(frozen=True, eq=False)
-class DepthMap:
-    """What is known of the depth of one image: (H, W) metres, 0 where unknown, and the SHA-256 of that."""
-
-    depth_m: Metres
-    sha256: str
-
-    @property
-    def known(self) -> float:
-        """The share of pixels with a known depth."""
-        return float(np.count_nonzero(self.depth_m)) / self.depth_m.size
-
-
-@dataclass(frozen=True)
-class DepthRecord:
-    """As `DepthSource`, for documents: of the folder its name alone, and the scale only with a folder."""
-
-    folder: str | None
-    constant_m: Annotated[float, Limits(gt=0)] | None
-    scale: Annotated[float, Limits(gt=0)] | None
-    densify: Densifying | None
-
-
-@dataclass(frozen=True)
-class DepthSource:
-    """Where depth comes from: a folder of maps (see `depth_map`), or one depth for every pixel.
-
-    Attributes:
-        folder: of the maps, NAME.npy in metres or NAME.png, 16 bit; 0 is an unknown depth.
-        constant_m: metres, instead of a folder.
-        scale: units of a 16-bit map in a metre.
-        densify: how unknown depths are filled; None: a map with unknown depths is refused.
-
-    Raises:
-        ValueError: not exactly one of `folder` and `constant_m`.
-    """
-
-    folder: Path | None = None
-    constant_m: float | None = None
-    scale: float = UNITS_PER_M
-    densify: Densifying | None = None
-
-    def __post_init__(self) -> None:
-        if (self.folder is None) == (self.constant_m is None):
-            raise ValueError("expected a folder of depth maps or a constant depth")
-
-    def read(self, name: str, size: tuple[int, int]) -> DepthMap:
-        """What is known of the depth (H, W) of the image called `name`; `size` is its height and width.
-
-        Raises:
-            InputError: no map, an unreadable one, one of another size, or unknown depths that are not to be filled.
-        """
-        if self.folder is None:
-            found = np.full(size, self.constant_m, np.float64)
-        else:
-            found = self._map(self.folder, name)
-            if found.shape != size:
-                (height, width), (high, wide) = size, found.shape
-                raise InputError(f"the depth map has {wide} x {high} pixels, the image {width} x {height}")
-            unknown = found.size - np.count_nonzero(found)
-            if unknown and self.densify is None:
-                raise InputError(
-                    f"the depth of {unknown} of {found.size} pixels is unknown, 0 in the map",
-                    hint="--densify fills them, by a method that you choose",
-                )
-        height, width = found.shape
-        digest = hashlib.sha256(f"{height} {width} metres float64\n".encode())
-        digest.update(np.ascontiguousarray(found, "<f8").data)
-        return DepthMap(found, digest.hexdigest())
-
-    def _map(self, folder: Path, name: str) -> Metres:
-        try:
-            return depth_map(folder, name, self.scale)
-        except InputError as error:  # where an image is the subject, it must be said that this is another file
-            which = "" if "depth map" in error.message else "depth map: "
-            raise InputError(f"{which}{error.message}", error.place, error.hint) from None
-
-    def filled(self, found: DepthMap) -> Metres:
-        """The depth of every pixel.
-
-        Raises:
-            InputError: no depth is known at all.
-        """
-        return found.depth_m if self.densify is None else densify(found.depth_m, self.densify)
-
-    @property
-    def record(self) -> DepthRecord:
-        """For documents."""
-        folder = None if self.folder is None else self.folder.name
-        return DepthRecord(folder, self.constant_m, None if self.folder is None else self.scale, self.densify)

@@ -22,8 +22,9 @@ from verifier.robustness.detectors.images import read_image
 from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch import Progress, mutate_files, png_bytes
 from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings, ImageResult, folder_name
+from verifier.robustness.mutators.depths import DepthSource, Sky
 from verifier.robustness.mutators.frames import Pixels
-from verifier.robustness.mutators.imagefiles import DepthSource, ImageFile, image_files
+from verifier.robustness.mutators.imagefiles import ImageFile, image_files
 from verifier.robustness.mutators.mutation import AnyMutation
 from verifier.robustness.mutators.sweeps import GROUPS, PUBLISHED, parse_mutation, parse_sweep, published
 from verifier.robustness.settings import MutateSettings
@@ -33,6 +34,7 @@ RESULT_FILE = "mutate.json"
 """The list of what was made, in the folder of outputs."""
 PACKAGES = ("opencv-python-headless", "opencv-python", "pillow")
 """What images are read and changed with, under the names it is installed by."""
+OF_MAPS = ("densify", "sky", "depth_scale", "depth_inverse")
 ANNOTATION_OUTPUTS = ("annotations.csv", "annotations.json", "labels")
 
 
@@ -115,8 +117,8 @@ def _depth(settings: MutateSettings) -> DepthSource | None:
     folder, constant = settings.depth, settings.depth_constant
     if folder is not None and constant is not None:
         raise UsageError("--depth and --depth-constant: give one of them")
-    if folder is None and (settings.densify is not None or settings.depth_scale is not None):
-        raise UsageError("--densify and --depth-scale go with --depth FOLDER")
+    if folder is None and any(getattr(settings, name) is not None for name in OF_MAPS):
+        raise UsageError("--densify, --sky, --depth-scale and --depth-inverse go with --depth FOLDER")
     if constant is not None:
         if not 0 < constant <= LARGEST_M:
             raise UsageError(f"--depth-constant: expected metres above 0 and up to {LARGEST_M:g}, got {constant:g}")
@@ -128,7 +130,13 @@ def _depth(settings: MutateSettings) -> DepthSource | None:
     scale = UNITS_PER_M if settings.depth_scale is None else settings.depth_scale
     if not 0 < scale < float("inf"):
         raise UsageError(f"--depth-scale: expected a positive number, got {scale:g}")
-    return DepthSource(Path(folder), scale=scale, densify=settings.densify)
+    try:
+        sky = None if settings.sky is None else Sky.of(settings.sky)
+    except ValueError as error:
+        raise UsageError(f"--sky: {error}") from None
+    if sky is not None and sky.masks is not None and not sky.masks.is_dir():
+        raise InputError("no such folder", Place(str(sky.masks)))
+    return DepthSource(Path(folder), scale=scale, densify=settings.densify, inverse=settings.depth_inverse, sky=sky)
 
 
 def _check_folder(settings: MutateSettings, batch: BatchSettings, folder: Path) -> None:

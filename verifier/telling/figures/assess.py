@@ -1,4 +1,4 @@
-"""Pictures of an assessment: change of performance against distance, margins against the level of a disturbance."""
+"""Pictures of an assessment: change of performance against distance, and each criterion against the level."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verifier.base.errors import UsageError
+from verifier.robustness.assessment.circumstances import EXPOSURE, LIKELIHOOD, SEVERITY
+from verifier.robustness.assessment.degradation import Criterion, along
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
-from verifier.telling.figures.drawing import plain, subplots
+from verifier.telling.figures.drawing import plain, subplots, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_PANELS = 12
+MOST_PANELS = 24
 MARKS = "osD^vPX*"
+RISKS = ""
+"""In the place of a distance: the chart of the factors of significance."""
 
 
 def assess_figure(result: AssessmentResult) -> Figure:
-    """A row per system and distance: |change| with epsilon(d) above it; a row per degradation: its margins.
+    """Factors of significance per system with assessed circumstances; |change| with epsilon(d) above it per distance;
+    each criterion of a degradation with its target.
 
     Raises:
         UsageError: nothing to draw, or too much.
@@ -28,24 +33,31 @@ def assess_figure(result: AssessmentResult) -> Figure:
     panels = _panels(result)
     if not 0 < len(panels) <= MOST_PANELS:
         raise UsageError(f"--plot: {len(panels)} panels to draw; 1 to {MOST_PANELS} are. Choose with --system")
-    figure, axes = subplots(len(panels), 1, figsize=(7.2, 3.4 * len(panels)), squeeze=False)
-    for axis, (system, rule) in zip(axes[:, 0], panels, strict=True):
-        if rule is None:
-            _draw_margins(axis, system)
-        else:
+    columns = 1 if any(rule == RISKS for _, rule in panels) else min(2, len(panels))
+    lines, width_in = -(-len(panels) // columns), 7.2 if columns == 1 else 8.4
+    figure, axes = subplots(lines, columns, figsize=(width_in, 3.2 * lines), squeeze=False, layout="constrained")
+    for axis, (system, rule) in zip(axes.ravel(), panels, strict=False):
+        if rule == RISKS:
+            _draw_risks(axis, system)
+        elif isinstance(rule, str):
             _draw_relation(axis, system, rule)
-    figure.tight_layout()
+        else:
+            _draw_criterion(axis, system, rule)
+    for axis in axes.ravel()[len(panels) :]:
+        axis.set_visible(False)
     return figure
 
 
-def _panels(result: AssessmentResult) -> list[tuple[SystemResult, str | None]]:
-    """System and distance of each picture; no distance for the margins of a degradation."""
-    found: list[tuple[SystemResult, str | None]] = []
+def _panels(result: AssessmentResult) -> list[tuple[SystemResult, str | Criterion]]:
+    """System and distance, or criterion of its degradation, of each picture."""
+    found: list[tuple[SystemResult, str | Criterion]] = []
     for system in result.systems:
+        if any(each.risk for each in system.assessment.circumstances):
+            found.append((system, RISKS))
         names = dict.fromkeys(one.distance_name for each in system.targets for one in each.outcomes)
         found += [(system, name) for name in names]
         if system.degradation is not None:
-            found.append((system, None))
+            found += [(system, each) for each in system.degradation.criteria]
     return found
 
 
@@ -69,31 +81,80 @@ def _draw_relation(axis: Axes, system: SystemResult, name: str) -> None:
     scaled = [(float(one.distance), float(one.tolerance)) for one in outcomes if one.scale != 1]
     if scaled:
         axis.plot(*zip(*scaled, strict=True), "_", color="black", markersize=14, label="tolerance where it is scaled")
-    axis.set_xlabel(plain(f"distance d by {name}"))
+    axis.set_xlabel(plain(f"distance d by {name}"), fontsize="small")
     axis.set_ylabel("|change| of performance")
     axis.set_ylim(bottom=0)
     axis.grid(True, linewidth=0.3)
     axis.legend(fontsize="small", frameon=False)
-    axis.set_title(plain(f"{system.assessment.title}: robust where no mark is above its tolerance"), fontsize="small")
+    title = f"{system.assessment.title}: robust where no mark is above its tolerance"
+    axis.set_title(wrapped(title, 52), fontsize="small")
 
 
-def _draw_margins(axis: Axes, system: SystemResult) -> None:
+def _draw_risks(axis: Axes, system: SystemResult) -> None:
+    """Exposure to the right, severity upwards, likelihood as the size of a mark, significance as its colour."""
+    assessed = [(each.name, each.risk) for each in system.assessment.circumstances if each.risk is not None]
+    cells: dict[tuple[int, int], int] = {}
+    xs, ys = [], []
+    for name, risk in assessed:
+        at = cells.setdefault((risk.exposure, risk.severity), 0)
+        cells[risk.exposure, risk.severity] += 1
+        xs.append(risk.exposure)
+        ys.append(risk.severity - 0.28 * at)  # the next one of equal factors stands below
+        axis.annotate(plain(f"{name} ({risk.significance})"), (xs[-1], ys[-1]), (6, 4), textcoords="offset points",
+                      fontsize="x-small")  # fmt: skip
+    sizes = [40 * risk.likelihood for _, risk in assessed]
+    colours = [risk.significance for _, risk in assessed]
+    marks = axis.scatter(xs, ys, sizes, colours, cmap="cividis_r", vmin=1, vmax=125, edgecolors="black", lw=0.6)
+    axis.figure.colorbar(marks, ax=axis, label="significance")
+    for number, word in enumerate(LIKELIHOOD, 1):
+        axis.scatter([], [], 40 * number, color="none", edgecolors="black", label=f"{number} {word}")
+    axis.set_xticks(range(1, 6), [f"{at} {word}" for at, word in enumerate(EXPOSURE, 1)], fontsize="x-small")
+    axis.set_yticks(range(1, 6), [f"{at} {word}" for at, word in enumerate(SEVERITY, 1)], fontsize="x-small")
+    axis.set_xlim(0.5, 5.9)
+    axis.set_ylim(0.5, 5.7)
+    axis.set_xlabel("exposure")
+    axis.set_ylabel("severity")
+    axis.grid(True, linewidth=0.3)
+    words = axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=5, fontsize="x-small", frameon=False)
+    words.set_title("likelihood")
+    words.get_title().set_fontsize("x-small")
+    axis.set_title(plain(f"{system.assessment.title}: exposure x likelihood x severity"), fontsize="small")
+
+
+def _draw_criterion(axis: Axes, system: SystemResult, each: Criterion) -> None:
+    """The number at each level, on the scale of the disturbance, with its interval and the target."""
     asked, result = system.assessment.degradation, system.degradation
     if asked is None or result is None:
         raise ValueError("a system without a degradation")
-    places = np.arange(len(result.levels))
-    for number, (each, one) in enumerate(zip(result.criteria, result.breaks, strict=True)):
-        margins = [math.nan if margin is None else margin for margin in each.margins]
-        style = MARKS[number % len(MARKS)] + "-"
-        line = axis.plot(places, margins, style, mfc="none", lw=1.0, label=plain(f"{each.name}: {each.limit}"))
-        if one.fails_at is not None:
-            at = result.levels.index(one.fails_at)
-            axis.plot(at, margins[at], "x", color=line[0].get_color(), markersize=10)
-    axis.axhline(0, color="black", linewidth=0.8)
-    axis.set_xticks(places, ["∞" if math.isinf(each) else f"{each:g}" for each in result.levels])
+    at = np.array([along(level, asked.scale) for level in result.levels])
+    at = at if np.isfinite(at).all() else np.arange(len(at), dtype=np.float64)
+    values = np.array([math.nan if value is None else value for value in each.values])
+    margins = np.array([math.nan if margin is None else margin for margin in each.margins])
+    start = values[0] if each.kind == "metric" else 0.0  # its intervals are of the change from the mildest level
+    ends = np.array([(math.nan, math.nan) if one is None else one for one in each.intervals or (None,) * len(at)])
+    if np.isfinite(ends).any():
+        axis.fill_between(at, *(start + ends).T, color="#56b4e9", alpha=0.35, linewidth=0, label="interval")
+        axis.vlines(at, *(start + ends).T, color="#0072b2", alpha=0.6, linewidth=1)
+    axis.plot(at, values, "o:", color="#0072b2", markersize=4, linewidth=1, label="from these images")
+    broken = result.breaks[result.criteria.index(each)]
+    if broken.holds_at is not None and broken.fails_at is not None:
+        bracket = (at[result.levels.index(level)] for level in (broken.holds_at, broken.fails_at))
+        axis.axvspan(*bracket, color="0.85", zorder=0, label="breaks in here")
+    failing = [each.fails(margin) for margin in margins]
+    if any(failing):
+        axis.plot(at[failing], values[failing], "x", color="#d55e00", markersize=10, markeredgewidth=2, label="fails")
+    upper = "at most" in each.limit or "<" in each.limit
+    targets = values + margins if upper else values - margins
+    if each.kind == "metric":
+        targets = np.array([start - margins[0], start + margins[0]])
+    for number, target in enumerate(np.unique(np.round(targets[np.isfinite(targets)], 12))):
+        axis.axhline(target, color="black", linestyle="--", linewidth=1, label=None if number else "target")
+    shown = ["\u221e" if math.isinf(level) else f"{level:g}" for level in result.levels]
+    axis.set_xticks(at, shown, rotation=45, fontsize="x-small")
     unit = f" ({asked.unit})" if asked.unit else ""
-    axis.set_xlabel(plain(f"{asked.parameter}{unit}, the mildest level first"))
-    axis.set_ylabel("margin")
+    axis.set_xlabel(plain(f"{asked.parameter}{unit}, {asked.scale} scale"), fontsize="small")
+    axis.set_ylabel({"requirement": "P", "collision": "lambda"}.get(each.kind, "value"), fontsize="small")
+    axis.tick_params(axis="y", labelsize="x-small")
     axis.grid(True, linewidth=0.3)
-    axis.legend(fontsize="small", frameon=False)
-    axis.set_title(plain(f"{system.assessment.title}: fails below 0, first at the cross"), fontsize="small")
+    axis.legend(fontsize="x-small", frameon=False)
+    axis.set_title(wrapped(f"{each.name}: {each.limit}", 52), fontsize="small")

@@ -12,26 +12,27 @@ from verifier.base.errors import UsageError, one_line, unknown_name
 from verifier.closedloop.comparison import MetricTable, Row
 from verifier.closedloop.curves import TradeOffCurve, area
 from verifier.closedloop.trade_offs import TradeOffs
-from verifier.telling.figures.drawing import plain, subplots
+from verifier.telling.figures.drawing import MOST_ROWS, plain, subplots, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_ROWS = 16
 MARKS = "osD^v"
 STYLES = (
-    ("baseline", {"color": "tab:green", "linestyle": "-"}),
-    ("condition", {"color": "tab:purple", "linestyle": "--"}),
-    ("worst case", {"color": "black", "linestyle": ":"}),
+    ("baseline", {"color": "#56b4e9", "linestyle": "-", "linewidth": 5.0}),
+    ("condition", {"color": "#d55e00", "linestyle": "-", "linewidth": 2.4}),
+    ("worst case", {"color": "black", "linestyle": "--", "linewidth": 1.1}),
 )
-"""Colours and lines that stay apart in print and for readers who see colours otherwise."""
+"""From wide and light to thin and dark, so that of equal lines each is seen; colours of Okabe and Ito (2008)."""
+WIDTH_IN, TABLE_IN, CELL_IN = 7.2, 11.0, 0.46
+"""Of curves, of all tables beside each other, and of a number in them."""
 _Curve: TypeAlias = tuple[str, TradeOffCurve, dict[str, Any]]
 """Name, curve and style."""
 
 
 def curves_figure(result: TradeOffs, detectors: Sequence[str] = (), rows: Sequence[str] = ()) -> Figure:
-    """Curves of the last metric: safety and efficiency against sensitivity, and against each other.
+    """Safety and efficiency against sensitivity, and against each other: by every metric, or by the last if many.
 
     Args:
         detectors: only these; empty for all.
@@ -40,47 +41,77 @@ def curves_figure(result: TradeOffs, detectors: Sequence[str] = (), rows: Sequen
     Raises:
         UsageError: an unknown name, or too many panels.
     """
-    table = result.tables[-1]
-    panels = _panels(table, detectors, rows)
-    if len(panels) > MOST_ROWS:
+    last = _panels(result.tables[-1], detectors, rows)
+    if len(last) > MOST_ROWS:
         raise UsageError(
-            f"--plot: {len(panels)} rows of panels (detectors x conditions); at most {MOST_ROWS} are drawn. "
+            f"--plot: {len(last)} rows of panels (detectors x conditions); at most {MOST_ROWS} are drawn. "
             "Choose with --plot-detector and --plot-row"
         )
-    figure, axes = subplots(len(panels), 2, figsize=(9.6, 3.3 * len(panels) + 0.5), squeeze=False)
-    for (left, right), (detector, row) in zip(axes, panels, strict=True):
-        curves = _curves(table, detector, row)
-        _draw_levels(left, curves)
-        _draw_trade_off(right, curves)
-        left.set_ylabel("safety (thick), efficiency (thin)", fontsize="small")
-        left.set_title(one_line(f"{detector}, {row.name}"), fontsize="small", parse_math=False)
-        right.set_title(
-            "areas: " + ", ".join(f"{name} {area(curve):.3f}" for name, curve, _ in curves), fontsize="small"
-        )
-    axes[-1][0].set_xlabel(_level_name(result))
-    axes[-1][1].set_xlabel("efficiency")
-    heading = one_line(f"{result.title}: {table.metric.replace('_', ' ')}")
-    height_in = figure.get_size_inches()[1]
-    figure.suptitle(heading, fontsize="medium", parse_math=False, y=1 - 0.12 / height_in, va="top")
-    figure.tight_layout()
+    tables = result.tables if len(last) * len(result.tables) <= MOST_ROWS else result.tables[-1:]
+    lines = [
+        (table, detector, known, _curves(table, detector, known))
+        for detector, row in last
+        for table in tables
+        for known in table.rows
+        if known.name == row.name and any(each.detector == detector for each in known.cells)
+    ]
+    marked = _marked([curve for *_, curves in lines for curve in curves])
+    figure, axes = subplots(
+        len(lines), 3, figsize=(WIDTH_IN, 2.1 * len(lines) + 1.0), squeeze=False, layout="constrained"
+    )
+    for panels, (table, detector, row, curves) in zip(axes, lines, strict=True):
+        _draw_levels(panels, curves, marked)
+        _draw_trade_off(panels[2], curves, marked)
+        heading = f"{table.metric.replace('_', ' ')}: {detector}, {row.name}"
+        panels[0].set_title(wrapped(heading, 60), fontsize="small", loc="left", fontweight="bold")
+        told = ", ".join(f"{area(curve):.3f}" for _, curve, _ in curves)
+        panels[2].set_title(f"areas {told}", fontsize="small", loc="right")
+    for axis in axes[-1][:2]:
+        axis.set_xlabel(_level_name(result), fontsize="small")
+    axes[-1][2].set_xlabel("efficiency", fontsize="small")
+    figure.suptitle(wrapped(f"{result.title} (areas in the order of the legend)", 90), fontsize="small")
+    _legend(figure, lines[0][3], marked)
     return figure
+
+
+def _legend(figure: Figure, curves: Sequence[_Curve], marked: NDArray[np.float64]) -> None:
+    """What each line and each mark means, below all panels."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=name, **style) for (name, style), _ in zip(_named(curves), curves, strict=True)]
+    handles += [
+        Line2D([], [], marker=mark, linestyle="", color="0.25", mfc="none", label=f"at {at:.3g}")
+        for mark, at in zip(MARKS, marked, strict=False)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
+
+
+def _named(curves: Sequence[_Curve]) -> list[tuple[str, dict[str, Any]]]:
+    """The kinds of the curves drawn, which headings name, with their styles."""
+    colours = {style["color"] for _, _, style in curves}
+    return [(name, style) for name, style in STYLES if style["color"] in colours]
 
 
 def table_figure(result: TradeOffs) -> Figure:
     """One table per metric: areas as numbers; the baseline's row grey by area, the others coloured by robustness."""
     widest = max(len(each.detectors) for each in result.tables)
-    heights = [len(each.rows) for each in result.tables]
-    size = (2.4 + 1.05 * widest + 0.9, 0.26 * sum(heights) + 1.5 * len(heights))
-    figure, axes = subplots(
-        len(result.tables), 1, figsize=size, squeeze=False, gridspec_kw={"height_ratios": heights}
-    )
+    longest = max((len(row.name) for each in result.tables for row in each.rows), default=0)
+    margin_in, each_in = 0.4 + 0.075 * min(longest, 60), CELL_IN * widest + 0.5
+    columns = max(1, min(len(result.tables), int((TABLE_IN - margin_in) / each_in)))
+    lines = -(-len(result.tables) // columns)
+    tall_in = max(0.2 * max(len(each.rows) for each in result.tables) + 1.1, 2.8)
+    size = (margin_in + each_in * columns + 0.7, tall_in * lines)
+    figure, axes = subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
+    for axis in axes.ravel()[len(result.tables) :]:
+        axis.set_visible(False)
     shown: Any = None
-    for axis, table in zip(axes[:, 0], result.tables, strict=True):
+    for number, (axis, table) in enumerate(zip(axes.ravel(), result.tables, strict=False)):
         shown = _draw_table(axis, table)
-    edge = 1 - 0.85 / size[0]
-    figure.tight_layout(rect=(0, 0, edge, 1))
-    bar = figure.colorbar(shown, cax=figure.add_axes((edge + 0.1 / size[0], 0.15, 0.15 / size[0], 0.7)))
-    bar.set_label("worst case / baseline", fontsize="small")
+        names = [[row.name for row in each.rows] for each in result.tables[max(number - 1, 0) : number + 1]]
+        if number % columns and names[0] == names[1]:
+            axis.set_yticklabels([])
+    bar = figure.colorbar(shown, ax=axes.ravel().tolist(), aspect=40, pad=0.01, shrink=min(1.0, 3 / size[1]))
+    bar.set_label("worst case / baseline (bold: best)", fontsize="small")
     bar.ax.tick_params(labelsize="small")
     return figure
 
@@ -128,39 +159,42 @@ def _sorted(curve: TradeOffCurve) -> tuple[NDArray[np.float64], ...]:
     return curve.sensitivity[order], curve.safety[order], curve.efficiency[order]
 
 
-def _draw_levels(axis: Axes, curves: Sequence[_Curve]) -> None:
-    """Safety (thick) and efficiency (thin) against sensitivity; the panel beside it names colours and lines."""
-    for _, curve, style in curves:
-        level, safety, efficiency = _sorted(curve)
-        axis.plot(level, safety, linewidth=2.4, **style)
-        axis.plot(level, efficiency, linewidth=0.8, **style)
+def _draw_levels(axes: Sequence[Axes], curves: Sequence[_Curve], marked: NDArray[np.float64]) -> None:
+    """Safety, and beside it efficiency, against sensitivity: each value holds from its level to the next."""
     levels = np.concatenate([curve.sensitivity for _, curve, _ in curves])
-    if levels.min() > 0 and levels.max() / levels.min() > 20:
-        axis.set_xscale("log")
-    for mark, at in zip(MARKS, _marked(curves), strict=False):
-        axis.axvline(at, color="0.7", linewidth=0.6, zorder=0)
-        axis.plot(at, 1.06, mark, markersize=5, color="0.35", mfc="none", clip_on=False)
-    axis.set_ylim(-0.03, 1.12)
-    axis.grid(True, axis="y", linewidth=0.3)
-
-
-def _draw_trade_off(axis: Axes, curves: Sequence[_Curve]) -> None:
-    """The points, the outline of the area under them, and marks where the curves have the same sensitivity."""
-    for name, curve, style in curves:
-        along, up = _outline(curve)
-        axis.plot(along, up, linewidth=1.6, label=name, **style)
-        axis.plot(curve.efficiency, curve.safety, ".", markersize=2.5, color=style["color"])
-    for mark, at in zip(MARKS, _marked(curves), strict=False):
+    wide = levels.min() > 0 and levels.max() / levels.min() > 20
+    for axis, name in zip(axes, ("safety", "efficiency"), strict=False):
         for _, curve, style in curves:
+            level, safety, efficiency = _sorted(curve)
+            value = safety if name == "safety" else efficiency
+            axis.plot(level, value, drawstyle="steps-post", **style)
+            for mark, at in zip(MARKS, marked, strict=False):
+                here = level == at
+                axis.plot(level[here], value[here], mark, markersize=6, color=style["color"], mfc="none")
+        axis.set_xscale("log" if wide else "linear")
+        _framed(axis, name)
+
+
+def _draw_trade_off(axis: Axes, curves: Sequence[_Curve], marked: NDArray[np.float64]) -> None:
+    """The points, the outline of the area under them, and marks where the curves have the same sensitivity."""
+    for _, curve, style in curves:
+        along, up = _outline(curve)
+        axis.plot(along, up, **style)
+        axis.plot(curve.efficiency, curve.safety, ".", markersize=2.5, color=style["color"])
+        for mark, at in zip(MARKS, marked, strict=False):
             here = np.flatnonzero(curve.sensitivity == at)
             axis.plot(
                 curve.efficiency[here], curve.safety[here], mark, markersize=6, color=style["color"], mfc="none"
             )
-    axis.set_xlim(-0.03, 1.03)
-    axis.set_ylim(-0.03, 1.12)
-    axis.set_ylabel("safety", fontsize="small")
+    axis.set_xlim(-0.04, 1.04)
+    _framed(axis, "safety")
+
+
+def _framed(axis: Axes, name: str) -> None:
+    axis.set_ylim(-0.04, 1.06)
+    axis.set_ylabel(name, fontsize="small", labelpad=1)
+    axis.tick_params(labelsize="x-small")
     axis.grid(True, linewidth=0.3)
-    axis.legend(fontsize="x-small", frameon=False, loc="lower left")
 
 
 def _outline(curve: TradeOffCurve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -172,24 +206,17 @@ def _outline(curve: TradeOffCurve) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 def _marked(curves: Sequence[_Curve]) -> NDArray[np.float64]:
-    """Some sensitivities at which every curve was tried, spread along the last curve."""
-    common = curves[0][1].sensitivity
+    """Some sensitivities at which every curve was tried, from the least to the greatest."""
+    common = np.unique(curves[0][1].sensitivity)
     for _, curve, _ in curves[1:]:
         common = np.intersect1d(common, curve.sensitivity)
-    level, safety, efficiency = _sorted(curves[-1][1])
-    chosen = np.isin(level, common)
-    if np.count_nonzero(chosen) <= len(MARKS):
-        return np.array(level[chosen])
-    moved = np.abs(np.diff(safety[chosen])) + np.abs(np.diff(efficiency[chosen]))
-    way = np.append(0.0, np.cumsum(moved))
-    at = np.searchsorted(way, np.linspace(0, way[-1], len(MARKS)))
-    found: NDArray[np.float64] = np.unique(level[chosen][np.minimum(at, len(way) - 1)])
-    return found
+    chosen = np.linspace(0, len(common) - 1, min(len(MARKS), len(common))).round().astype(int)
+    return np.asarray(common[chosen])
 
 
 def _level_name(result: TradeOffs) -> str:
     if "control_radius_m" in result.settings:
-        return "sensitivity (false positives per image, nominal)"
+        return "sensitivity\n(nominal false positives per image)"
     return str(result.settings.get("sensitivity", "sensitivity"))
 
 
@@ -202,15 +229,18 @@ def _draw_table(axis: Axes, table: MetricTable) -> Any:
                 cell.area if row.kind == "baseline" else cell.robustness
             )
             dark = row.kind != "baseline" and cell.robustness is not None and cell.robustness < 0.35
-            axis.text(column, at, f"{cell.area:.2f}", ha="center", va="center", fontsize="small",
+            axis.text(column, at, f"{cell.area:.2f}", ha="center", va="center", fontsize="x-small",
                       fontweight="bold" if cell.detector in row.best else "normal",
                       color="white" if dark else "black")  # fmt: skip
+    for at, column in np.argwhere(np.isnan(baseline) & np.isnan(others)).tolist():
+        if not any(each.detector == table.detectors[column] for each in table.rows[at].cells):
+            axis.text(column, at, "-", ha="center", va="center", fontsize="x-small", color="0.5")  # no data
     axis.imshow(baseline, cmap="Greys", vmin=0, vmax=2.5, aspect="auto")
     shown = axis.imshow(others, cmap="viridis", vmin=0, vmax=1, aspect="auto")
     axis.set_xticks(range(len(table.detectors)), [plain(each) for each in table.detectors], fontsize="small")
-    axis.set_yticks(range(len(table.rows)), [plain(row.name) for row in table.rows], fontsize="small")
+    axis.set_yticks(range(len(table.rows)), [wrapped(row.name, 60) for row in table.rows], fontsize="x-small")
     axis.xaxis.tick_top()
-    if len(table.detectors) > 6:
+    if any(len(each) > 5 for each in table.detectors):
         for label in axis.get_xticklabels():
             label.set(rotation=40, ha="left", rotation_mode="anchor")
     axis.axhline(0.5, color="white", linewidth=3)

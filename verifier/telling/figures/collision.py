@@ -12,7 +12,7 @@ from verifier.collision.comparison import Area
 from verifier.collision.intervals import IntervalKind
 from verifier.collision.result import CollisionResult
 from verifier.collision.study import DetectorResult, PolicyResult
-from verifier.telling.figures.drawing import subplots
+from verifier.telling.figures.drawing import subplots, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,13 @@ MOST_PANELS = 48
 UNDEFINED = "0.8"
 AREA_COLOURS = {Area.UNDEFINED: UNDEFINED, Area.FIRST: "#f28e2b", Area.SECOND: "#8e6bbf", Area.EITHER: "#59a14f",
                 Area.TIED: "white"}  # fmt: skip
-LINE_COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#17becf", "#e377c2", "#7f7f7f")
+INTERVAL_LINES = {
+    IntervalKind.SUBSAMPLING: ("#d55e00", "--"),
+    IntervalKind.EXACT_MONOTONE: ("0.4", "-."),
+    IntervalKind.PERCENTILE: ("#cc79a7", ":"),
+}
+"""Ends of the other intervals, as lines, so that one band alone is filled: that to trust."""
+LINE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f")
 
 
 def map_figure(result: CollisionResult) -> Figure:
@@ -53,11 +59,8 @@ def interval_figure(result: CollisionResult) -> Figure:
     for row, (policy, each) in enumerate(items):
         for column, speed in enumerate(shown):
             _intervals(axes[row][column], each, speed)
-            axes[row][column].set_title(
-                f"{one_line(each.map.title)}, {_braking(policy)}, {_speed(result, speed)}",
-                fontsize="small",
-                parse_math=False,
-            )
+            heading = f"{each.map.title}, {_braking(policy)}, {_speed(result, speed)}"
+            axes[row][column].set_title(wrapped(heading, 44), fontsize="small")
             axes[row][column].set_ylabel("probability of collision" if column == 0 else "", fontsize="small")
             axes[row][column].set_xlabel("reported distance (m)" if row == len(items) - 1 else "", fontsize="small")
     handles, labels = axes[0][0].get_legend_handles_labels()
@@ -211,23 +214,16 @@ def _intervals(axis: Axes, found: DetectorResult, speed: float) -> None:
     chart, sure = found.map, found.confidence
     v = int(np.flatnonzero(chart.grid.speeds_mps == speed)[0])
     distances = chart.grid.distances_m
-    styles: dict[IntervalKind, dict[str, Any]] = {
-        IntervalKind.SUBSAMPLING: {"color": "#1f77b4", "alpha": 0.35, "linewidth": 0},
-        IntervalKind.EXACT_MONOTONE: {"facecolor": "none", "edgecolor": "0.35", "linewidth": 0.9},
-        IntervalKind.PERCENTILE: {"facecolor": "none", "edgecolor": "#d62728", "linewidth": 0.7, "linestyle": ":"},
-    }
-    for kind, style in styles.items():
-        if kind in sure.intervals:
-            lower, upper = sure.intervals[kind].clipped
-            axis.fill_between(distances, lower[:, v], upper[:, v], label=kind.value.replace("_", " "), **style)
-    axis.plot(distances, chart.clipped[:, v], color="black", linewidth=1.3, label="estimate")
     lower, upper = (np.clip(ends[:, v], 0, 1) for ends in sure.trusted)
-    middle = np.clip(chart.probability[:, v], lower, upper)
-    middle = np.where(np.isnan(middle), (lower + upper) / 2, middle)
-    axis.errorbar(
-        distances, middle, yerr=np.stack([middle - lower, upper - middle]), fmt="none", ecolor="#2ca02c",
-        elinewidth=0.9, label="the recommended interval",
-    )  # fmt: skip
+    axis.fill_between(
+        distances, lower, upper, color="#56b4e9", alpha=0.5, linewidth=0, label="the recommended interval"
+    )
+    axis.vlines(distances, lower, upper, color="#56b4e9", linewidth=0.6)  # also where a neighbour has none
+    for kind, (colour, line) in INTERVAL_LINES.items():
+        if kind in sure.intervals:
+            for ends, label in zip(sure.intervals[kind].clipped, (kind.value.replace("_", " "), None), strict=True):
+                axis.plot(distances, ends[:, v], color=colour, linestyle=line, linewidth=0.9, label=label)
+    axis.plot(distances, chart.clipped[:, v], color="black", linewidth=1.6, label="estimate")
     stopping = float(chart.stopping_m[v])
     if distances[0] <= stopping <= distances[-1]:
         axis.axvline(stopping, color="0.5", linestyle="--", linewidth=0.9, label="y = S(v)")

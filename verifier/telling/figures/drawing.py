@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,11 @@ def shades(count: int) -> list[Any]:
 def plain(text: str) -> str:
     """A name as matplotlib shows it letter by letter; between dollar signs it would read formulas."""
     return one_line(text).replace("$", r"\$")
+
+
+def wrapped(text: str, width: int) -> str:
+    """As `plain`, on lines of at most `width` characters; a word that is longer is broken, nothing is left out."""
+    return "\n".join(plain(line) for line in textwrap.wrap(one_line(text), width)) or plain(text)
 
 
 def figure_bytes(figure: Figure, path: str) -> bytes:

@@ -66,14 +66,16 @@ def table_figure(result: AdrResult) -> Figure:
     texts = [["-" if each is None or each.adr is None else f"{each.adr:.2f}" for each in row] for row in found]
     size = 3.4 + 1.1 * len(result.detectors), max(0.28 * len(found) + 1.4, 3)  # the colour bar has a label
     figure, axes = subplots(1, 1, figsize=size, squeeze=False)
-    drawn = _grid(axes[0][0], shares, texts, result.conditions, result.detectors)
+    drawn = share_grid(axes[0][0], shares, texts, result.conditions, result.detectors)
     figure.colorbar(drawn, ax=axes[0][0], label=f"ADR / ADR of the {BASELINE}")
     figure.tight_layout()
     return figure
 
 
-def _grid(axis: Axes, shares: Floats, texts: list[list[str]], rows: Sequence[str], columns: Sequence[str]) -> Any:
-    """A table coloured by shares from 0 to 1 (NaN: not coloured)."""
+def share_grid(
+    axis: Axes, shares: Floats, texts: list[list[str]], rows: Sequence[str], columns: Sequence[str]
+) -> Any:
+    """A table coloured by shares from 0 to 1 (NaN: not coloured); the picture that a colour bar is made for."""
     drawn = axis.imshow(shares, cmap="cividis", vmin=0, vmax=1, aspect="auto")
     for (y, x), share in np.ndenumerate(shares):
         colour = "white" if share < 0.5 else "black"
@@ -116,7 +118,7 @@ def weights_figure(result: PredictResult) -> Figure:
     figure, axes = subplots(1, len(result.models), figsize=size, squeeze=False)
     for axis, model in zip(axes[0], result.models, strict=True):
         texts = [[f"{each:.2f}" if each else "" for each in row] for row in model.weights]
-        _grid(axis, np.array(model.weights), texts, model.targets, model.features)
+        share_grid(axis, np.array(model.weights), texts, model.targets, model.features)
         axis.set_title("weights of all detectors' model", fontsize="small")
     figure.tight_layout()
     return figure

@@ -10,15 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from verifier.base.errors import UsageError, one_line
+import numpy as np
+
+from verifier.base.errors import UsageError
 from verifier.base.numbers import level_text
 from verifier.study.points import FreeBounds, Point, PointBounds, PointInterval
 from verifier.study.results import RequirementResult, RunResult
-from verifier.telling.figures.drawing import MOST_ROWS, shades, subplots
+from verifier.telling.figures.drawing import MOST_ROWS, shades, subplots, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+MARKS = "osD^vPX*"
 
 
 def figure_of_run(result: RunResult, scale: str = "linear") -> Figure:
@@ -27,7 +31,7 @@ def figure_of_run(result: RunResult, scale: str = "linear") -> Figure:
 
 
 def run_figure(panels: Sequence[tuple[str, RunResult]], scale: str = "linear") -> Figure:
-    """one row of panels per requirement and planner, one column per result.
+    """One row of panels per requirement and planner, one column per result; of one requirement two beside each other.
 
     Args:
         panels: (heading, result), results over the same grid.
@@ -39,34 +43,35 @@ def run_figure(panels: Sequence[tuple[str, RunResult]], scale: str = "linear") -
             f"--plot: {rows} rows of panels (requirements x planners); at most {MOST_ROWS} are drawn. "
             "Choose with --requirement and --planner"
         )
+    columns = min(2, len(panels)) if rows == 1 else len(panels)
+    lines = -(-rows * len(panels) // columns)
+    size = (3.6 * columns + 0.9, 2.6 * lines + 0.7)
     figure, axes = subplots(
-        rows,
-        len(panels),
-        figsize=(5.2 * len(panels) + 1.2, 3.1 * rows + 0.7),
+        lines,
+        columns,
+        figsize=size,
         squeeze=False,
         sharex=True,
-        sharey="row",
+        sharey="all" if rows == 1 else "row",
+        layout="constrained",
     )
     many = len({each.planner for each in panels[0][1].requirements}) > 1
     for column, (heading, result) in enumerate(panels):
         for row, each in enumerate(result.requirements):
             title = f"{each.name}, {each.planner}" if many else each.name
-            _draw(axes[row][column], each, f"{title}\n{heading}" if heading else title)
-            axes[row][column].set_xlabel(_axes_of(each)[0][0] if row == rows - 1 else "")
-    for row in range(rows):
-        label = _y_label(panels[0][1], panels[0][1].requirements[row])
+            line, place = (column // columns, column % columns) if rows == 1 else (row, column)
+            _draw(axes[line][place], each, wrapped(title, 48) + (f"\n{wrapped(heading, 48)}" if heading else ""))
+            axes[line][place].set_xlabel(_axes_of(each)[0][0] if line == lines - 1 else "", fontsize="small")
+    for row in range(lines):
+        label = wrapped(_y_label(panels[0][1], panels[0][1].requirements[min(row, rows - 1)]), 44)
         axes[row][0].set_ylabel(label, fontsize="small")
         axes[row][0].set_yscale(scale)
         if scale == "linear":  # the axis is shared along the row, so its top is that of the largest panel
             axes[row][0].set_ylim(bottom=0)
     handles, labels = axes[0][0].get_legend_handles_labels()
     if len(labels) > 1:
-        figure.legend(handles, labels, loc="center right", frameon=False, fontsize="small")
-    height_in = figure.get_size_inches()[1]
-    figure.suptitle(
-        one_line(panels[0][1].title), fontsize="medium", parse_math=False, y=1 - 0.12 / height_in, va="top"
-    )
-    figure.tight_layout(rect=(0, 0, 0.9 if len(labels) > 1 else 1, 1 - 0.3 / height_in))
+        figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize="small")
+    figure.suptitle(wrapped(panels[0][1].title, 26 * columns + 14), fontsize="medium")
     return figure
 
 
@@ -81,14 +86,16 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     lines = _lines(each)
-    colours = shades(len(lines))
-    for (label, points), colour in zip(lines.items(), colours, strict=True):
+    colours, widths = shades(len(lines)), np.linspace(3.6 if len(lines) > 1 else 1.2, 0.9, len(lines))
+    for number, ((label, points), colour) in enumerate(zip(lines.items(), colours, strict=True)):
         places = [place for place, _ in points]
         values = [point.probability for _, point in points]
-        axis.plot(places, values, marker="o", markersize=4, linewidth=1.2, label=label, color=colour)
-        for (low, high), width in _bands([point for _, point in points]):
+        width = float(widths[number])  # from wide to narrow, so that of equal lines each is seen
+        mark = MARKS[number % len(MARKS)]
+        axis.plot(places, values, mark, ls="-", ms=3 + width, mfc="none", lw=width, label=label, color=colour)
+        for (low, high), thick in _bands([point for _, point in points]):
             axis.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
-            axis.vlines(places, low, high, color=colour, alpha=0.5, linewidth=width)
+            axis.vlines(places, low, high, color=colour, alpha=0.5, linewidth=thick)
     if any(point.dependence_free for point in each.points):
         title = f"{title}\nfrom wide to narrow: whatever the dependence, confidence bounds, interval"
     if each.threshold is not None:

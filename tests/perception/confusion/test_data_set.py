@@ -1,0 +1,322 @@
+"""The record of a test set: every annotation accounted for, what people state, errors of annotation, looks."""
+
+import itertools
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_bundles import MODEL, SPEC
+
+import verifier
+from verifier.base.documents import read_document
+from verifier.base.errors import ExitCode, InputError, UsageError
+from verifier.cli import main
+from verifier.perception.confusion.data_set import (
+    NAMES,
+    PARTS,
+    DataSetRecord,
+    annotations_told,
+    read_stated,
+    record_of,
+)
+from verifier.perception.confusion.document import read_counts
+from verifier.perception.confusion.document_types import ConfusionDocument
+
+STATED = """
+purpose = "Test"
+gaps = "no snow"
+[collection]
+places = "north"
+[annotation]
+guide = "v2"
+error_rate = [0.002, 0.01]
+[terms]
+licence = "CC-BY-4.0"
+[[requirement]]
+text = "1000 people"
+check = "counted: 1200"
+[odd.weather]
+dry = [0.7, 0.9]
+wet = [0.3, 0.1]
+"""
+
+
+def tables(folder, rows, name=""):
+    """Truth, reports and frames; rows are (sequence, frame, class, x, reported)."""
+    there, seen, frames = ["sequence,frame,class,x,y"], ["sequence,frame,class,score,x,y"], ["sequence,frame"]
+    for sequence, frame, label, x, reported in rows:
+        there += [f"{sequence},{frame},{label},{x},0"] if label else []
+        seen += [f"{sequence},{frame},{label},0.9,{x},0"] if reported else []
+        frames.append(f"{sequence},{frame}")
+    for file, lines in (("truth", there), ("found", seen), ("frames", dict.fromkeys(frames))):
+        (folder / f"{name}{file}.csv").write_text("\n".join(lines) + "\n")
+
+
+def count(folder, *words, name="", target="m.json"):
+    files = [f"--{key}={name}{file}.csv" for key, file in (("annotations", "truth"), ("detections", "found"))]
+    return main(["confusion", "--format", "table", *files, f"--frames={name}frames.csv", *words, "-o", target])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(2)
+    rows = [(f"s{k % 12}", k, "ped", round(rng.uniform(0.5, 9), 2), rng.random() < 0.75) for k in range(240)]
+    tables(tmp_path, [*rows, *((f"s{k % 12}", k, "", 0, False) for k in range(240, 300))])
+    (tmp_path / "data.toml").write_text(STATED)
+    (tmp_path / "two_looks.toml").write_text(MODEL)
+    (tmp_path / "two_looks.ltl").write_text(SPEC.replace("../models/", ""))
+    return tmp_path
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_left_out_and_counted_add_up_to_read(seed, tmp_path, monkeypatch):
+    """Ledgers of random data under random filters, against what each object of the data says of itself."""
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(seed)
+    labels = [rng.choice(["ped", "bird", "sign"]) for _ in range(300)]
+    rows = [
+        (f"s{rng.randint(0, 2)}", k, label, round(rng.uniform(1, 30), 1), rng.random() < 0.8)
+        for k, label in enumerate(labels)
+    ]
+    tables(tmp_path, rows)
+    (tmp_path / "classes.txt").write_text("ped -> ped\nsign -> dont_care\nbird -> ignore\n")
+    far, removed = rng.choice([12, 18, 25]), rng.choice(["ignore", "drop"])
+    words = ["--class-map=classes.txt", "--bins=2,10", "--outside=drop", f"--range=0..{far}", f"--filtered={removed}"]
+    assert count(tmp_path, *words, "--sequence=s0", "--sequence=s1") == 0
+    told = annotations_told(read_counts("m.json"))
+    kept = [row for row in rows if row[0] != "s2"]
+    people = [row for row in kept if row[2] == "ped" and row[3] < far]
+    expected = {
+        "in frames that are left out": len(rows) - len(kept),
+        "of classes that are left out": sum(row[2] == "bird" for row in kept),
+        "regions that are not judged": sum(row[2] == "sign" for row in kept),
+        "filter range": sum(row[2] == "ped" and row[3] >= far for row in kept),
+        "in no bin": sum(not 2 <= row[3] < 10 for row in people),
+    }
+    assert told["excluded"] == {name: number for name, number in expected.items() if number}
+    assert told["counted"] == sum(2 <= row[3] < 10 for row in people)
+    assert told["read"] == 300 == told["counted"] + sum(told["excluded"].values())
+
+
+def test_faulty_annotations_that_are_ignored_are_counted_apart_from_detections(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tables(tmp_path, [("a", k, "ped", 5, True) for k in range(4)])
+    with Path("truth.csv").open("a") as file:
+        file.write("a,99,ped,5,0\n")
+    with Path("found.csv").open("a") as file:
+        file.write("a,98,ped,0.9,5,0\na,97,ped,0.9,5,0\n")
+    assert count(tmp_path, "--bins=0,10", "--ignore=unknown_frames") == 0
+    assert annotations_told(read_counts("m.json")) == {
+        "read": 5, "excluded": {"faulty or in no known frame": 1}, "counted": 4,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("how", [["--stream"], ["--scheduler=1"], ["--labelling=proposition"]])
+def test_however_it_is_counted_the_ledger_is_the_same(folder, how):
+    pytest.importorskip("pyarrow")
+    assert count(folder, "--bins=0,5", "--outside=drop") == 0
+    told = annotations_told(read_counts("m.json"))
+    if how[0] in ("--stream", "--scheduler=1"):
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        for name in ("truth", "found", "frames"):
+            table = pyarrow.csv.read_csv(f"{name}.csv")
+            order = [("sequence", "ascending"), ("frame", "ascending")]
+            pyarrow.parquet.write_table(table.sort_by(order), f"{name}.parquet")
+        words = [f"--{key}={name}.parquet" for key, name in (("annotations", "truth"), ("detections", "found"))]
+        words += ["--frames=frames.parquet"]
+        code = main(
+            [
+                "confusion",
+                "--format=table",
+                *words,
+                *how,
+                "--bins=0,5",
+                "--outside=drop",
+                "--classes=ped",
+                "-o",
+                "n.json",
+            ]
+        )
+    else:
+        code = count(folder, "--bins=0,5", "--outside=drop", *how, target="n.json")
+    assert code == 0
+    assert annotations_told(read_counts("n.json")) == told
+
+
+def test_a_file_whose_annotations_do_not_add_up_is_refused(folder, capsys):
+    assert count(folder, "--bins=0,10", "--data-set=data.toml") == 0
+    content = json.loads((folder / "m.json").read_text())
+    content["source"]["annotations"]["read"] += 1
+    (folder / "m.json").write_text(json.dumps(content))
+    capsys.readouterr()
+    assert main(["confusion", "merge", "m.json"]) == ExitCode.BAD_INPUT
+    assert "annotations do not add up: 241 read, 240 counted, left out: none; 240 items" in capsys.readouterr().err
+    content["source"]["annotations"] = "many"  # people may write there what they like
+    (folder / "m.json").write_text(json.dumps(content))
+    assert annotations_told(read_counts("m.json")) is None
+
+
+def test_what_is_stated_travels_into_the_document_and_what_is_missing_is_named(folder, capsys):
+    assert count(folder, "--bins=0,10", "--data-set=data.toml") == 0
+    assert "note: of the data set not stated: version, cleaning, collection.sensors" in capsys.readouterr().out
+    content = json.loads((folder / "m.json").read_text())
+    assert content["version"] == 2
+    read_document(ConfusionDocument, content, "m.json")
+    record = record_of(read_counts("m.json").metadata)
+    assert record == read_stated("data.toml")
+    assert record.error_rate == (0.002, 0.01)
+    assert record.distances == {"weather": pytest.approx(0.2)}
+    assert set(record.missing) == {*NAMES, *PARTS} - {
+        "purpose", "gaps", "collection.places", "annotation.guide", "terms.licence", *PARTS,
+    }  # fmt: skip
+    assert set(DataSetRecord().missing) == {*NAMES, *PARTS}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("purpos = 'x'", "unknown key 'purpos'"),
+        ("[annotation]\nerror_rate = [0.02, 0.01]", "the lower one first"),
+        ("[annotation]\nerror_rate = [0.02]", "error_rate"),
+        ("[annotation]\nerror_rate = [0, 1.5]", "error_rate"),
+        ("[odd.weather]\ndry = [0.7, 0.9]\nwet = [0.2, 0.1]", "the shares of the domain do not add up to 1"),
+        ("[[requirement]]\ntext = 'a'", "missing key 'check'"),
+        ("[collection]\nsensors = 3", "collection.sensors"),
+        ("[terms]\nlicence = ''", "terms.licence"),
+    ],
+)
+def test_statements_that_are_none_are_refused_with_their_place(folder, text, said, capsys):
+    (folder / "data.toml").write_text(text)
+    assert count(folder, "--bins=0,10", "--data-set=data.toml") == ExitCode.BAD_INPUT
+    error = capsys.readouterr().err
+    assert said in error
+    assert "data.toml" in error
+    assert not (folder / "m.json").exists()
+
+
+def test_a_record_that_contradicts_its_schema_is_refused(folder, capsys):
+    assert count(folder, "--bins=0,10", "--data-set=data.toml") == 0
+    content = json.loads((folder / "m.json").read_text())
+    content["data_set"]["error_rate"] = [0, 7]
+    (folder / "m.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match="/data_set/error_rate"):
+        read_counts("m.json")
+
+
+def bounds(file, **choices):
+    found = verifier.run("two_looks.ltl", file, draws=100, **choices)
+    points = [each.points[0].uncertainty.confidence_bounds for each in found.requirements[:2]]
+    return found, [(each.lower, each.upper) for each in points]
+
+
+def test_an_error_rate_of_annotation_widens_bounds_as_a_shift_of_that_size(folder):
+    assert count(folder, "--bins=0,10", "--data-set=data.toml") == 0
+    assert count(folder, "--bins=0,10", target="plain.json") == 0
+    run, widened = bounds("m.json")
+    _, plain = bounds("plain.json")
+    _, shifted = bounds("plain.json", shift="0.01")
+    assert widened == shifted != plain
+    assert widened[0][0] < plain[0][0]
+    assert run.settings.confidence.bounds.annotation_error == 0.01
+    assert "at most a share of 0.01 of a column is annotated wrongly or missing" in str(run)
+    assert "confidence bounds allow for it, P and other intervals do not" in str(run)
+    _, both = bounds("m.json", shift="0.02")
+    assert both == bounds("plain.json", shift="0.03")[1]
+    with pytest.raises(UsageError, match="cannot allow for the annotation error rate"):
+        bounds("m.json", bounds="approximate")
+
+
+def test_wrong_annotations_move_a_rate_by_no_more_than_their_share():
+    """The claim behind it: measured and true rate differ by e at most, whatever is reported of 10 items rightly
+    annotated, of up to 3 that are annotated wrongly, and of up to 3 that are missing."""
+    own = 10
+    for right, wrong, missing in itertools.product(range(11), range(4), range(4)):
+        for hits_wrong, hits_missing in itertools.product(range(wrong + 1), range(missing + 1)):
+            measured = Fraction(right + hits_wrong, own + wrong)
+            true = Fraction(right + hits_missing, own + missing)
+            share = max(Fraction(wrong, own + wrong), Fraction(missing, own + missing))
+            assert abs(measured - true) <= share
+
+
+def test_verdicts_are_looks_for_which_later_bounds_allow(folder, capsys):
+    assert count(folder, "--bins=0,10") == 0
+    main(["run", "two_looks.ltl", "--cm", "m.json", "--draws", "100", "-o", "one.json"])
+    main(["run", "two_looks.ltl", "--cm", "m.json", "--draws", "101", "-o", "two.json"])
+    capsys.readouterr()
+    assert main(["confusion", "used", "m.json", "one.json", "-o", "used.json"]) == 0
+    assert capsys.readouterr().out == "used.json: the next verdict is look 2\n"
+    run, found = bounds("used.json")
+    assert run.settings.confidence.bounds.looks == 2
+    assert found == bounds("m.json", looks=2)[1]
+    assert "1 verdict was drawn from these data before: confidence bounds allow for 2 looks" in str(run)
+    assert bounds("used.json", looks=5)[1] == bounds("m.json", looks=5)[1]
+    assert main(["confusion", "used", "m.json", "one.json", "two.json", "-o", "both.json"]) == 0
+    uses = record_of(read_counts("both.json").metadata).uses
+    assert [each.verdict for each in uses] == ["inconclusive", "inconclusive"]
+    assert uses[0].title == "one.json: stops, drives_on and asked"
+    counts = read_counts("both.json").counts
+    np.testing.assert_array_equal(counts, read_counts("m.json").counts)
+
+
+def test_results_of_other_matrices_and_verdicts_that_are_known_are_refused(folder, capsys):
+    assert count(folder, "--bins=0,10") == 0
+    main(["run", "two_looks.ltl", "--cm", "m.json", "--draws", "100", "-o", "one.json"])
+    main(["confusion", "used", "m.json", "one.json", "-o", "used.json"])
+    capsys.readouterr()
+    assert main(["confusion", "used", "used.json", "one.json", "-o", "x.json"]) == ExitCode.BAD_INPUT
+    assert "expected a result of verify run with used.json" in capsys.readouterr().err
+    assert main(["confusion", "used", "m.json", "one.json", "one.json", "-o", "x.json"]) == ExitCode.BAD_INPUT
+    assert "the record has the verdict of 'one.json: stops, drives_on and asked' already" in capsys.readouterr().err
+    assert main(["confusion", "used", "m.json", "m.json", "-o", "x.json"]) == ExitCode.BAD_INPUT
+    assert main(["confusion", "used", "m.json", "one.json", "-o", "m.json"]) == ExitCode.USAGE
+    assert not (folder / "x.json").exists()
+
+
+def second(folder, stated):
+    """Matrices of another twelve drives, with another record."""
+    tables(folder, [(f"t{k % 12}", k, "ped", 5, k % 3 > 0) for k in range(60)], name="b_")
+    (folder / "b.toml").write_text(stated)
+    words = ["--data-set=b.toml"] if stated else []
+    assert count(folder, "--bins=0,10", *words, name="b_", target="b.json") == 0
+
+
+def test_merged_records_say_what_each_file_says(folder, capsys):
+    assert count(folder, "--bins=0,10", "--data-set=data.toml") == 0
+    second(folder, STATED.replace('places = "north"', 'places = "south"').replace("0.002, 0.01", "0.001, 0.02"))
+    assert main(["confusion", "merge", "m.json", "b.json", "-o", "both.json"]) == 0
+    counts = read_counts("both.json")
+    record = record_of(counts.metadata)
+    assert record.error_rate == (0.001, 0.02)
+    assert record.stated["collection.places"] == "m.json: north; b.json: south"
+    assert record.stated["purpose"] == "Test"
+    assert len(record.requirements) == 1
+    assert record.odd == read_stated("data.toml").odd
+    assert annotations_told(counts) == {"read": 300, "excluded": {}, "counted": 300}
+
+
+def test_a_merged_record_claims_nothing_that_not_all_files_state(folder, capsys):
+    assert count(folder, "--bins=0,10", "--data-set=data.toml") == 0
+    second(folder, "")
+    assert main(["confusion", "merge", "m.json", "b.json", "-o", "both.json"]) == 0
+    record = record_of(read_counts("both.json").metadata)
+    assert (record.error_rate, dict(record.odd)) == (None, {})
+    assert record.stated["purpose"] == "m.json: Test; b.json: not stated"
+    texts = [each["text"] for each in read_counts("both.json").metadata["remarks"]]
+    assert "the data set is stated in 1 of 2 merged files" in texts
+    assert "the annotation error rate is stated in 1 of 2 merged files, and left out" in texts
+
+
+def test_uses_survive_merging(folder, capsys):
+    assert count(folder, "--bins=0,10") == 0
+    main(["run", "two_looks.ltl", "--cm", "m.json", "--draws", "100", "-o", "one.json"])
+    main(["confusion", "used", "m.json", "one.json", "-o", "used.json"])
+    second(folder, "")
+    main(["confusion", "merge", "used.json", "b.json", "-o", "both.json"])
+    assert len(record_of(read_counts("both.json").metadata).uses) == 1
+    assert bounds("both.json")[0].settings.confidence.bounds.looks == 2

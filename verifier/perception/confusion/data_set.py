@@ -1,0 +1,313 @@
+"""The record of a test set: what people state of it, what was left out of the counts, and how often it was used.
+
+Every document says in its `source` how many annotations were read and why some are not counted; excluded and counted
+add up to read, to the item. What people state (ISO/PAS 8800, clause 11; AMLAS artefacts L to S; to be confirmed
+against the licensed texts) comes from a TOML file; what is missing there is "not stated". The record travels through
+merging into results and bundles.
+
+Let a share a of the annotated items of a column be wrong, and a share b of the true ones be missing, with rate r of
+what is right. Measured is (1 - a) r + a q, true (1 - b) r + b p for some q, p in [0, 1]; they differ by at most
+a (1 - r) + b r or a r + b (1 - r), so by max(a, b). So the error rate widens every interval of a rate at both ends.
+Each verdict that was drawn from the data is a look at them, for which alpha is divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from functools import reduce
+from pathlib import Path
+from typing import Annotated, Any
+
+from verifier.base.documents import Limits, Sha256, Share, json_values, read_document
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.toml import Element, read_toml
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.matrices import EMPTY
+from verifier.perception.confusion.sanity import remark, with_sanity
+
+KEY = "data_set"
+TEXTS: Mapping[str, tuple[str, ...]] = {
+    "": ("purpose", "version", "cleaning", "gaps"),
+    "collection": ("sensors", "calibration", "places", "dates", "sampling"),
+    "annotation": ("guide", "annotators", "double", "agreement"),
+    "split": ("unit", "separation"),
+    "terms": ("licence", "privacy"),
+}
+"""Tables of the file -> keys whose values are texts; "" is its top."""
+PARTS = ("requirements", "error_rate", "odd")
+"""What is stated in another form than a text."""
+NAMES = tuple(f"{table}.{key}".lstrip(".") for table, keys in TEXTS.items() for key in keys)
+Ends = Annotated[tuple[Share, Share], Limits(min_length=2)]
+
+
+@dataclass(frozen=True)
+class DataRequirement:
+    """What is asked of the data, and how that was checked."""
+
+    text: Annotated[str, Limits(min_length=1)]
+    check: str
+
+
+@dataclass(frozen=True)
+class UseRecord:
+    """A verdict that was drawn from the data: of which result, by hash, and on which day it was recorded."""
+
+    title: str
+    sha256: Sha256
+    verdict: str
+    day: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSetRecord:
+    """What is stated of a test set.
+
+    Attributes:
+        stated: name of `NAMES` -> text.
+        error_rate: ends of the share of items that are annotated wrongly, or are missing.
+        odd: attribute of the operational design domain -> value -> its share there and in the data.
+        uses: verdicts drawn from these data; the next one is another look at them.
+    """
+
+    stated: Mapping[str, str] = field(default_factory=dict)
+    requirements: tuple[DataRequirement, ...] = ()
+    error_rate: Ends | None = None
+    odd: Mapping[str, Mapping[str, Ends]] = field(default_factory=dict)
+    uses: tuple[UseRecord, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is not stated."""
+        return tuple(each for each in (*NAMES, *PARTS) if not (self.stated.get(each) or getattr(self, each, None)))
+
+    @property
+    def distances(self) -> dict[str, float]:
+        """Attribute -> total variation distance between its shares in the domain and in the data."""
+        return {name: sum(abs(a - b) for a, b in values.values()) / 2 for name, values in self.odd.items()}
+
+
+def record_of(metadata: Mapping[str, Any]) -> DataSetRecord | None:
+    """The record that matrices carry."""
+    found = metadata.get(KEY)
+    return None if found is None else read_document(DataSetRecord, found, "the matrices", f"/{KEY}")
+
+
+def annotation_error(metadata: Mapping[str, Any]) -> Fraction:
+    """The largest share of items that may be annotated wrongly; 0 where nothing is stated."""
+    found = record_of(metadata)
+    return Fraction(0) if found is None or found.error_rate is None else Fraction(repr(found.error_rate[1]))
+
+
+def looks_at(metadata: Mapping[str, Any]) -> int:
+    """How many looks at the data the next verdict is."""
+    found = record_of(metadata)
+    return 1 if found is None else 1 + len(found.uses)
+
+
+def read_stated(path: str | Path) -> DataSetRecord:
+    """What a TOML file states; InputError with file, line and key."""
+    top = read_toml(path).table((*TEXTS[""], *(name for name in TEXTS if name), "requirement", "odd"))
+    stated = dict[str, str]()
+    error = None
+    for table, keys in TEXTS.items():
+        more = ("error_rate",) if table == "annotation" else ()
+        if table and not top.has(table):
+            continue
+        at = top.at(table).table((*keys, *more)) if table else top
+        stated |= {f"{table}.{key}".lstrip("."): at.at(key).string() for key in keys if at.has(key)}
+        if table == "annotation" and at.has("error_rate"):
+            error = _ends(at.at("error_rate"), ordered=True)
+    listed = top.at("requirement").items() if top.has("requirement") else []
+    tables = (each.table(("text", "check"), ("text", "check")) for each in listed)
+    requirements = tuple(DataRequirement(each.at("text").string(), each.at("check").string()) for each in tables)
+    domain = {name: dict(_shares(each)) for name, each in top.at("odd").entries()} if top.has("odd") else {}
+    return DataSetRecord(stated=stated, requirements=requirements, error_rate=error, odd=domain)
+
+
+def _ends(found: Element, *, ordered: bool) -> Ends:
+    ends = [each.number(0, 1) for each in found.items(least=2)]
+    if len(ends) != 2 or (ordered and ends[0] > ends[1]):
+        raise found.fail("expected two shares" + (", the lower one first" if ordered else ""))
+    return float(ends[0]), float(ends[1])
+
+
+def _shares(attribute: Element) -> Iterator[tuple[str, Ends]]:
+    """Value -> share of the domain, share of the data; each of both adds up to 1 over the values."""
+    found = {name: _ends(each, ordered=False) for name, each in attribute.entries()}
+    for side, what in enumerate(("the domain", "the data")):
+        if abs(sum(ends[side] for ends in found.values()) - 1) > 1e-9:
+            raise attribute.fail(f"the shares of {what} do not add up to 1")
+    yield from found.items()
+
+
+def annotations_told(counts: ConfusionCounts) -> dict[str, Any] | None:
+    """How many annotations were read, why some are not counted, and how many are; None where that is not known.
+
+    Raises:
+        InputError: they do not add up.
+    """
+    try:
+        found = _told(counts.metadata["source"], counts.metadata["totals"])
+        added_up = sum(found["excluded"].values()) + found["counted"] == found["read"]
+    except (AttributeError, LookupError, TypeError):
+        return None  # people write such files, and may say there what they like
+    items = counts.counts[0].sum(axis=(0, 1))
+    of_objects = int(items.sum() - items[counts.labels.index(EMPTY)])
+    if not added_up or (counts.labelling == "class" and of_objects != found["counted"]):
+        said = ", ".join(f"{count} {name}" for name, count in found["excluded"].items()) or "none"
+        raise InputError(
+            f"annotations do not add up: {found['read']} read, {found['counted']} counted, left out: {said}; "
+            f"{of_objects} items of objects"
+        )
+    return found
+
+
+def _told(source: Any, totals: Any) -> dict[str, Any]:
+    if "merged" in source:
+        parts: list[dict[str, Any]] = [each["annotations"] for each in source["merged"]]
+        return reduce(_added, parts)
+    known = source["annotations"]
+    excluded = {name: count for name, count in known.items() if name != "read" and count}
+    for each in source.get("filters", ()):
+        if each.get("annotations"):
+            name = f"filter {each['filter']} {each.get('name', '')}".strip()
+            excluded[name] = excluded.get(name, 0) + each["annotations"]
+    excluded |= (
+        {"unknown depth": source["ignored"]["unknown_depth"]} if source["ignored"].get("unknown_depth") else {}
+    )
+    excluded |= {"in no bin": totals["outside_bins"]} if totals["outside_bins"] else {}
+    counted = totals["annotations"] - totals["outside_bins"]
+    return {"read": known["read"], "excluded": excluded, "counted": counted}
+
+
+def _added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    names = dict.fromkeys((*one["excluded"], *other["excluded"]))
+    excluded = {name: one["excluded"].get(name, 0) + other["excluded"].get(name, 0) for name in names}
+    return {key: one[key] + other[key] for key in ("read", "counted")} | {"excluded": excluded}
+
+
+def with_record(counts: ConfusionCounts, stated: DataSetRecord | None) -> ConfusionCounts:
+    """The counts with what is stated of their data, after a look whether all annotations are accounted for."""
+    annotations_told(counts)
+    return counts if stated is None else _with(counts, stated)
+
+
+def _with(counts: ConfusionCounts, record: DataSetRecord) -> ConfusionCounts:
+    return replace(counts, metadata={**counts.metadata, KEY: json_values(record)})
+
+
+def with_uses(counts: ConfusionCounts, uses: Sequence[UseRecord], file: str) -> ConfusionCounts:
+    """The counts whose record says of further verdicts; InputError where one is recorded already."""
+    before = record_of(counts.metadata) or DataSetRecord()
+    known = {each.sha256 for each in before.uses}
+    for each in uses:
+        if each.sha256 in known:
+            raise InputError(f"the record has the verdict of {shown(each.title)} already", Place(file))
+        known.add(each.sha256)
+    return _with(counts, replace(before, uses=(*before.uses, *uses)))
+
+
+def merged_record(found: ConfusionCounts, parts: Sequence[ConfusionCounts], names: Sequence[str]) -> ConfusionCounts:
+    """The sum with the records of its parts: texts of each, the widest error rate, every use.
+
+    Where not all parts have a record, or an error rate, the sum has none, and says so.
+    """
+    records = [record_of(each.metadata) for each in parts]
+    held = [each for each in records if each is not None]
+    metadata = {key: value for key, value in found.metadata.items() if key != KEY}
+    found = replace(found, metadata=metadata)
+    if not held:
+        return found
+    uses = tuple({each.sha256: each for record in held for each in record.uses}.values())
+    partly = (
+        [] if len(held) == len(parts) else [f"the data set is stated in {len(held)} of {len(parts)} merged files"]
+    )
+    rates = [each.error_rate for each in held if each.error_rate is not None]
+    whole = len(rates) == len(parts)
+    if rates and not whole:
+        partly.append(
+            f"the annotation error rate is stated in {len(rates)} of {len(parts)} merged files, and left out"
+        )
+    domains = {str(each.odd): each.odd for each in held}
+    if len(domains) > 1:
+        partly.append("the coverage of the domain differs between merged files, and is left out")
+    record = DataSetRecord(
+        stated={
+            name: _texts_of(name, records, names) for name in NAMES if any(each.stated.get(name) for each in held)
+        },
+        requirements=tuple(dict.fromkeys(each for record in held for each in record.requirements)),
+        error_rate=(min(low for low, _ in rates), max(high for _, high in rates)) if whole else None,
+        odd=next(iter(domains.values())) if len(domains) == 1 and len(held) == len(parts) else {},
+        uses=uses,
+    )
+    return with_sanity(_with(found, record), [remark("merged-partly", each) for each in partly])
+
+
+def _texts_of(name: str, records: Sequence[DataSetRecord | None], names: Sequence[str]) -> str:
+    """One text where all files say the same, else that of each behind its name."""
+    texts = [each.stated.get(name, "") if each is not None else "" for each in records]
+    if len(set(texts)) == 1:
+        return texts[0]
+    return "; ".join(f"{file}: {text or 'not stated'}" for file, text in zip(names, texts, strict=True))
+
+
+def croissant(
+    record: DataSetRecord, told: Mapping[str, Any] | None, title: str, path: str, sha256: str
+) -> dict[str, Any]:
+    """The record as Croissant 1.0 (JSON-LD, MLCommons), with its responsible-AI vocabulary, around the matrices.
+
+    Args:
+        told: how many annotations were read and counted.
+        path, sha256: of the file of matrices, the one that is distributed, seen from the folder above this one.
+    """
+    own = {f"verifier:{name}": record.stated[name] for name in NAMES if name in record.stated}
+    known = {
+        "license": record.stated.get("terms.licence"),
+        "version": record.stated.get("version"),
+        "description": record.stated.get("purpose"),
+        "rai:dataCollection": _joined_texts(record, "collection"),
+        "rai:dataAnnotationProtocol": record.stated.get("annotation.guide"),
+        "rai:dataPreprocessingProtocol": record.stated.get("cleaning"),
+        "rai:dataLimitations": record.stated.get("gaps"),
+        "rai:personalSensitiveInformation": record.stated.get("terms.privacy"),
+    }
+    return {
+        "@context": {
+            "@vocab": "https://schema.org/",
+            "cr": "http://mlcommons.org/croissant/",
+            "rai": "http://mlcommons.org/croissant/RAI/",
+            "dct": "http://purl.org/dc/terms/",
+            "conformsTo": "dct:conformsTo",
+            "sha256": "https://schema.org/sha256",
+            "verifier": "urn:verifier:data-set:",
+        },
+        "@type": "Dataset",
+        "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
+        "name": title or "test data",
+        **{key: value for key, value in known.items() if value},
+        **own,
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": "matrices",
+                "name": "matrices",
+                "contentUrl": f"../{path}",
+                "encodingFormat": "application/json",
+                "sha256": sha256,
+            }
+        ],
+        "verifier:requirements": [asdict(each) for each in record.requirements],
+        "verifier:errorRate": record.error_rate,
+        "verifier:domain": record.odd,
+        "verifier:domainDistance": record.distances,
+        "verifier:annotations": told,
+        "verifier:uses": [asdict(each) for each in record.uses],
+        "verifier:notStated": list(record.missing),
+    }
+
+
+def _joined_texts(record: DataSetRecord, table: str) -> str:
+    pairs = ((key, record.stated.get(f"{table}.{key}")) for key in TEXTS[table])
+    return "; ".join(f"{key}: {text}" for key, text in pairs if text)

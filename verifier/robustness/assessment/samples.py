@@ -1,0 +1,93 @@
+"""How often circumstances are met, counted in a labelled sample, and features of images by an extractor of a library.
+
+A sample is a table (CSV or Parquet) with the columns `image` and `circumstance`: a row for each circumstance that an
+image shows, and one with an empty circumstance for an image that shows none. The images are a sample of those in use,
+or of the source data; the relative frequency (M2 of Wozniak, Segura and Mazo 2024, Table 2) is a share of them, and
+its interval that of Clopper and Pearson (1934), for images that were drawn independently of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from verifier.base.arrays import Floats
+from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.base.libraries import library
+from verifier.base.tables import read_table
+from verifier.robustness.assessment.circumstances import Counted
+from verifier.robustness.assessment.definition import Assessment
+from verifier.robustness.detectors.images import read_image
+
+LIBRARY = "torchvision:"
+"""Before the name of an extractor."""
+NODE = "flatten"
+"""Of its graph: what the last layer classifies by."""
+
+
+def with_samples(assessment: Assessment, folder: Path) -> Assessment:
+    """The assessment with the frequencies that its samples give to circumstances for which none is stated.
+
+    Raises:
+        InputError: a sample cannot be read, or names a circumstance that the assessment does not have.
+        UsageError: frequencies that do not fit together.
+    """
+    known = list(assessment.circumstances)
+    for where, name in assessment.samples.items():
+        counted = _counts(folder / name, [each.name for each in known])
+        for at, each in enumerate(known):
+            found = counted[each.name]
+            share = Fraction(found.shown, found.images)
+            if where == "use" and each.frequency is None:
+                known[at] = replace(each, frequency=share, counted=found)
+            elif where == "source" and each.source_frequency is None:
+                known[at] = replace(each, source_frequency=share, source_counted=found)
+    try:
+        return replace(assessment, circumstances=tuple(known))
+    except ValueError as error:
+        raise UsageError(f"{assessment.key}: {error}") from None
+
+
+def _counts(path: Path, names: Sequence[str]) -> dict[str, Counted]:
+    table = read_table(path, {"image": "text", "circumstance": "note"})
+    images, shown = table.columns["image"], table.columns["circumstance"]
+    texts = table.texts["circumstance"]
+    for code, text in enumerate(texts):
+        if text and text not in names:
+            message, hint = unknown_name("circumstance", text, names)
+            raise InputError(message, table.place(int((shown == code).argmax())), hint)
+    count = len(np.unique(images))
+    if not count:
+        raise InputError("no image in the sample", Place(str(path)))
+    of = {name: len(np.unique(images[shown == code])) for code, name in enumerate(texts)}
+    return {name: Counted(of.get(name, 0), count) for name in names}
+
+
+def extracted(name: str, images: Sequence[Path]) -> Floats:
+    """(n, k) features of images, by a network of torchvision with its published weights: FID of `inception_v3` is the
+    Fréchet distance of these.
+
+    Args:
+        name: `torchvision:NAME`.
+
+    Raises:
+        UsageError: the library is missing, or has no such network, or none with weights.
+        InputError: an image cannot be read.
+    """
+    torch, models = library("torch"), library("torchvision.models")
+    try:
+        weights = models.get_model_weights(name.removeprefix(LIBRARY)).DEFAULT
+        network = models.get_model(name.removeprefix(LIBRARY), weights=weights).eval()
+        cut = library("torchvision.models.feature_extraction").create_feature_extractor(network, {NODE: "features"})
+    except (ValueError, AttributeError) as error:
+        raise UsageError(f"extractor {name}: {error}") from None
+    prepare, rows = weights.transforms(), []
+    with torch.no_grad():
+        for path in images:
+            pixels = torch.from_numpy(np.ascontiguousarray(read_image(path).pixels)).permute(2, 0, 1)
+            rows.append(np.asarray(cut(prepare(pixels)[None])["features"][0], np.float64))
+    return np.stack(rows)
