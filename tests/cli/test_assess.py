@@ -174,7 +174,6 @@ def test_pictures(run, robust, tmp_path, thorough):
         ([EXAMPLE, "--output", EXAMPLE], ExitCode.USAGE, "is an input"),
         ([EXAMPLE, "--output", "x.out", "--markdown", "x.out"], ExitCode.USAGE, "same file"),
         ([EXAMPLE, "--plan", "x.json", "--system", "rms"], ExitCode.USAGE, "follow_up"),
-        ([EXAMPLE, "--plot", "x.png", "--system", "rms"], ExitCode.USAGE, "0 panels"),
         (["README.md"], ExitCode.BAD_INPUT, "not TOML"),
     ],
 )
@@ -187,6 +186,13 @@ def test_refused(run, root, arguments, code, message):
     assert out == ""
     assert (root / EXAMPLE).read_bytes() == before
     assert not any((root / name).exists() for name in ("x.json", "x.png", "x.out"))
+
+
+def test_nothing_to_draw(run, tmp_path):
+    (tmp_path / "a.toml").write_text('[systems.a]\ncircumstances = [{ name = "fog" }]\n')
+    code, _, err = run(tmp_path / "a.toml", "--plot", tmp_path / "a.png")
+    assert (code, "0 panels" in err) == (ExitCode.USAGE, True)
+    assert not (tmp_path / "a.png").exists()
 
 
 def test_bad_numbers_name_their_line_and_write_nothing(run, robust, tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import hashlib
 import io
 
 import pytest
@@ -14,8 +15,9 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError
 from verifier.evidence.bundle.check import check_files
 from verifier.evidence.case import build_case, gsn_svg, gsn_yaml
+from verifier.evidence.case.anchors import anchors_of
 from verifier.evidence.context import CaseContext, read_context
-from verifier.evidence.declarations import Declarations, Disposition, Evidence
+from verifier.evidence.declarations import Declarations, Disposition, Evidence, node_of_duty
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import answers_to
 from verifier.evidence.status import Grade
@@ -326,3 +328,73 @@ def test_a_check_says_what_expired_after_the_build(folder, monkeypatch):
     report = check_files("b", bundle.files)
     assert report.sound
     assert "evidence model, which expired on 2027-05-04, after this bundle was built" in report.unchecked
+
+
+def frames(folder, trained, tested):
+    """Lists of frames as sha256sum writes them, of these contents."""
+    (folder / "docs").mkdir(exist_ok=True)
+    for name, contents in (("training", trained), ("test", tested)):
+        lines = [f"{hashlib.sha256(each.encode()).hexdigest()}  {name}/{k}.png" for k, each in enumerate(contents)]
+        (folder / f"docs/{name}.sha256").write_text("\n".join([*lines, ""]))
+
+
+BY_FRAME = 'trained_frames = "docs/training.sha256"\ntested_frames = "docs/test.sha256"\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "trained", "tested", "stands"),
+    [
+        ("", "abc", "defg", ("supported", "documented")),
+        ("", "abc", "bcd", ("violated", "declared")),  # the same frames under other names and in other sequences
+        ('trained_on = ["train_*"]', "abc", "cde", ("violated", "declared")),
+        ('trained_on = ["train_*"]', "abc", "de", ("supported", "documented")),
+        ('trained_on = ["day_0?"]', "abc", "de", ("violated", "declared")),  # whatever the frames say
+    ],
+)
+def test_frames_that_both_sets_have_are_found_by_their_hashes(more, trained, tested, stands, folder):
+    frames(folder, trained, tested)
+    bundle = built(folder, context=declared(folder, head=f"[detector]\n{more}\n{BY_FRAME}"), options=FEW)
+    content = case_of(bundle)
+    assert goal_about(content, TRAINED) == stands
+    text = bundle.files["case/gsn.yaml"].decode()
+    count = len(set(trained) & set(tested))
+    if count:
+        assert f"{count} of the {len(tested)} listed frames it was tested on" in text
+        assert "trained_on_tests/no_hit" in bundle.files["trace.csv"].decode()
+    assert {"inputs/context/docs/training.sha256", "inputs/context/docs/test.sha256"} <= set(bundle.files)
+    assert check_files("b", bundle.files).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("head", "lines", "said"),
+    [
+        ('trained_frames = "docs/training.sha256"', "", "expected both trained_frames and tested_frames"),
+        (BY_FRAME, "abc  a.png\n", "test.sha256:1: expected 64 hexadecimal digits"),
+        (BY_FRAME, "0" * 64 + "\n\n" + "A" * 64 + "\n", "test.sha256:3: expected 64 hexadecimal digits"),
+        (BY_FRAME, "\n", "test.sha256: expected the SHA-256 of a frame in each line, found none"),
+        (BY_FRAME.replace("docs/test", "../test"), "", "beside this one or below"),
+    ],
+)
+def test_lists_of_frames_that_are_none_are_refused(head, lines, said, tmp_path):
+    frames(tmp_path, "abc", "def")
+    (tmp_path / "docs/test.sha256").write_text(lines)
+    with pytest.raises(InputError) as caught:
+        read_context(declared(tmp_path, head=f"[detector]\n{head}\n"))
+    assert said in str(caught.value)
+
+
+def test_evidence_may_name_the_node_that_it_supports(folder):
+    """Names of nodes are those of the exchange files, the same in every build."""
+    context = read_context(declared(folder))
+    case = build_case([run([requirement("stops", [point(0.5, "violated")])])], context, [], {})
+    anchors = anchors_of(case)
+    assert {duty: anchors[name] for duty, name in case.duties.items()} == {
+        duty: node_of_duty(duty) for duty in case.duties
+    }
+    named = read_context(declared(folder, evidence("model", node_of_duty("model"))))
+    assert named.declared.evidence["model"].claims == ("model",)
+    bundle = built(folder, context=declared(folder, evidence("model", ["odd", node_of_duty("model")])), options=FEW)
+    assert goal_about(case_of(bundle), "system model represents")[0] == "supported"
+    assert goal_about(case_of(bundle), "used within its operational")[0] == "supported"
+    with pytest.raises(InputError, match="expected one of requirements, model"):
+        read_context(declared(folder, evidence("model", "G-00000000")))

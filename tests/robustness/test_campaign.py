@@ -122,6 +122,24 @@ def test_rates_are_those_of_verify_adr(made, capsys):
         assert list(row.adr_interval) == told["adr_interval"]
 
 
+def test_ap_and_recall_have_intervals_that_so_few_images_allow(streets, made):
+    """Six images, some without people: what n of n leave open is in every interval, and recall's by plain loops."""
+    truth = json.loads((streets / "truth.json").read_text())
+    images = len({each["image_id"] for each in truth["annotations"]})
+    unseen = 1 - 0.025 ** (1 / images)
+    for condition in CONDITIONS:
+        row = row_of(made, condition)
+        for value, ends in (
+            (row.recall, row.recall_interval),
+            (row.average_precision, row.average_precision_interval),
+        ):
+            assert ends[0] <= max(0, value - unseen) + 1e-12
+            assert ends[1] >= min(1, value + unseen) - 1e-12
+            assert 0 <= ends[0] <= value <= ends[1] <= 1
+    (flat,) = [each for each in csv.DictReader((made[0] / "campaign.csv").open()) if each["condition"] == "baseline"]
+    assert float(flat["recall_lower"]) == row_of(made, "baseline").recall_interval[0]
+
+
 def test_areas_are_those_of_verify_closed_loop(made, capsys):
     metrics = list(row_of(made, "baseline").area)
     assert metrics[:2] == ["roc_a", "roc_b"]

@@ -7,7 +7,6 @@ sums are the same bytes however many workers there are, and in whatever order th
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import contextlib
 import logging
@@ -339,6 +338,8 @@ def _own_cluster(workers: int, folder: str) -> Any:
 
 def _ask(address: str, patience_s: float) -> None:
     """Whether a scheduler answers; OSError, TimeoutError. A client would wait for ever for one that says nothing."""
+    import asyncio  # takes long to load
+
     distributed = library("distributed")
 
     async def answer() -> None:

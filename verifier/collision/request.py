@@ -13,6 +13,7 @@ import numpy as np
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import UsageError
 from verifier.base.options import named_file
+from verifier.base.statistics import few_units_note
 from verifier.base.words import percent
 from verifier.checking.process import StormProcess
 from verifier.collision.document import ClosedLoop
@@ -206,7 +207,7 @@ def _of_data(found: ReadPairs) -> Iterator[str]:
         yield (
             f"{title}: the {origin['images']} images are frames of {drives}. Frames that follow each other are "
             "alike, but every interval that does not resample drives assumes independent images, or pairs: it is too "
-            "narrow"
+            f"narrow{'; drives are ' + few if (few := few_units_note(origin['drives'], 'drive')) else ''}"
         )
     if origin.get("measure") not in (None, "given"):
         yield (

@@ -17,6 +17,8 @@ version = "1.2"
 weights = "..."                              # SHA-256; threshold, preprocessing, sensor, calibration in words
 trained_on = ["2011_09_26_drive_00*"]        # sequences; * and ? stand for other characters
 trained_list = "training.txt"                # a file beside this one, a sequence in a line
+trained_frames = "training.sha256"           # and of what sha256sum says of the frames of both sets
+tested_frames = "test.sha256"
 
 [dataset]
 description = "KITTI tracking, 21 drives"
@@ -41,11 +43,13 @@ conditions and hazards as in `verifier.evidence.residual_risk.records`, triggeri
 
 import datetime
 import hashlib
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TypeVar
 
+from verifier.base.errors import InputError, Place
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
 from verifier.evidence.declarations import Declarations, read_declarations, today
@@ -78,6 +82,15 @@ _SETTING, _MOUNTING = ("weights", "threshold", "preprocessing"), ("sensor", "cal
 
 
 @dataclass(frozen=True)
+class FrameList:
+    """Frames by the SHA-256 of each, and the file that lists them with its own."""
+
+    file: str
+    sha256: str
+    hashes: frozenset[str] = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Detector:
     """The machine-learnt component.
 
@@ -88,6 +101,7 @@ class Detector:
         trained_on: names of the sequences it was trained on, `*` and `?` standing for other characters; None where
             that is not stated, () where it is said to have seen none of them.
         trained_list: name and SHA-256 of a file that lists them, one in a line; None where there is none.
+        trained_frames, tested_frames: lists of frames by their SHA-256; both or none.
     """
 
     name: str = ""
@@ -96,6 +110,14 @@ class Detector:
     trained_list: tuple[str, str] | None = None
     setting: Mapping[str, str] = field(default_factory=dict)
     mounting: Mapping[str, str] = field(default_factory=dict)
+    trained_frames: FrameList | None = None
+    tested_frames: FrameList | None = None
+
+    @property
+    def frames(self) -> tuple[FrameList, FrameList] | None:
+        """Those trained and those tested on; None where they are not listed."""
+        trained, tested = self.trained_frames, self.tested_frames
+        return None if trained is None or tested is None else (trained, tested)
 
     @property
     def told(self) -> str:
@@ -152,6 +174,7 @@ class CaseContext:
         found = [each.file for each in self.declared.evidence.values() if each.copied]
         listed = self.detector.trained_list
         found += [] if listed is None else [listed[0]]
+        found += [each.file for each in self.detector.frames or ()]
         found += [self.counted[0], self.review[0]]
         found += [each.matrices for each in self.risk.conditions] + [each.matrices for each in self.triggers]
         return tuple(dict.fromkeys(filter(None, found)))
@@ -215,20 +238,38 @@ def _words(top: Element, key: str, known: tuple[str, ...]) -> str:
 def _detector(top: Element) -> Detector:
     if not top.has("detector"):
         return Detector()
-    known = ("name", "version", "trained_on", "trained_list", *_SETTING, *_MOUNTING)
+    frames = ("trained_frames", "tested_frames")
+    known = ("name", "version", "trained_on", "trained_list", *frames, *_SETTING, *_MOUNTING)
     table = top.at("detector").table(known)
     name, version = (table.given(key, Element.string, "") for key in ("name", "version"))
     setting, mounting = (
         {key: table.at(key).string() for key in keys if table.has(key)} for keys in (_SETTING, _MOUNTING)
     )
     stated = tuple(each.string() for each in table.list_at("trained_on")) if table.has("trained_on") else None
+    if table.has(frames[0]) != table.has(frames[1]):
+        raise table.fail(f"expected both {' and '.join(frames)}, or none of them")
+    pair = [_frames(table.at(key)) if table.has(key) else None for key in frames]
     if not table.has("trained_list"):
-        return Detector(name, version, stated, None, setting, mounting)
+        return Detector(name, version, stated, None, setting, mounting, *pair)
     file = _beside(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
     listed = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
     lists = file, hashlib.sha256(raw).hexdigest()
-    return Detector(name, version, (*(stated or ()), *listed), lists, setting, mounting)
+    return Detector(name, version, (*(stated or ()), *listed), lists, setting, mounting, *pair)
+
+
+def _frames(element: Element) -> FrameList:
+    """A list as sha256sum writes it: a hash in each line, and what it is of."""
+    file = _beside(element)
+    path = Path(element.file).parent / file
+    text, raw = read_text(path)
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    for number, line in lines:
+        if not re.fullmatch(r"[0-9a-f]{64}(\s.*)?", line):
+            raise InputError("expected 64 hexadecimal digits, as sha256sum writes them", Place(str(path), number))
+    if not lines:
+        raise InputError("expected the SHA-256 of a frame in each line, found none", Place(str(path)))
+    return FrameList(file, hashlib.sha256(raw).hexdigest(), frozenset(line[:64] for _, line in lines))
 
 
 def _beside(element: Element) -> str:

@@ -164,13 +164,20 @@ class Answer:
 
 def read_declarations(top: Element, duties: Sequence[str], day: datetime.date | None) -> Declarations:
     """Evidence and dispositions of a context; InputError with file, line and key."""
-    evidence = {name: _evidence(name, each, (*duties, *NUMBERS)) for name, each in top.table_at("evidence")}
+    known = {each: each for each in (*duties, *NUMBERS)} | {node_of_duty(each): each for each in duties}
+    evidence = {name: _evidence(name, each, known) for name, each in top.table_at("evidence")}
     given = {key: _disposition(key, each, evidence) for key, each in top.table_at("disposition")}
     expires = any(each.valid_until is not None for each in evidence.values())
     return Declarations(evidence, given, day if expires else None)
 
 
-def _evidence(name: str, table: Element, claims: tuple[str, ...]) -> Evidence:
+def node_of_duty(duty: str) -> str:
+    """The name of the node of the assurance case that a duty is the goal of, the same in every build."""
+    return f"G-{hashlib.sha256(f'G duty {duty} 1'.encode()).hexdigest()[:DIGITS]}"
+
+
+def _evidence(name: str, table: Element, claims: Mapping[str, str]) -> Evidence:
+    """`claims`: as the file may name them -> what they are."""
     table.table(_EVIDENCE, ("claim", "title"))
     grade = Grade(table.given("grade", Element.one_of, "documented", GRADES))
     for key in ("file", "author", "date") if grade is not Grade.DECLARED else ():
@@ -178,7 +185,8 @@ def _evidence(name: str, table: Element, claims: tuple[str, ...]) -> Evidence:
             raise table.fail(f"missing key '{key}'", 'only grade = "declared" needs none')
     claim = table.at("claim")
     given = tuple(
-        each.one_of(claims) for each in (claim.items(least=1) if isinstance(claim.value, list) else [claim])
+        claims.get(each.string()) or each.one_of(tuple(dict.fromkeys(claims.values())))
+        for each in (claim.items(least=1) if isinstance(claim.value, list) else [claim])
     )
     told: dict[str, Any] = {
         key: table.given(key, Element.string, "") for key in ("title", "revision", "author", "limits")

@@ -74,8 +74,8 @@ def differences(found: bytes, expected: bytes, name: str) -> list[Difference]:
     return result or [_first_byte(found, expected)]
 
 
-def differing(path: str, found: Any, expected: Any, why: str = "", pointer: str = "") -> list[Finding]:
-    """Where two JSON values differ, as findings about what a document says.
+def differing(path: str, found: object, expected: object, why: str = "", pointer: str = "") -> list[Finding]:
+    """Where two values differ, typed ones or those of JSON, as findings about what a document says.
 
     Args:
         path: of the document in the bundle.
@@ -83,11 +83,12 @@ def differing(path: str, found: Any, expected: Any, why: str = "", pointer: str 
         why: follows what was expected: ", as in the spec".
         pointer: where in the document both stand.
     """
-    if json.dumps(found) == json.dumps(expected):
+    mine, other = json_values(found), json_values(expected)
+    if json.dumps(mine) == json.dumps(other):
         return []
     return [
         Finding(path, pointer + each.where, each.found, each.expected + why, Kind.CONTENT)
-        for each in _by_part(list(leaves(found)), list(leaves(expected)))
+        for each in _by_part(list(leaves(mine)), list(leaves(other)))
     ]
 
 

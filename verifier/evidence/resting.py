@@ -64,7 +64,7 @@ def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> li
     if run.gates is not None and run.gates.fail_under is not None:
         floor = run.gates.fail_under
         again = floor_of(run, fraction_of(floor.least))
-        found += differing(path, json_values(floor), json_values(again), FOLLOWS, "/gates/fail_under")
+        found += differing(path, floor, again, FOLLOWS, "/gates/fail_under")
     if run.gates is not None and run.gates.regression is not None:
         for k, drop in enumerate(run.gates.regression.drops):
             known = _of_drop(drop, run, run.gates.regression)
@@ -77,7 +77,7 @@ def _derived_apart(path: str, whole: RunResult | RequirementResult, pointer: str
     """What a whole says of its parts, where that is not what follows from them."""
     follows = whole.following()
     told = {name: getattr(whole, name) for name in follows}
-    return differing(path, json_values(told), json_values(follows), FOLLOWS, pointer)
+    return differing(path, told, follows, FOLLOWS, pointer)
 
 
 def _decisions_apart(path: str, told: Decision, follows: Decision, pointer: str) -> Iterator[Finding]:

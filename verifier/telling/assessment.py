@@ -367,7 +367,7 @@ def _break_sentence(found: DegradationRecord, each: CriterionRecord) -> str:
     if any(each.verdicts):
         again += f"; {_confirmed(found, one)}"
     if one.can_narrow:
-        again += "; levels between can narrow what is known (--refine)"
+        again += "; levels between can narrow what is known"
     elif {known.get(one.holds_at), known.get(one.fails_at)} == {"inconclusive"}:
         again += "; these images do not allow a narrower bracket"
     if one.holds_at is None:

@@ -1,7 +1,6 @@
 """How requirements fail, told once: causes, violating paths, state maps, and what a world that decides does."""
 
 import itertools
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,10 +20,9 @@ from verifier.questions.explain.explain_result import (
     MapRecord,
     PatternRecord,
 )
-from verifier.study.points import WorldDecisions
 from verifier.systems.channel import FRAME
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
-from verifier.telling.grounds import name_text, sentence, state_text
+from verifier.telling.grounds import decided_lines, name_text, sentence, state_text, world_aim
 from verifier.telling.pictures import Line, chart, plot
 
 LARGEST_DENOMINATOR = 10**6
@@ -337,20 +335,3 @@ def _map_table(found: MapRecord, names: Sequence[str], table: Sequence[Sequence[
 
 def _map_cell(found: MapRecord, p: float) -> Cell:
     return Cell("none") if np.isnan(p) else Cell(f"{p:.4g}", p, heat=p if found.worst_is_largest else 1 - p)
-
-
-MOST_DECIDED = 10
-"""States in which it is told what the world decides; the document has more."""
-
-
-def world_aim(asked: str) -> str:
-    """What the world wants whose least, or greatest, value is asked for."""
-    return "makes it fail" if asked.endswith("min") else "makes it hold"
-
-
-def decided_lines(found: WorldDecisions) -> Iterator[str]:
-    """What it decides, most visited states first."""
-    for state in found.decided[:MOST_DECIDED]:
-        what = ", ".join(f"{name_text(name)} = {name_text(value)}" for name, value in state.decides.items())
-        times = "from then on" if math.isinf(state.visits) else f"visited {state.visits:.3g} times"
-        yield f"{state_text(state.state)}: {what} ({times})"

@@ -5,6 +5,7 @@ Whoever shows a verdict asks here, so that every format says the same of it.
 Numbers and names of documents as a person reads them. Nothing is rounded towards a better verdict.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -18,7 +19,7 @@ from verifier.base.numbers import decimal_text
 from verifier.base.words import counted
 from verifier.checking.verdicts import Reason, Refused, Verdict, WithinBounds, verdict_text
 from verifier.perception.confusion.contexts import Contexts
-from verifier.study.points import FreeBounds, Numbers, Point
+from verifier.study.points import FreeBounds, Numbers, Point, WorldDecisions
 from verifier.study.results import Target
 from verifier.systems.contexts import CONTEXT_OF
 from verifier.telling.blocks import LONGEST_NAME as LONGEST_NAME
@@ -213,3 +214,20 @@ def state_text(values: Mapping[str, int], contexts: str | None = None) -> str:
 def sentence(text: str) -> str:
     """With a capital letter in front."""
     return text[:1].upper() + text[1:]
+
+
+MOST_DECIDED = 10
+"""States in which it is told what the world decides; the document has more."""
+
+
+def world_aim(asked: str) -> str:
+    """What the world wants whose least, or greatest, value is asked for."""
+    return "makes it fail" if asked.endswith("min") else "makes it hold"
+
+
+def decided_lines(found: WorldDecisions) -> Iterator[str]:
+    """What it decides, most visited states first."""
+    for state in found.decided[:MOST_DECIDED]:
+        what = ", ".join(f"{name_text(name)} = {name_text(value)}" for name, value in state.decides.items())
+        times = "from then on" if math.isinf(state.visits) else f"visited {state.visits:.3g} times"
+        yield f"{state_text(state.state)}: {what} ({times})"

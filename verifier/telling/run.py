@@ -12,8 +12,7 @@ from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict
 from verifier.study.points import Point, WorldDecisions
 from verifier.study.results import ProfileMean, RequirementResult, RunResult
-from verifier.telling.failing import decided_lines, world_aim
-from verifier.telling.grounds import told_verdict
+from verifier.telling.grounds import decided_lines, told_verdict, world_aim
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.telling.terminal import aligned, text_of
 

@@ -101,10 +101,13 @@ def _fitting(cells: Sequence[Sequence[str]], longest: int | None = None) -> tupl
     """Widths of columns, the widest of which are narrowed to what their words need, at most `longest`, and whether
     they fit."""
     columns_of = list(zip(*cells, strict=True))
+    room = columns() - 2 * len(columns_of) + 2
     widths = [max(map(len, column)) for column in columns_of]
+    if sum(widths) <= room:
+        return widths, True
     least = [max(len(word) for cell in column for word in cell.split(" ")) for column in columns_of]
     least = [min(width, longest or width) for width in least]
-    room = columns() - 2 * len(widths) + 2
+    widths = [max(min(width, room), need) for width, need in zip(widths, least, strict=True)]
     while sum(widths) > room and widths != least:
         widest = max(range(len(widths)), key=lambda k: (widths[k] > least[k], widths[k]))
         widths[widest] -= 1

@@ -93,6 +93,10 @@ def test_it_is_what_its_definition_says(seed, tmp_path, monkeypatch, capfd):
         assert each["objects"] == sum(row[1] == number for row in objects)
         assert each["lower"] <= each["upper"]
     assert (told["unit"], told["draws"]) == ("drive", 1000)
+    remarks = [each["text"] for each in json.loads((tmp_path / "c.json").read_text())["remarks"]]
+    drives = len(told["classes"][0]["sequences"])
+    note = f"average precision is drawn from only {drives} drives: the intervals are themselves uncertain"
+    assert (note in remarks) is (drives < 10)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -42,6 +42,8 @@ from verifier.evidence.findings import Finding, Kind, Log
 from verifier.language.expressions import to_text
 from verifier.perception.confusion.matrices import label_text
 from verifier.pipeline import checked_study, result_of
+from verifier.questions.explain.explain_result import ExplainResult
+from verifier.questions.require.require_result import RequireResult
 from verifier.questions.require.requiring import curves_of
 from verifier.study.case import Study
 from verifier.study.collection import point_interval
@@ -64,25 +66,26 @@ def check_contents(parts: Parts, found: Log) -> None:
 
 
 def _explanations(parts: Parts, found: Log) -> None:
-    content = parts.documents[EXPLAIN_FILE].content
-    found.findings += check_frame(EXPLAIN_FILE, content, parts.files[EXPLAIN_FILE], parts.rebuilt)
-    found.findings += check_same_frame(EXPLAIN_FILE, content, parts.run.content, SAME_AS_THE_RUN)
-    shape = check_head(EXPLAIN_FILE, content, parts.rebuilt, parts.rebuilt.options)
-    shape += _matrices_named(content, parts.rebuilt)
+    document = parts.documents[EXPLAIN_FILE]
+    result: ExplainResult = document.result
+    found.findings += check_frame(EXPLAIN_FILE, document, parts.files[EXPLAIN_FILE], parts.rebuilt)
+    found.findings += check_same_frame(EXPLAIN_FILE, result, parts.result, SAME_AS_THE_RUN)
+    shape = check_head(EXPLAIN_FILE, result, parts.rebuilt, parts.rebuilt.options)
+    shape += _matrices_named(result, parts.rebuilt)
     found.findings += shape
     if shape:
         return
-    done = check_explanations(parts.documents[EXPLAIN_FILE], parts.run, parts.rebuilt)
+    done = check_explanations(document, parts.run, parts.rebuilt)
     found.findings += done.findings
     found.checked.append((done.runs, f"violating runs replayed on the rebuilt system, {done.whole} with the formula"))
 
 
-def _matrices_named(content: Mapping[str, Any], rebuilt: Study) -> list[Finding]:
+def _matrices_named(result: ExplainResult, rebuilt: Study) -> list[Finding]:
     """Labels and bins of the matrices, which the cells of an explanation are told by."""
     matrices = rebuilt.matrices
     bins = [matrices.bin_text(index) for index in range(matrices.bin_count)]
     expected = {"labels": [label_text(label) for label in matrices.labels], "bins": bins}
-    return differing(EXPLAIN_FILE, {name: content[name] for name in expected}, expected)
+    return differing(EXPLAIN_FILE, {"labels": result.labels, "bins": result.bins}, expected)
 
 
 def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log) -> None:
@@ -99,10 +102,10 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
         count += 1
         selection = replace(parts.rebuilt.options.selection, requirements=(each.name,))
         rebuilt = parts.rebuilt.under(replace(parts.rebuilt.options, selection=selection))
-        content = parts.documents[path].content
-        found.findings += check_frame(path, content, parts.files[path], parts.rebuilt)
-        found.findings += check_same_frame(path, content, parts.run.content, ("versions",))
-        found.findings += check_head(path, content, rebuilt, rebuilt.options, with_confidence=False)
+        result: RequireResult = parts.documents[path].result
+        found.findings += check_frame(path, parts.documents[path], parts.files[path], parts.rebuilt)
+        found.findings += check_same_frame(path, result, parts.result, ("versions",))
+        found.findings += check_head(path, result, rebuilt, rebuilt.options, with_confidence=False)
         asked = {
             "name": each.name,
             "formula": to_text(each.formula, parenthesise=True),
@@ -111,10 +114,10 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
         }
         end = str(ends_of(each, model)[0].asked)
         asked |= {"asked": end} if end != "P" else {}
-        answered = [{name: answer[name] for name in ("planner", "constants")} for answer in content["answers"]]
+        answered = [{"planner": answer.planner, "constants": answer.constants} for answer in result.answers]
         found.findings += differing(
             path,
-            {"requirement": content["requirement"], "answers": answered},
+            {"requirement": result.requirement, "answers": answered},
             {"requirement": asked, "answers": _asked_of(parts.rebuilt)},
             ", as in the spec",
         )

@@ -50,6 +50,13 @@ def identity_blocks(parts: Parts) -> tuple[Block, ...]:
     return facts("This document", *pairs, digest), Paragraph(ONLY_THESE)
 
 
+def answered_notes(answers: Mapping[str, Answer]) -> list[str]:
+    """Doubts that somebody accepted, then those that are open again, for page one."""
+    words = {"accepted": "Residual doubt", "stale": "Doubt reopened"}
+    told = [(each.state, f"{key}: {each.told}") for key, each in answers.items()]
+    return [f"{said}, {text}" for state, said in words.items() for one, text in told if one == state]
+
+
 def doubts_told(answers: Mapping[str, Answer]) -> dict[str, list[str]]:
     """Requirement -> the doubts about it that nobody refuted, with how they stand."""
     found: dict[str, list[str]] = {}

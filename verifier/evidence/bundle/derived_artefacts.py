@@ -13,6 +13,7 @@ from verifier.base.files import document_text
 from verifier.evidence.bundle.citations import citations_text
 from verifier.evidence.bundle.clauses import COLUMNS, UNCONFIRMED, Answered, clause_rows, clauses_csv, clauses_page
 from verifier.evidence.bundle.controlled import (
+    answered_notes,
     compared,
     doubts_told,
     fields_section,
@@ -131,15 +132,9 @@ class Basis:
         page = report_page(self.cited, self.parts.title, about)
         trace = trace_section(trace_rows(self.traced))
         first, last = page.sections[0], page.sections[-1]
-        notes = [
-            f"Residual doubt, {key}: {each.told}" for key, each in self.answers.items() if each.state == "accepted"
-        ]
-        notes += [
-            f"Doubt reopened, {key}: {each.told}" for key, each in self.answers.items() if each.state == "stale"
-        ]
         findings = reviewed(self.case, self.parts.context.review[1])
-        notes += review_notes(findings)
-        notes += [f"Evidence {fault}" for fault in self.parts.context.declared.faulty()]
+        faulty = [f"Evidence {fault}" for fault in self.parts.context.declared.faulty()]
+        notes = [*answered_notes(self.answers), *review_notes(findings), *faulty]
         status = status_blocks(self.standings, notes, compared(self.cited), doubts_told(self.answers))
         first = replace(first, blocks=(*identity_blocks(self.parts), *status, *first.blocks))
         if self.parts.request.command:
@@ -323,19 +318,16 @@ def _manifest(basis: Basis) -> str:
     return manifest_of(basis.parts.title, _entries(basis)).json_text()
 
 
+def _of(made: Callable[[Parts], Made]) -> Callable[[Basis], Made]:
+    return lambda basis: made(basis.parts)
+
+
 DERIVED: tuple[Derived, ...] = (
-    Derived(
-        RATES, "how often a requirement fails per hour", "application/json", lambda basis: made_rates(basis.parts)
-    ),
-    Derived(RISK, "hazardous behaviour and harm per hour", "application/json", lambda basis: made_risk(basis.parts)),
-    Derived(
-        TRIGGERS,
-        "what is known of triggering conditions",
-        "application/json",
-        lambda basis: made_triggers(basis.parts),
-    ),
+    Derived(RATES, "how often a requirement fails per hour", "application/json", _of(made_rates)),
+    Derived(RISK, "hazardous behaviour and harm per hour", "application/json", _of(made_risk)),
+    Derived(TRIGGERS, "what is known of triggering conditions", "application/json", _of(made_triggers)),
     Derived(INDICATORS, "safety performance indicators: what must stay true", "application/json", _indicators),
-    Derived(DATA_SET, "record of the test data", "application/ld+json", lambda basis: made_data_set(basis.parts)),
+    Derived(DATA_SET, "record of the test data", "application/ld+json", _of(made_data_set)),
     Derived(ENVIRONMENT, "libraries with hashes, recipe of an image", "text/plain", lambda _: environment_texts()),
     Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", lambda basis: trace_text(basis.traced)),
     Derived(
@@ -360,10 +352,7 @@ DERIVED: tuple[Derived, ...] = (
         "report/report.csv", "every verified probability as a row", "text/csv", lambda basis: csv_report(basis.cited)
     ),
     Derived(
-        "counts.csv",
-        "every count of the matrices",
-        "text/csv",
-        lambda basis: counts_text(basis.parts.rebuilt.matrices),
+        "counts.csv", "every count of the matrices", "text/csv", _of(lambda made: counts_text(made.rebuilt.matrices))
     ),
     Derived("ci/junit.xml", "verdicts as JUnit XML", "application/xml", _junit),
     Derived("ci/results.sarif", "verdicts at their lines of the spec, as SARIF", "application/sarif+json", _sarif),

@@ -6,11 +6,11 @@ enclosure. What only repeating the whole computation can show, such as the ends 
 `recompute`.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.confidence import bounds_of_chain
@@ -20,17 +20,20 @@ from verifier.analysis.robust.optimum import Optimum
 from verifier.analysis.robust.solutions import Effort
 from verifier.analysis.step_counts import StepCount
 from verifier.base.arrays import ROUNDOFF
-from verifier.base.documents import fraction_text, json_values
+from verifier.base.documents import fraction_text
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.language.expressions import to_text
+from verifier.questions.explain.explain_result import ExplainResult
+from verifier.questions.require.require_result import RequireResult
 from verifier.study.case import Case, Study
 from verifier.study.collection import target_of
 from verifier.study.options import RunOptions
 from verifier.study.points import Point, Uncertainty
 from verifier.study.provenance import input_files, matrices_record, run_settings
+from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult, RunResult
 
 _ROUNDING = Fraction(1, 2**52)
@@ -43,6 +46,10 @@ _STRATEGIES = ("strategies", "world")
 """What a requirement has only where `--strategies` asks for it."""
 _OPTIONAL = ("uncertainty", "exact", "dependence_free")
 """What a point has only where it was asked for; a verdict may rest on it."""
+
+
+Told: TypeAlias = "RunResult | ExplainResult | RequireResult"
+"""The results of a bundle that speak of its system."""
 
 
 @dataclass
@@ -64,28 +71,27 @@ class Tally:
 
 
 def check_head(
-    path: str, content: Mapping[str, Any], rebuilt: Study, options: RunOptions, with_confidence: bool = True
+    path: str, result: Told, rebuilt: Study, options: RunOptions, with_confidence: bool = True
 ) -> list[Finding]:
-    """Inputs and settings of a document, which must be those of the bundle.
+    """Inputs and settings of a result, which must be those of the bundle.
 
     Args:
-        path: of the document in the bundle.
+        path: of its document in the bundle.
         options: that the document must have; of what they say the system depends on all but the source of verdicts.
-        with_confidence: whether the document's kind has intervals.
+        with_confidence: whether the result's kind has intervals.
     """
-    inputs = rebuilt.inputs
-    settings = json_values(run_settings(rebuilt, options, rebuilt.data if with_confidence else None))
+    inputs, told = rebuilt.inputs, result.settings
     expected = {
-        "inputs": json_values(input_files(inputs.spec, inputs.model, inputs.confusion)),
-        "settings": settings,
-        "matrices": json_values(matrices_record(inputs.confusion, rebuilt.divided)),
-        "channel": json_values(Channel(classes=rebuilt.tests)),
+        "inputs": input_files(inputs.spec, inputs.model, inputs.confusion),
+        "settings": run_settings(rebuilt, options, rebuilt.data if with_confidence else None),
+        "matrices": matrices_record(inputs.confusion, rebuilt.divided),
+        "channel": Channel(classes=rebuilt.tests),
     }
     found = {
-        "inputs": content["inputs"],
-        "settings": {name: value for name, value in content["settings"].items() if name in settings},
-        "matrices": content.get("matrices"),
-        "channel": content["channel"],
+        "inputs": result.inputs,
+        "settings": SettingsRecord(**{each.name: getattr(told, each.name) for each in fields(SettingsRecord)}),
+        "matrices": result.matrices,
+        "channel": result.channel,
     }
     return differing(path, found, expected, _GIVEN)
 
@@ -95,11 +101,11 @@ def check_scenarios(path: str, run: RunResult, rebuilt: Study) -> list[Finding]:
     expected = [_expected(planner, number, rebuilt) for planner, number in _rows(rebuilt)]
     found = [
         {
-            **{name: json_values(getattr(one, name)) for name in ("name", "planner", "formula", "asked", "target")},
+            **{name: getattr(one, name) for name in ("name", "planner", "formula", "asked", "target")},
             **{name: _whether(getattr(one, name) is not None) for name in _STRATEGIES},
             "points": [
                 {
-                    **{name: json_values(getattr(point, name)) for name in (*_PLACE, "draws", "vacuity")},
+                    **{name: getattr(point, name) for name in (*_PLACE, "draws", "vacuity")},
                     **{name: _whether(getattr(point, name) is not None) for name in _OPTIONAL},
                 }
                 for point in one.points
@@ -282,7 +288,7 @@ def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
         "planner": planner,
         "formula": to_text(requirement.formula, parenthesise=True),
         "asked": str(requirement.asked),
-        "target": json_values(target_of(requirement)),
+        "target": target_of(requirement),
         "strategies": _whether(rebuilt.options.strategies and _synthesised(planner, rebuilt)),
         "world": _whether(rebuilt.options.strategies and bool(rebuilt.inputs.model.decides)),
         "points": [
@@ -291,7 +297,7 @@ def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
                 "constants": case.constants,
                 "initial": initial,
                 "draws": list(case.draws),
-                "vacuity": json_values(case.findings[number].vacuity[k]),
+                "vacuity": case.findings[number].vacuity[k],
                 "uncertainty": _whether(rebuilt.bounded),
                 "exact": _whether(rebuilt.options.engines.exact),
                 "dependence_free": _whether(rebuilt.options.dependence_free),

@@ -17,7 +17,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import PurePath
-from typing import Any
 
 from verifier.analysis.objective import Objective
 from verifier.base.documents import json_values
@@ -37,6 +36,7 @@ from verifier.evidence.bundle.numbers import (
     NUMBERS_OF_POINT,
     Again,
     Tally,
+    Told,
     check_head,
     check_points,
     check_scenarios,
@@ -44,6 +44,7 @@ from verifier.evidence.bundle.numbers import (
 )
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.differences import differing, wrong_decisions
+from verifier.evidence.documents import Document
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study
@@ -59,28 +60,29 @@ from verifier.study.world_decisions import decisions_at
 _NOT_OF_A_BUNDLE = ("command", "gates")
 """What documents have only if a command wrote them: of a bundle, `request.json` says what was typed."""
 
+AS_IN_THE_RUN = ", as in the run"
 SAME_AS_THE_RUN = (
     "title", "verdict", "condition", "inputs", "settings", "channel", "versions", "engines", "remarks", "matrices",
 )  # fmt: skip
 """What an explanation repeats of the run."""
 
 
-def check_frame(path: str, content: Mapping[str, Any], raw: bytes, rebuilt: Study) -> list[Finding]:
+def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> list[Finding]:
     """Whether a result is written as this program writes it, and its title and versions can be right.
 
     Args:
         path: of the document in the bundle.
-        content: validated; raw: its bytes.
+        document, raw: what it holds, and its bytes.
     """
-    confusion = rebuilt.inputs.confusion
+    confusion, result = rebuilt.inputs.confusion, document.result
     named = {*program_versions(), "storm"}
     expected = {"title": confusion.matrices.title or PurePath(confusion.name).stem, "versions": sorted(named)}
-    found = {"title": content["title"], "versions": sorted(content["versions"])}
+    found = {"title": result.title, "versions": sorted(result.versions)}
     wrong = differing(path, found, expected)
     for name in _NOT_OF_A_BUNDLE:
-        if name in content:
+        if name in document.content:
             wrong.append(_finding(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
-    if (json.dumps(content, indent=2) + "\n").encode() != raw:
+    if (json.dumps(document.content, indent=2) + "\n").encode() != raw:
         wrong.append(_finding(path, "", "the same result in other bytes than were written", "what was built"))
     return wrong
 
@@ -93,19 +95,16 @@ def check_remarks(path: str, run: RunResult, rebuilt: Study, options: RunOptions
     return findings, sum(each not in expected for each in run.remarks)
 
 
-def check_same_frame(
-    path: str, content: Mapping[str, Any], run: Mapping[str, Any], names: Sequence[str]
-) -> list[Finding]:
+def check_same_frame(path: str, result: Told, run: RunResult, names: Sequence[str]) -> list[Finding]:
     """Entries of a result that are the run's as well, and must say the same."""
-    found = {name: content.get(name) for name in names}
-    expected = {name: run.get(name) for name in names}
-    return differing(path, found, expected, ", as in the run")
+    found, expected = ({name: getattr(each, name) for name in names} for each in (result, run))
+    return differing(path, found, expected, AS_IN_THE_RUN)
 
 
-def _numbers(run: RunResult) -> dict[str, Any]:
+def _numbers(run: RunResult) -> Mapping[str, object]:
     """The points without their verdicts."""
     nothing = Decision(Verdict.NO_TARGET)
-    points = [{"points": [json_values(point.decided(nothing)) for point in one.points]} for one in run.requirements]
+    points = [{"points": [point.decided(nothing) for point in one.points]} for one in run.requirements]
     return {"requirements": points}
 
 
@@ -157,10 +156,10 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
     for path, (name, options) in others.items():
         _check_alike(parts, rebuilt.under(options), {path: options}, tally, log, name)
     for path in (path for path in (*alike, *others) if path != RUN_FILE):
-        log.findings += check_same_frame(path, parts.documents[path].content, parts.run.content, ("versions",))
+        run = parts.documents[path].result
+        log.findings += check_same_frame(path, run, parts.result, ("versions",))
         if path in alike:  # what differs decides verdicts only
-            mine, other = _numbers(parts.documents[path].result), _numbers(parts.result)
-            log.findings += check_same_frame(path, mine, other, ["requirements"])
+            log.findings += differing(path, _numbers(run), _numbers(parts.result), AS_IN_THE_RUN)
     log.findings += tally.findings
     log.proven += tally.bounds + NUMBERS_OF_POINT * tally.proven
     log.recomputed += tally.bounds_again + NUMBERS_OF_POINT * (tally.points - tally.proven)
@@ -191,9 +190,9 @@ def _check_alike(
     bounded = rebuilt.bounded and not of
     fitting, points = [], dict[tuple[int, int], Proven]()
     for path, options in runs.items():
-        content, run = parts.documents[path].content, parts.documents[path].result
-        shape = check_head(path, content, rebuilt, options) + check_scenarios(path, run, rebuilt)
-        log.findings += check_frame(path, content, parts.files[path], rebuilt)
+        run = parts.documents[path].result
+        shape = check_head(path, run, rebuilt, options) + check_scenarios(path, run, rebuilt)
+        log.findings += check_frame(path, parts.documents[path], parts.files[path], rebuilt)
         missing, others = check_remarks(path, run, rebuilt, options)
         log.findings += missing
         if others:
@@ -294,8 +293,7 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
             ends, size = (each.lower, each.upper), (each.horizon, each.flows)
             known = FreeBounds.rounded(*ends, *size, stated.undecided if each.flows else (0.0, 0.0), rates)
             why = ", as its certificates prove" if each.flows else ", as it is decided whatever is reported"
-            told, expected = (json_values(one) for one in (stated, known))
-            log.findings += differing(path, told, expected, why, f"{pointer}/dependence_free")
+            log.findings += differing(path, stated, known, why, f"{pointer}/dependence_free")
             log.proven += len(ends) if each.flows else 0
             log.recomputed += 0 if each.flows else len(ends) + len(known.undecided)
             proven += len(ends) if each.flows else 0

@@ -12,6 +12,7 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Element, Kind
@@ -46,6 +47,7 @@ class Shape:
     lines: tuple[tuple[str, str], ...]
 
 
+@lru_cache(maxsize=10_000)
 def shape_of(element: Element) -> Shape:
     """The shape of an element, large enough for its text."""
     if element.kind in (Kind.SOLUTION, Kind.COUNTER_SOLUTION):

@@ -77,15 +77,15 @@ def gsn_html(case: Case, identity: str = "") -> str:
     numbers = {part.main: at for at, each in enumerate(sheets, 1) for part, _, _ in each.parts if part.main}
     homes = {each.id: name for name, elements in modules.items() for each in elements}
     title = escaped(case.title)
-    size = f'width="{PAGE_PX / PX_PER_MM:.1f}mm" viewBox="0 0 {PAGE_PX:.0f} {HEIGHT_PX:.0f}"'
+    size = f'width="{round(PAGE_PX / PX_PER_MM, 1)}mm" viewBox="0 0 {round(PAGE_PX)} {round(HEIGHT_PX)}"'
     lines = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f"<title>{title}</title>",
-        f"<style>@page{{size:A4 landscape;margin:{MARGINS_MM:g}mm}}body{{margin:0}}main svg{{display:block;"
+        f"<style>@page{{size:A4 landscape;margin:{MARGINS_MM}mm}}body{{margin:0}}main svg{{display:block;"
         "break-before:page;max-width:100%;height:auto;margin:auto}main svg.once{break-before:auto;position:absolute;"
         "left:-9999px}h1{font:bold 12pt sans-serif}table{border-collapse:collapse;width:100%}"
         f"td,th{{border:1px solid #999;padding:2px 4px;text-align:left;vertical-align:top}}"
-        f"td,th,p{{font:{LEAST_PT + 1:g}pt sans-serif}}"
+        f"td,th,p{{font:{LEAST_PT + 1}pt sans-serif}}"
         "td:first-child{white-space:nowrap}thead{break-after:avoid}tr{break-inside:avoid}</style>\n</head>\n<body>",
         f'<main><h1>{title}</h1>\n<p>{escaped(identity)}</p>\n<svg class="once" width="0" height="0" '
         'aria-hidden="true">',
@@ -100,9 +100,9 @@ def gsn_html(case: Case, identity: str = "") -> str:
             f'<svg id="sheet{number}" xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{told}">'
         )
         lines.append(f'<text class="id" x="0" y="14">{told}</text>')
-        lines.append(f'<text x="{WIDTH_PX:.0f}" y="14" text-anchor="end">{escaped(identity)}</text>')
+        lines.append(f'<text x="{round(WIDTH_PX)}" y="14" text-anchor="end">{escaped(identity)}</text>')
         for part, x, y in sheet.parts:
-            lines.append(f'<g transform="translate({x + EDGE_PX:.1f} {HEAD_PX + y:.1f})">')
+            lines.append(f'<g transform="translate({round(x + EDGE_PX, 1)} {round(HEAD_PX + y, 1)})">')
             lines += [*body(part.drawing, "../"), *claim_points(part.drawing, points)]
             lines += [*_pointers(part, sheet.module, homes, numbers), "</g>"]
         lines += [*legend(HEIGHT_PX - FOOT_PX + 16, WIDTH_PX), "</svg>"]

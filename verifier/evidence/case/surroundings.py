@@ -4,15 +4,15 @@ AMLAS names (stages, elements of its argument patterns, artefacts in brackets) a
 on the Assurance of Machine Learning in Autonomous Systems (AMLAS), University of York, 2021 (arXiv:2102.01564).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from verifier.base.words import counted, name_text, probability_text, some_of
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
 from verifier.evidence.case.modules import ACPS
 from verifier.evidence.case.requirements import grounds_of
-from verifier.evidence.context import DUTIES, CaseContext
-from verifier.evidence.defeaters.about_data import matrices_behind, shared_sequences
+from verifier.evidence.context import DUTIES, CaseContext, FrameList
+from verifier.evidence.defeaters.about_data import matrices_behind, shared_frames, shared_sequences
 from verifier.evidence.defeaters.finding import UNCONFIRMED
 from verifier.evidence.defeaters.values import is_rate_of
 from verifier.evidence.documents import Document
@@ -102,19 +102,44 @@ def _training_goal(
     matrices = [matrices_behind(run, documents) for run in runs]
     known = [each for each in matrices if each is not None and each.content.get("sequences")]
     duty, named, listed = "training_data", trained is not None, context.detector.trained_list
+    frames, equal = context.detector.frames, shared_frames(context.detector)
+    if equal:
+        note = f"{equal} are among those trained on, by SHA-256"
+        source = next(filter(None, matrices), runs[0])
+        return _refuted_training(draft, text, note, f"trained on {equal}", source, amlas)
+    if frames is not None and trained is None:
+        note = f"none of {counted(len(frames[1].hashes), 'tested frame')} is among those trained on, by SHA-256"
+        return draft.person_goal(
+            text, f"{note}. {_left_to(context, duty)}", duty, amlas, named, _by_frame(draft, frames)
+        )
     if trained is None or len(known) < len(runs):
         missing = (
             "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
         )
         named = named or duty in context.responsible
-        return draft.person_goal(text, f"{missing}. {_left_to(context, duty)}", duty, amlas, named)
+        return draft.person_goal(
+            text, f"{missing}. {_left_to(context, duty)}", duty, amlas, named, _by_frame(draft, frames)
+        )
     shared = list(dict.fromkeys(name for each in known for name in shared_sequences(each, trained)))
     tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
     how = "declared" if listed is None else f"listed in {name_text(listed[0])}"
     note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
     if not shared:
         lists = () if listed is None else (draft.listed(*listed), *dict.fromkeys(map(draft.solution, known)))
-        return draft.person_goal(text, f"{note}. {_left_to(context, duty)}", duty, amlas, named, lists)
+        return draft.person_goal(
+            text, f"{note}. {_left_to(context, duty)}", duty, amlas, named, (*lists, *_by_frame(draft, frames))
+        )
+    told = f"trained on {some_of([*map(name_text, shared)])}"
+    return _refuted_training(draft, text, note, told, known[0], amlas)
+
+
+def _by_frame(draft: Draft, frames: Iterable[FrameList] | None) -> tuple[str, ...]:
+    """The solutions that point at lists of frames."""
+    return tuple(draft.listed(each.file, each.sha256) for each in frames or ())
+
+
+def _refuted_training(draft: Draft, text: str, note: str, told: str, source: Document, amlas: str) -> str:
+    """The goal that data are separate, which `told` refutes from a document."""
     identifier = draft.name(Kind.GOAL)
     status = Status.VIOLATED
     draft.put(
@@ -130,7 +155,7 @@ def _training_goal(
             amlas=amlas,
         )
     )
-    draft.refute(identifier, f"trained on {some_of([*map(name_text, shared)])}", known[0])
+    draft.refute(identifier, told, source)
     return identifier
 
 

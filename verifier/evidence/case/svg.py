@@ -5,6 +5,7 @@ it stays a text.
 """
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
@@ -103,25 +104,31 @@ def body(drawing: Drawing, folder: str | None = None) -> Iterator[str]:
 def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[str]:
     """Assurance claim points: black squares on the lines that they are on, or at the corner of their element."""
     at = {each.shape.element.id: each for each in drawing.placed}
-    for placed in drawing.placed:
+    lines = sorted((each.points for each in drawing.edges if each.kind == "supported_by"), key=_start)
+    for placed in (each for each in drawing.placed if each.shape.element.id in points):
+        first = bisect_left(lines, placed.y - 2, key=_start)
+        last = bisect_right(lines, placed.y + placed.shape.height + 2, key=_start)
         marks: dict[tuple[float, float], list[str]] = {}
-        for name, related in points.get(placed.shape.element.id, {}).items():
+        for name, related in points[placed.shape.element.id].items():
             near = [at[other] for other in related if other in at]
             ends = [
-                each.points
-                for each in drawing.edges
-                if each.kind == "supported_by"
-                and _touches(placed, each.points[0])
-                and any(_touches(other, each.points[-1]) for other in near)
+                line
+                for line in lines[first:last]
+                if _touches(placed, line[0]) and any(_touches(other, line[-1]) for other in near)
             ]
             if placed in near:
                 marks.setdefault((placed.x + placed.shape.width - 5, placed.y + 5), []).append(name)
             elif ends:
                 marks.setdefault(_along(ends[0], CLAIM_PX), []).append(name)
         for (x, y), names in marks.items():
-            mark = f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="#111"/>'
-            label = f'<text class="id" x="{x + 8:.1f}" y="{y + 4:.1f}">{", ".join(names)}</text>'
+            mark = f'<rect x="{round(x - 5, 1)}" y="{round(y - 5, 1)}" width="10" height="10" fill="#111"/>'
+            label = f'<text class="id" x="{round(x + 8, 1)}" y="{round(y + 4, 1)}">{", ".join(names)}</text>'
             yield f"<g>{mark}{label}</g>"
+
+
+def _start(line: Sequence[tuple[float, float]]) -> float:
+    """The height at which a line starts."""
+    return line[0][1]
 
 
 def _touches(placed: Placed, point: tuple[float, float]) -> bool:

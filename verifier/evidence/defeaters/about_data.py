@@ -16,7 +16,7 @@ from verifier.analysis.planning import EvidencePlan
 from verifier.base.numbers import rounded
 from verifier.base.words import counted, name_text, some_of
 from verifier.checking.verdicts import Verdict
-from verifier.evidence.context import CaseContext
+from verifier.evidence.context import CaseContext, Detector
 from verifier.evidence.defeaters.values import Claim, Doubt, claims_on, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import encounters_needed
@@ -54,6 +54,15 @@ def shared_sequences(matrices: Document, trained_on: Sequence[str]) -> list[str]
     names = [each["name"] for each in matrices.content.get("sequences", ())]
     plain = [pattern.replace("[", "[[]") for pattern in trained_on]  # only * and ? stand for others
     return [name for name in names if any(fnmatchcase(name, pattern) for pattern in plain)]
+
+
+def shared_frames(detector: Detector) -> str:
+    """In words, how many tested frames are among those trained on, by their hashes; empty where none is."""
+    if detector.frames is None:
+        return ""
+    trained, tested = detector.frames
+    count = len(trained.hashes & tested.hashes)
+    return f"{count} of the {len(tested.hashes)} listed frames it was tested on" if count else ""
 
 
 CONFIDENCE = Fraction(19, 20)
@@ -248,6 +257,13 @@ def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
 
 def trained_on_tests(run: Document, documents: Sequence[Document], context: CaseContext) -> Iterator[Doubt]:
     """Sequences that the detector was trained on and that the matrices were counted on."""
+    if equal := shared_frames(context.detector):
+        yield from doubt(
+            "trained_on_tests",
+            f"the detector was trained on {equal}",
+            claims_on(run, documents, perceived=True),
+            "matrices counted on frames that the detector has not seen",
+        )
     matrices = matrices_behind(run, documents)
     if matrices is None or not context.detector.trained_on:
         return

@@ -18,7 +18,8 @@ The specification names no namespace for documents; this one is that of the vers
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -32,6 +33,8 @@ SACM, XMI, XSI = (
     "http://www.w3.org/2001/XMLSchema-instance",
 )
 _DECLARED: Mapping[Kind, str] = {Kind.ASSUMPTION: "assumed", Kind.JUSTIFICATION: "axiomatic"}
+Known: TypeAlias = Mapping[str, Element]
+Points: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 _REFERENCES = (Kind.SOLUTION, Kind.COUNTER_SOLUTION)
 
 
@@ -47,13 +50,14 @@ def sacm_text(case: Case, hashes: Mapping[str, str]) -> str:
     for path, name in artifacts.items():
         _named(one := under(package, "artifactElement", {"xsi:type": "sacm:Artifact", "xmi:id": name}), path)
         _tagged(one, {"SHA-256": hashes.get(path, "")})
+    known, points = case.by_id, points_of(case)
     for module, elements in modules_of(case).items():
         package = under(root, "argumentPackage", {"xmi:id": module})
         _named(package, module)
         for each in elements:
             _element(package, case, each, artifacts)
         for each in elements:
-            for attributes in _links(case, each):
+            for attributes in _links(case, known, points, each):
                 under(package, "argumentElement", attributes)
     return xml_text(root)
 
@@ -89,20 +93,19 @@ def _element(package: ElementTree.Element, case: Case, element: Element, artifac
     )
 
 
-def _links(case: Case, element: Element) -> Iterator[dict[str, str]]:
+def _links(case: Case, known: Known, points: Points, element: Element) -> Iterator[dict[str, str]]:
     """The relationships of which an element is the target, and those by which it challenges another."""
-    known = case.by_id
     for name in element.supported_by:
         below = known[name]
         if element.kind is Kind.STRATEGY:  # told with the claims above
             continue
         if below.kind is not Kind.STRATEGY or not below.supported_by:
-            yield _link(case, element, (name,), element.id)
+            yield _link(case, known, points, element, (name,), element.id)
             continue
         inner = [known[one] for one in below.supported_by]
         for reference in (False, True):
             if sources := tuple(each.id for each in inner if _is_reference(each) is reference):
-                yield _link(case, below, sources, element.id) | {"reasoning": name}
+                yield _link(case, known, points, below, sources, element.id) | {"reasoning": name}
     for name in element.in_context_of:
         yield _relation("AssertedContext", f"{element.id}.{name}", (name,), element.id)
     if element.challenges is not None:
@@ -111,11 +114,13 @@ def _links(case: Case, element: Element) -> Iterator[dict[str, str]]:
         yield found | {"isCounter": "true"}
 
 
-def _link(case: Case, element: Element, sources: tuple[str, ...], target: str) -> dict[str, str]:
+def _link(
+    case: Case, known: Known, points: Points, element: Element, sources: tuple[str, ...], target: str
+) -> dict[str, str]:
     """Support from sources to a target, with the confidence arguments of the points on `element`'s lines to them."""
-    kind = "AssertedEvidence" if _is_reference(case.by_id[sources[0]]) else "AssertedInference"
+    kind = "AssertedEvidence" if _is_reference(known[sources[0]]) else "AssertedInference"
     found = _relation(kind, f"{target}.{'-'.join((element.id, sources[0]))}", sources, target)
-    held = [name for name, related in points_of(case).get(element.id, {}).items() if {*related} & {*sources}]
+    held = [name for name, related in points.get(element.id, {}).items() if {*related} & {*sources}]
     claims = " ".join(case.duties[ACPS[name]] for name in held)
     return found | ({"metaClaim": claims} if claims else {})
 

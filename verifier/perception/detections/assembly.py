@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
 from verifier.perception.detections.classmap import DONT_CARE, IGNORE
-from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet, faulty_boxes, ledger, no_boxes
+from verifier.perception.detections.columns import (
+    ANY_CLASS,
+    Boxes,
+    DetectionSet,
+    faulty_boxes,
+    ignore_hint,
+    ledger,
+    no_boxes,
+)
 from verifier.perception.detections.sources import Reading
 
 MOST_FRAMES = 20_000_000
@@ -259,11 +267,6 @@ def _box_text(start: str, box: NDArray[np.float64]) -> Callable[[int], str]:
 
 def _take(flags: NDArray[np.bool_], label: NDArray[np.int64]) -> NDArray[np.bool_]:
     return flags[label] if len(flags) else np.zeros(len(label), dtype=bool)
-
-
-def ignore_hint(fault: str) -> str:
-    """How to leave out what has this kind of fault."""
-    return f"--ignore {fault} (in Python ignore=({fault!r},)) leaves these out and counts them"
 
 
 def assemble(material: Material, reading: Reading) -> DetectionSet:

@@ -226,3 +226,8 @@ def ledger(read: int, sound: int, chosen: int, kept: int, regions: int) -> dict[
         "of classes that are left out": chosen - kept - regions,
         "regions that are not judged": regions,
     }
+
+
+def ignore_hint(fault: str) -> str:
+    """How to leave out what has this kind of fault."""
+    return f"--ignore {fault} (in Python ignore=({fault!r},)) leaves these out and counts them"
