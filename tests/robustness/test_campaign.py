@@ -13,7 +13,9 @@ from verifier.base.documents import read_document
 from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.pipeline import verified
+from verifier.robustness.campaign.file import read_campaign
 from verifier.robustness.campaign.result import CampaignDocument
+from verifier.robustness.campaign.scenes import open_scenes
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
@@ -327,11 +329,36 @@ HOSTILE = [
     (FILE.replace('depth = { folder = "depth" }\n', ""), "needs depth"),
     (FILE.replace("level = [0.2, 0.5]", "level = [-1]"), "expected a number above 0"),
     (FILE.replace("level = [0.2, 0.5]", "level = [0.5, 0.2]"), "adr: expected increasing"),
+    (FILE.replace('"depth" }', '"depth", sky = "top" }'), "expected mask:FOLDER or horizon:SHARE"),
+    (FILE.replace('"depth" }', '"depth", sky = "mask:nowhere" }'), "nowhere/street1.png"),
+    (FILE.replace('"depth" }', '"depth", inverse = 0 }'), "expected a number above 0, got 0"),
+    (FILE.replace('folder = "depth" }', 'constant_m = 9, sky = "horizon:0.4" }'), "'sky' goes with a folder"),
     (FILE + "\n[extra]\n", "unknown key 'extra'"),
     (FILE.replace("seed", "seed") + "\n[mutations.more]\n", "more"),
     (FILE.replace("[mutations]", "[mutations]\nseed = 99999999999999999999999"), "whole number"),
     (FILE.replace("[mutations]", "[mutations]\nseverity = { fog = 'mild' }"), "no mutation has a folder"),
 ]  # fmt: skip
+
+
+def test_guessed_depths_are_told_by_distance(tmp_path):
+    """Of 200 x 320 pixels the upper 60 rows are unknown, and below every third column, which are of the road."""
+    write_streets(tmp_path, 1)
+    path = tmp_path / "depth/street1.npy"
+    depth = np.load(path)
+    depth[:60] = 0
+    depth[60:, ::3] = 0
+    np.save(path, depth)
+    text = FILE.replace('"depth" }', '"depth", densify = "nearest", sky = "horizon:0.3" }')
+    (tmp_path / "campaign.toml").write_text(text)
+    campaign = read_campaign(tmp_path / "campaign.toml")
+    scenes = open_scenes(campaign.data, tmp_path, "data")
+    filled = scenes.depth_m("street1.png", (200, 320))
+    assert (filled[:60] == 1e5).all()
+    assert np.array_equal(filled[60:, 1::3], depth[60:, 1::3])
+    assert np.array_equal(filled[60:, 3::3] == filled[60:, 2:-1:3], np.ones((140, 106), bool))
+    told = scenes.guessed()
+    assert told.startswith("pixels with a guessed depth: 0 to 10 m ")
+    assert told.endswith("in the sky 100.0% of 19200")
 
 
 @pytest.mark.parametrize(("text", "complaint"), HOSTILE, ids=range(len(HOSTILE)))

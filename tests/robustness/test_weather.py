@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 from verifier.base.errors import InputError, LimitError
-from verifier.robustness.mutators import MUTATORS, Frame, apply, needs_depth
+from verifier.robustness.mutators import MUTATORS, Frame, apply, needs_depth, weather
 from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation
 from verifier.robustness.mutators.weather import (
     FAR_M,
@@ -75,6 +75,26 @@ def test_a_drop_by_hand():
 def test_a_streak_covers_the_area_of_its_drop_whatever_the_exposure(exposure_s, diameter_m):
     share = 1 - np.exp(hidden((200, 40), 300, exposure_s, one(3, diameter_m, 6, 20.3, 100.7)))
     assert math.isclose(share.sum(), math.pi / 4 * (300 * diameter_m / 3) ** 2, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("at_once", [1, 50, 10**6])
+def test_streaks_are_drawn_in_parts_and_where_the_image_is(monkeypatch, at_once):
+    random = rng(8)
+    distance_m, x, y = random.uniform(0.5, 9, 60), random.uniform(-30, 60, 60), random.uniform(-30, 60, 60)
+    drops = Particles(distance_m, np.full(60, 0.02), np.full(60, 4.0), x, y)
+    monkeypatch.setattr(weather, "AT_ONCE", at_once)
+    made = hidden((30, 40), 300, 0.02, drops)
+    wanted = np.zeros((30, 40))
+    for k in range(60):  # by plain loops over a larger field
+        wide = 300 * 0.02 / distance_m[k]
+        long = wide + 300 * 4 * 0.02 / distance_m[k]
+        for row in range(30):
+            down = min(row + 1, y[k] + long / 2) - max(row, y[k] - long / 2)
+            for column in range(40):
+                across = min(column + 1, x[k] + wide / 2) - max(column, x[k] - wide / 2)
+                wanted[row, column] += math.log1p(-max(across, 0) * max(down, 0) * math.pi * wide / (4 * long))
+    assert np.allclose(made, wanted, atol=1e-12)
+    assert (made < 0).any()
 
 
 def test_what_is_nearer_hides_a_drop_and_two_drops_hide_in_turn():

@@ -243,5 +243,5 @@ class DepthSource:
 def _unknown(count: int | np.integer, depth_m: Metres) -> InputError:
     return InputError(
         f"the depth of {count} of {depth_m.size} pixels is unknown, 0 in the map",
-        hint="--densify fills them, by a method that you choose",
+        hint="--densify fills them, by a method that you choose (in files: densify)",
     )

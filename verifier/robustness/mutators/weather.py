@@ -21,6 +21,7 @@ No lamps are added.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +38,8 @@ SMALLEST_DROP_MM = 1.0
 DROP_LIGHT = 0.94
 FLAKE_SPEED_MPS = 1.0
 MOST_PARTICLES = 5_000_000
-AT_ONCE = 20_000
-"""Streaks drawn at a time."""
+AT_ONCE = 1_000_000
+"""Pixels of streaks drawn at a time."""
 
 
 def linear(levels: NDArray[np.uint8] | Floats) -> Floats:
@@ -185,28 +186,32 @@ def hidden(
     height, width = size
     total = np.zeros(height * width)
     reach = None if depth_m is None else depth_m.ravel()
-    for first in range(0, len(particles.x), AT_ONCE):
-        part = slice(first, first + AT_ONCE)
-        scale = focal_px / particles.distance_m[part]
-        wide = scale * particles.diameter_m[part]
-        long = wide + scale * particles.speed_mps[part] * exposure_s
-        left, top = particles.x[part] - wide / 2, particles.y[part] - long / 2
-        columns, rows = (
-            np.ceil(at + size_px).astype(np.int64) - np.floor(at).astype(np.int64)
-            for at, size_px in ((left, wide), (top, long))
+    scale = focal_px / particles.distance_m
+    wide = scale * particles.diameter_m
+    long = wide + scale * particles.speed_mps * exposure_s
+    left, top = particles.x - wide / 2, particles.y - long / 2
+    first, last = (
+        tuple(np.clip(edge(at), 0, side).astype(np.int64) for at, side in ends)
+        for edge, ends in (
+            (np.floor, ((left, width), (top, height))),
+            (np.ceil, ((left + wide, width), (top + long, height))),
         )
-        which = np.repeat(np.arange(len(wide)), columns * rows)
-        place = np.arange(len(which)) - np.repeat(np.cumsum(columns * rows) - columns * rows, columns * rows)
-        column = np.floor(left).astype(np.int64)[which] + place % columns[which]
-        row = np.floor(top).astype(np.int64)[which] + place // columns[which]
-        inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-        which, column, row = which[inside], column[inside], row[inside]
+    )
+    columns, rows = last[0] - first[0], last[1] - first[1]
+    pixels = columns * rows
+    start = np.cumsum(pixels) - pixels  # of each streak, among the pixels of all
+    cuts = np.flatnonzero(np.diff(start // AT_ONCE)) + 1
+    for low, high in pairwise((0, *cuts.tolist(), len(start))) if len(start) else ():
+        which = np.repeat(np.arange(low, high), pixels[low:high])
+        place = np.arange(len(which)) - (start[which] - start[low])
+        column = first[0][which] + place % columns[which]
+        row = first[1][which] + place // columns[which]
         across = np.minimum(column + 1, (left + wide)[which]) - np.maximum(column, left[which])
         down = np.minimum(row + 1, (top + long)[which]) - np.maximum(row, top[which])
         share = np.clip(across, 0, 1) * np.clip(down, 0, 1) * (math.pi * wide / (4 * long))[which]
         pixel = row * width + column
         if reach is not None:
-            share = np.where(particles.distance_m[part][which] < reach[pixel], share, 0)
+            share = np.where(particles.distance_m[which] < reach[pixel], share, 0)
         total += np.bincount(pixel, np.log1p(-share), len(total))
     return total.reshape(height, width)
 
