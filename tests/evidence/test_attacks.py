@@ -200,6 +200,7 @@ def test_a_result_in_other_bytes_hides_nothing(raw, bundle):
         (REQUIRE, lambda each: each["answers"][0]["measured"].update(probability=0.98), "/answers/0/measured"),
         (REQUIRE, lambda each: each["versions"].update(numpy="0.1"), "/versions/numpy"),
         (REQUIRE, lambda each: each["settings"].update(initial_context="worst"), "/settings/initial_context"),
+        (REQUIRE, lambda each: each["settings"].update(memory=None), "/settings/memory"),  # as nobody writes it
     ],
 )
 def test_explanations_and_required_recalls_must_fit_the_run(path, change, where, bundle):

@@ -96,9 +96,9 @@ def lines(words):
 
 def digest(files):
     """SHA-256 of what sha256sum prints for inputs and results."""
-    paths = [
-        path for path in files if path.startswith(("inputs/", "results/", "certificates/")) or path == "request.json"
-    ]
+    entries = json.loads(files["manifest.json"])["files"]
+    paths = [each["path"] for each in entries if each["role"] != "derived"]
+    assert {"request.json", "results/run.json"} <= {*paths}
     listed = (f"{hashlib.sha256(files[path]).hexdigest()}  {path}\n" for path in sorted(paths))
     return hashlib.sha256("".join(listed).encode()).hexdigest()
 

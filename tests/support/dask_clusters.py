@@ -11,12 +11,18 @@ import dask
 import distributed
 import pyarrow.parquet as pq
 
+from verifier.base.blocks import MOST_DEATHS
+
 
 @contextmanager
 def cluster(workers, processes=True):
     """The address of a scheduler with so many workers: processes, or threads of this one, which start at once."""
+    patience = {
+        "distributed.comm.timeouts.connect": "5s",  # so long a killed worker is asked for results
+        "distributed.scheduler.allowed-failures": MOST_DEATHS,  # as of our own; a block that only waited there counts
+    }
     with (
-        dask.config.set({"distributed.comm.timeouts.connect": "5s"}),  # so long a killed worker is asked for results
+        dask.config.set(patience),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,

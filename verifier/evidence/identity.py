@@ -7,6 +7,7 @@ report, organisation, location, customer, received, performed, sampling
 from __future__ import annotations
 
 import base64
+import csv
 import datetime
 import hashlib
 import importlib.metadata
@@ -167,15 +168,20 @@ def _commit() -> str:
 def installed_differences() -> tuple[str, ...] | None:
     """The files of the package that are not as an installer recorded them; None where it runs from elsewhere."""
     try:
-        recorded = importlib.metadata.distribution(DISTRIBUTION).files or []
+        listed = importlib.metadata.distribution(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:
         return None
-    own = {Path(str(each.locate())).resolve(): each.hash for each in recorded if each.parts[0] == _PACKAGE.name}
+    rows = [row for row in csv.reader((listed.read_text("RECORD") or "").splitlines()) if len(row) == 3]
+    own = {
+        Path(str(listed.locate_file(name))).resolve(): mark.removeprefix("sha256=")
+        for name, mark, _ in rows
+        if name.startswith(f"{_PACKAGE.name}/")
+    }
     if Path(__file__).resolve() not in own:
         return None
     files = {path for path in _package_files() if path.suffix != ".pyc"}
-    wrong = [path for path in files if (mark := own.get(path)) is None or _recorded_mark(path) != mark.value]
-    missing = [path for path, mark in own.items() if mark is not None and path not in files]
+    wrong = [path for path in files if own.get(path) != _recorded_mark(path)]
+    missing = [path for path, mark in own.items() if mark and path not in files]
     return tuple(sorted(path.relative_to(_PACKAGE).as_posix() for path in (*wrong, *missing)))
 
 

@@ -20,6 +20,7 @@ from pathlib import PurePath
 
 from verifier.analysis.objective import Objective
 from verifier.base.documents import json_values
+from verifier.base.files import document_text
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
 from verifier.evidence.bundle.layout import (
@@ -82,8 +83,11 @@ def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> li
     for name in _NOT_OF_A_BUNDLE:
         if name in document.content:
             wrong.append(_finding(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
-    if (json.dumps(document.content, indent=2) + "\n").encode() != raw:
-        wrong.append(_finding(path, "", "the same result in other bytes than were written", "what was built"))
+    written = document_text(result)
+    if written.encode() != raw:
+        apart = differing(path, document.content, json.loads(written), ", as it is written")
+        other = _finding(path, "", "the same result in other bytes than were written", "what was built")
+        wrong += apart or [other]
     return wrong
 
 

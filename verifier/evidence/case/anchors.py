@@ -14,7 +14,9 @@ from collections import Counter
 from verifier.evidence.case.elements import Case, Element
 
 DIGITS = 8
-_NUMBERED = re.compile(r"\b(CSn|CG|Sn|G|S|C|A|J|D)\d+\b|(?<=/)\d+(?=_)|(?<=block)\d+|(?<=requirement)\d+")
+_NUMBERED = re.compile(
+    r"\b(CSn|CG|Sn|G|S|C|A|J|D)\d+\b|(?<=/)\d+(?=_)|(?<=block)\d+|(?<=requirement)\d+|\d+(?= certificate)"
+)
 
 
 def anchors_of(case: Case) -> dict[str, str]:
@@ -31,7 +33,7 @@ def anchors_of(case: Case) -> dict[str, str]:
         if name in stated:
             return stated[name]
         text = _NUMBERED.sub("", element.text)
-        return text if _alone(element) else f"{found[above[name]]} {text}"
+        return text if name not in case.covers and _alone(element) else f"{found[above[name]]} {text}"
 
     for name in _ordered(case, above):
         kind = known[name].kind.value

@@ -150,7 +150,7 @@ def constructed_counts(bench: Bench) -> None:
         design[min(int(distance // 10), 3), told, name] += 1
         there.append(f"{frame},{name},{x},{y}")
         if told != "empty":
-            seen.append(f"{frame},{told},{rng.uniform(0.1, 1):.3f},{x + rng.uniform(-0.4, 0.4):.3f},{y}")
+            seen.append(f"{frame},{told},{round(rng.uniform(0.1, 1), 3)},{round(x + rng.uniform(-0.4, 0.4), 3)},{y}")
     Path("truth.csv").write_text("\n".join(there) + "\n")
     Path("found.csv").write_text("\n".join(seen) + "\n")
     Path("frames.csv").write_text("\n".join(["frame", *map(str, range(200)), ""]))

@@ -271,8 +271,11 @@ def _of_data_set(record: DataSetRecord | None) -> Iterator[tuple[str, str]]:
     checks = [f"{each.text} ({each.check})" for each in record.requirements]
     yield "Data: requirements and their checks", "; ".join(checks) or "not stated"
     rate = record.error_rate
-    yield "Data: annotation error rate", "not stated" if rate is None else f"{rate[0]:.6g} to {rate[1]:.6g}"
-    far = [f"{name}: {distance:.3g}" for name, distance in record.distances.items()]
+    yield (
+        "Data: annotation error rate",
+        "not stated" if rate is None else f"{number_text(rate[0])} to {number_text(rate[1])}",
+    )
+    far = [f"{name}: {number_text(distance)}" for name, distance in record.distances.items()]
     yield "Data: distance of its shares from those of the domain", "; ".join(far) or "not stated"
     uses = [f"{each.title}: {each.verdict} ({each.day})" for each in record.uses]
     yield "Data: verdicts drawn from it", "; ".join(uses) or "none recorded"

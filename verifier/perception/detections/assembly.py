@@ -16,15 +16,8 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
 from verifier.perception.detections.classmap import DONT_CARE, IGNORE
-from verifier.perception.detections.columns import (
-    ANY_CLASS,
-    Boxes,
-    DetectionSet,
-    faulty_boxes,
-    ignore_hint,
-    ledger,
-    no_boxes,
-)
+from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet, faulty_boxes, no_boxes
+from verifier.perception.detections.left_out import ignore_hint, ledger
 from verifier.perception.detections.sources import Reading
 
 MOST_FRAMES = 20_000_000
@@ -179,8 +172,8 @@ class Checks:
             if box is not None:
                 absent = getattr(rows, f"no_{name}")
                 bad = faulty_boxes(box)
-                if not np.isfinite(box).all():
-                    bad = bad | (np.isnan(box).all(axis=1) & (True if absent is None else ~absent))
+                if np.isnan(box).any():
+                    bad |= np.isnan(box).all(axis=1) & (True if absent is None else ~absent)
                 rows = self.without(rows, bad, "faulty_boxes", _box_text(f"{kind} with {name}", box))
         return rows
 
@@ -251,9 +244,8 @@ class Checks:
 
 
 def _value_text(kind: str, name: str, values: NDArray[np.float64]) -> Callable[[int], str]:
-    return lambda row: (
-        f"{kind} without a {name} (nan)" if np.isnan(values[row]) else f"{kind} with {name} {values[row]:g}"
-    )
+    nothing, told = f"{kind} without a {name} (nan)", f"{kind} with {name} {{:g}}"
+    return lambda row: nothing if np.isnan(values[row]) else told.format(values[row])
 
 
 def _box_text(start: str, box: NDArray[np.float64]) -> Callable[[int], str]:
@@ -393,15 +385,8 @@ def _split(rows: Rows, label: NDArray[np.int64]) -> tuple[Boxes, Boxes]:
     if rows.region is not None:
         region |= rows.region & (label >= 0)
     kept = (label >= 0) & ~region
-    everything = Boxes(
-        rows.frame,
-        np.where(label < 0, ANY_CLASS, label).astype(np.int32),
-        rows.score,
-        rows.box_2d,
-        rows.box_3d,
-        rows.distance_m,
-        rows.attributes or {},
-        rows.line,
-        rows.file,
-    )
+    same = ("frame", "score", "box_2d", "box_3d", "distance_m", "line", "file")
+    columns: dict[str, Any] = {name: getattr(rows, name) for name in same}
+    labels = np.where(label < 0, ANY_CLASS, label).astype(np.int32)
+    everything = Boxes(label=labels, attributes=rows.attributes or {}, **columns)
     return everything if kept.all() else everything.take(kept), everything.take(np.flatnonzero(region))

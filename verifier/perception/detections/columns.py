@@ -215,19 +215,3 @@ def _read_only(value: Any, kind: Any = None) -> NDArray[Any]:
 def _check_index(name: str, index: NDArray[Any], size: int, lowest: int = 0) -> None:
     if index.size and (index.min() < lowest or index.max() >= size):
         raise ValueError(f"{name} has an index outside {lowest}..{size - 1}")
-
-
-def ledger(read: int, sound: int, chosen: int, kept: int, regions: int) -> dict[str, int]:
-    """Of how many annotations that were read, how many are left out while reading, and why."""
-    return {
-        "read": read,
-        "faulty or in no known frame": read - sound,
-        "in frames that are left out": sound - chosen,
-        "of classes that are left out": chosen - kept - regions,
-        "regions that are not judged": regions,
-    }
-
-
-def ignore_hint(fault: str) -> str:
-    """How to leave out what has this kind of fault."""
-    return f"--ignore {fault} (in Python ignore=({fault!r},)) leaves these out and counts them"
