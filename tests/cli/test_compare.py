@@ -780,7 +780,7 @@ def test_means_over_the_profile_are_compared_with_the_best_planner_that_knows_th
 
     code, out, _ = compare("--best-planner", 2, **given)
     assert "right: P = ? over profile" in out
-    assert [line.split()[2] for line in out.splitlines() if line.startswith("new  ")][:2] == ["0.703125", "0.5"]
+    assert [line.split()[2] for line in out.splitlines() if line.startswith("new  ")][:2] == ["0.7031", "0.5"]
     assert "over the profile the mean by its weights" in out
     assert compare("--baseline", tmp_path / "c.json", "--max-drop", 0, **given)[0] == 0
     run = ["run", str(spec), "--cm", str(tmp_path / "new.json"), "--point-only"]

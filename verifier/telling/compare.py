@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import decimal_text, interval_text, level_text, number_text
+from verifier.base.numbers import decimal_text, exact_or_number, interval_text, level_text, number_text
 from verifier.base.words import counted, listed
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.questions.compare.compare_result import (
@@ -30,7 +30,6 @@ from verifier.telling.grounds import (
     scenario_text,
 )
 from verifier.telling.pictures import Line, plot
-from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines
 from verifier.telling.terminal import blocks_lines, text_of
 
@@ -106,7 +105,7 @@ def _ahead(entries: Sequence[Entry]) -> str:
         return f"{len(best)} of {len(entries)} configurations are equally good"
     verdict = "" if best[0].verdict.value == "no target" else f", {best[0].verdict_text}"
     name = f"{name_text(best[0].detector)}, planner {name_text(best[0].planner)}"
-    p = number_text(best[0].probability)
+    p = number_text(best[0].probability, least=3)
     return f"{name} is the best with probability {chance_text(top)}: P {p}{verdict}"
 
 
@@ -138,8 +137,8 @@ def _requirement(result: CompareResult, spec: SpecComparison, requirement: Requi
 
 def _probability_cell(entry: Entry, target: Fraction | None = None) -> Cell:
     """The probability that is compared: of the worst scenario, or a mean over the profile."""
-    text = number_text(entry.probability) if entry.means else probability_text(entry.worst_point, target)
-    return Cell(text, entry.probability)
+    exact = None if entry.means else entry.worst_point.exact
+    return Cell(exact_or_number(entry.probability, exact, target, least=3), entry.probability)
 
 
 def _reach_row(reach: Reach, requirement: RequirementComparison) -> Row:
@@ -249,7 +248,7 @@ def _estimate_cell(found: Estimate | None) -> Cell:
     if found is None or found.value is None:
         return Cell("-" if found is None else "no items")
     ends = "" if found.lower is None or found.upper is None else f" {interval_text(found.lower, found.upper)}"
-    return Cell(f"{number_text(found.value)}{ends}", found.value)
+    return Cell(f"{number_text(found.value, least=3)}{ends}", found.value)
 
 
 def _share_cell(found: float | None) -> Cell:
@@ -300,7 +299,7 @@ def _curve(spec: SpecComparison, requirement: RequirementComparison, curve: Curv
     target = None if requirement.target is None else float(requirement.target.probability)
     yield Figure(plot(lines[:MOST_LINES], (axis, "P"), title, target), f"{title}; bands: intervals.{more}")
     rows = tuple(
-        (line.name, Cell(f"{x:.6g}", x), Cell(number_text(p), p), Cell(interval_text(low, high), low))
+        (line.name, Cell(f"{x:.6g}", x), Cell(number_text(p, least=3), p), Cell(interval_text(low, high), low))
         for line in lines
         for (x, p), (_, low, high) in zip(line.points, line.band, strict=True)
     )

@@ -83,7 +83,7 @@ def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
         chosen = [("", each.worst_point, each.verdict_text)]
     return [
         [
-            each.with_unit(probability_text(point, each.threshold, 6 if point.uncertainty is None else 3)),
+            each.with_unit(probability_text(point, each.threshold)),
             *_bounds(point),
             f"{which}{point.scenario}",
             one_line(verdict) + mark,
@@ -144,12 +144,11 @@ def choices_made(result: RunResult | ExplainResult, planners: Sequence[str]) -> 
     return [*lines, f"with {', '.join(choices)}"] if choices else lines
 
 
-def probability_text(point: Point, target: Fraction | None = None, least: int = 6) -> str:
-    """A probability with six or so many digits, more where they are needed to tell it from the target or from 1.
-
-    As a fraction where that is exact and short.
+def probability_text(point: Point, target: Fraction | None = None) -> str:
+    """A probability with three digits where it has an interval, else with six; more where they are needed to tell it
+    from the target or from 1. As a fraction where that is exact and short.
     """
-    return exact_or_number(point.probability, point.exact, target, least)
+    return exact_or_number(point.probability, point.exact, target, 6 if point.uncertainty is None else 3)
 
 
 def bound_text(point: Point) -> str:
