@@ -1,13 +1,4 @@
-"""What a confidence interval for lambda is, of each kind: what it covers, and what it takes for granted.
-
-| kind | covers | takes for granted |
-|---|---|---|
-| SUBSAMPLING | lambda(y, v) | many pairs; pairs independent of each other; a kernel width that does not blur |
-| PERCENTILE, BASIC | the *smoothed* lambda: the kernel's blur is not in them | many images; images independent |
-| EXACT_WINDOW | lambda averaged over a window around y | images independent; nothing else |
-| BY_DRIVE | the smoothed lambda | many drives; drives independent |
-| EXACT_MONOTONE | lambda(y, v) | images independent; lambda does not rise with y around y |
-| EXACT_SIMULTANEOUS | lambda(y, v) at all points of the grid at once | as EXACT_MONOTONE |
+"""What a confidence interval for lambda is, of each kind: what it `covers`, and what it `assumes`.
 
 SUBSAMPLING is Algorithm 1 of Xu et al. (WSC 2021). PERCENTILE and BASIC resample images (Davison and Hinkley 1997,
 Sec. 5.2 and 5.3), BY_DRIVE whole drives. The exact kinds are Clopper and Pearson's (Biometrika 26, 1934): at least

@@ -109,7 +109,7 @@ def _change_ends(first: Level, level: Level, name: str) -> tuple[float, float] |
         return None
     if level is first:
         return 0.0, 0.0  # by definition, and not by what was measured
-    return change_interval(first.drawn[name], level.drawn[name], float(after - before), level.images)
+    return change_interval(first.drawn[name], level.drawn[name], float(after - before), level.objects)
 
 
 def _of_change(ends: tuple[float, float] | None, limit: Fraction) -> Verdict | None:
@@ -199,7 +199,7 @@ def _trade_off(
         None
         if each is None or drawn[0] is None or share is None
         else share_interval(
-            (curves[0].sensitivity, curve.sensitivity), drawn[0], each, (share * whole, whole), level.images
+            (curves[0].sensitivity, curve.sensitivity), drawn[0], each, (share * whole, whole), level.objects
         )
         for level, each, curve, share in zip(asked.levels, drawn, curves, shares, strict=True)
     )
