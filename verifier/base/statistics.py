@@ -106,7 +106,7 @@ def reaching(
     >>> round(low, 4), high
     (0.7354, 1.0)
     >>> round(reaching((1.0, 1.0), 1.0, np.array([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 100]))[0], 4)
-    0.2301
+    0.2045
 
     Args:
         ends: of the draws.

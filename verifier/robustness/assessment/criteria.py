@@ -19,18 +19,10 @@ from verifier.closedloop.curvefiles import CurveFile, read_curves
 from verifier.closedloop.curves import area, robroc
 from verifier.pipeline import verified
 from verifier.robustness.assessment.definition import Assessment
-from verifier.robustness.assessment.degradation import (
-    Criterion,
-    Degradation,
-    Level,
-    TradeOffLimit,
-)
+from verifier.robustness.assessment.degradation import Criterion, Degradation, Level, TradeOffLimit
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
 from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
-from verifier.robustness.campaign.draws import (
-    change_interval,
-    share_interval,
-)
+from verifier.robustness.campaign.draws import change_interval, share_interval
 from verifier.robustness.campaign.judging import collision_at, run_options, worst_bounds, worst_probability
 from verifier.robustness.campaign.making import Progress, no_progress
 from verifier.study.case import Study
