@@ -2,15 +2,12 @@
 
 import asyncio
 import logging
-import os
-import random
 import socket
-import time
 from functools import partial
 
 import distributed
 import pytest
-from dask_clusters import Killer, cluster
+from dask_clusters import Killer, cluster, listed, suicidal, taking
 
 from verifier.base import blocks
 from verifier.base.blocks import Pool
@@ -21,11 +18,6 @@ from verifier.base.errors import InputError, NoAnswerError, Place, UsageError
 def scheduler():
     with cluster(3, processes=False) as address:
         yield address
-
-
-def listed(block, slow=0.0):
-    time.sleep(slow * random.random())
-    return [block]
 
 
 def joined(one, other):
@@ -154,10 +146,6 @@ def test_a_worker_holds_to_the_limit_of_memory():
             pool.sum(taking, [1 << 20, 1 << 30], joined)
 
 
-def taking(size):
-    return [len(bytearray(size))]
-
-
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(blocks.library.__globals__["importlib"].sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"pip install '\.\[scale\]'"), Pool("2"):
@@ -217,12 +205,6 @@ def test_a_killed_worker_loses_and_doubles_nothing():
         with Pool(address) as pool:
             assert pool.sum(partial(listed, slow=0.05), range(60), joined, killer) == list(range(60))
         assert len(killer.killed) == 2
-
-
-def suicidal(block):
-    if block == 2:
-        os.kill(os.getpid(), 9)
-    return [block]
 
 
 @pytest.mark.slow

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from verifier.base.statistics import clopper_pearson, few_units_note, reaching, reaching_ratio
+from verifier.base.statistics import (
+    clopper_pearson,
+    drawn_with_replacement,
+    few_units_note,
+    percentile_ends,
+    reaching,
+    reaching_ratio,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +33,25 @@ def test_an_interval_reaches_as_far_as_items_without_a_difference_allow():
     assert reaching((np.nan, np.nan), 0.5, 12) is None
     assert reaching((0.5, 0.5), 0.5, 0) == (0, 1)  # nothing speaks
     assert reaching_ratio((1.0, 1.0), 0.5, 0.5, 0) == (0, np.inf)
+
+
+@pytest.mark.parametrize("drives", [10, 12, 20])
+def test_a_recall_is_covered_where_drives_differ_in_size(drives):
+    """A fifth of the drives has 100 objects, the others 10; at night, half of the large ones, nothing is found."""
+    rng, trials, seen, missed, by_number = np.random.default_rng(3), 2000, 0, 0, 0
+    truth = (0.1 * 100 + 0.8 * 10) / (0.2 * 100 + 0.8 * 10)
+    for _ in range(trials):
+        large, night = rng.random((2, drives)) < [[0.2], [0.5]]
+        objects = np.where(large, 100, 10)
+        hits = np.where(large & night, 0, objects)
+        weights = drawn_with_replacement(drives, 200, rng)
+        ends, recall = percentile_ends((weights @ hits) / (weights @ objects), 0.95), hits.sum() / objects.sum()
+        if large.any():  # no data tell of large drives otherwise
+            seen += 1
+            missed += reaching(ends, recall, objects)[0] > truth
+            by_number += reaching(ends, recall, drives)[0] > truth
+    assert missed <= 0.025 * seen
+    assert by_number > 0.1 * seen  # what is said where each drive counts alike
 
 
 @pytest.mark.parametrize("items", [3, 8, 12, 30, 100])

@@ -74,7 +74,7 @@ def test_table_files_and_document(run, images, root):
         "\n"
         "12 images written to out; the list is mutate.json there\n"
         "note: depth is known for 75.0 % of an image's pixels; the rest is a guess (nearest)\n"
-        "note: pixels with a guessed depth: 20 to 40 m 25.0% of 7200\n"
+        "note: pixels with a guessed depth: 20 to 40 m 25 % of 7200\n"
         "note: boxes in the image move along; boxes in space and all other fields are as they were\n"
     )
     folders = (BLUR_FOLDER, "rotation-angle_deg_90", "haze-visibility_m_978", "haze-visibility_m_97.8")

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from collision_world import WIDE, World
+from collision_world import WIDE, World, speed_from
 from scipy import stats
 
 from verifier.base.errors import UsageError
@@ -338,7 +338,7 @@ def test_each_detector_is_trusted_where_it_is_good():
     near = base.true_m < 20
     first = Pairs(base.true_m, np.where(near, good, bad), base.image, 4000)
     second = Pairs(base.true_m, np.where(near, bad, good), base.image, 4000)
-    grid = Grid(np.arange(8.0, 44, 2), POLICY.speed_at(np.arange(8.0, 40, 4)))
+    grid = Grid(np.arange(8.0, 44, 2), speed_from(POLICY, np.arange(8.0, 40, 4)))
     found = combine((first, second), grid, POLICY, rng=np.random.default_rng(1))
     assert (found.chosen_on, found.scored_on) == (2000, 2000)
     assert {0, 1} <= set(np.unique(found.choice))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from collision_strategies import distances, grid_of, some_pairs, speeds
-from collision_world import SHARP, WIDE
+from collision_world import SHARP, WIDE, speed_from
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -87,7 +87,7 @@ def test_windows_agree_with_looking_at_every_image(pairs, y, v, before, after):
 
 # Ten images with one object: reported 1 .. 10, nearer than S(v) = 5.5 iff reported at 5 or nearer.
 STEP = Pairs(np.arange(1.0, 11), np.arange(1.0, 11), np.arange(10), 10)
-FIVE_AND_A_HALF = POLICY.speed_at(5.5)
+FIVE_AND_A_HALF = speed_from(POLICY, 5.5)
 
 
 def test_exact_intervals_by_hand():

@@ -56,6 +56,23 @@ def test_what_violates_it_is_found(how, fails, holds):
         assert getattr(found, holds) > 0.05
 
 
+def test_images_of_a_drive_that_share_an_error_are_found_though_each_has_one_pair():
+    """Twelve drives of 30 images; without a common error they are refuted no more often than said."""
+    rng = np.random.default_rng(4)
+
+    def one_each(common):
+        drive = np.repeat(np.arange(12), 30)
+        true = rng.uniform(2, 50, len(drive))
+        error = common * rng.normal(size=12)[drive] + rng.normal(size=len(drive))
+        return Pairs(true, true * np.exp(0.1 * error), np.arange(len(drive)), len(drive), drive=drive)
+
+    found = independence(one_each(1.0), rng)
+    assert (found.pairs, found.number, found.refuted) == (None, None, True)
+    assert found.drives == pytest.approx(2 / (found.permutations + 1))
+    p = [independence(one_each(0.0), rng).drives for _ in range(100)]
+    assert np.mean(np.array(p) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 100)
+
+
 def test_p_values_are_those_of_all_permutations():
     """Six pairs in images of 3, 2 and 1: every one of the 720 orders, by plain loops."""
     true, image = [3.0, 4.0, 6.0, 20.0, 22.0, 9.0], [0, 0, 0, 1, 1, 2]

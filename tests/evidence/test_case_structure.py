@@ -16,6 +16,7 @@ from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
+USE = {"title": "r.json: stops", "sha256": "a" * 64, "verdict": "satisfied", "day": "2026-05-04"}
 
 
 @pytest.fixture(scope="module", params=["small", "example"])
@@ -121,6 +122,23 @@ def test_a_measured_recall_that_lies_about_what_is_asked_is_open(tmp_path):
     case = case_in(make_bundle(Sources(spec, matrices), FEW).files)
     (goal,) = [each for each in case.values() if each["text"].startswith("The detector has the recall")]
     assert (goal["status"], goal["undeveloped"]) == ("inconclusive", True)
+
+
+@pytest.mark.parametrize(
+    ("record", "status", "said"),
+    [
+        ({}, "conditional on", "at 0.95 for all together: "),
+        ({"error_rate": [0.0, 0.5]}, "inconclusive", "together, if at most a share of 0.5 of a column is"),
+        ({"uses": [USE]}, "conditional on", "at 0.95 for all together, for 2 looks: "),
+    ],
+)
+def test_bounds_of_recalls_allow_for_annotation_errors_and_looks(record, status, said, tmp_path):
+    more = {"version": 2, "data_set": record} if record else {}
+    spec, matrices = write_inputs(tmp_path, SPEC.replace("0.9 [", "0.5 ["), MATRICES | more)
+    case = case_in(make_bundle(Sources(spec, matrices), FEW).files)
+    (goal,) = [each for each in case.values() if each["text"].startswith("The detector has the recall")]
+    assert goal["status"].startswith(status)
+    assert said in goal["text"]
 
 
 def test_modules_have_every_element_once_and_keep_the_rules_together(files):

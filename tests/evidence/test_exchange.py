@@ -338,6 +338,21 @@ def test_verdicts_come_into_a_document_of_ones_own_whose_identifiers_stay(bundle
     assert "wrote" in capsys.readouterr().out
 
 
+def test_what_an_earlier_export_said_of_a_requirement_goes_where_nothing_is_shown_of_it_any_more(
+    bundle, tmp_path, capsys
+):
+    own, before, out = (tmp_path / name for name in ("own.reqif", "before.reqif", "out.reqif"))
+    own.write_text(OWN)
+    rows = [{"requirement": name, "status": "satisfied"} for name in ("stops", "others & <more>")]
+    before.write_bytes(reqif_into(str(own), rows, ["requirement", "status"])[0])
+    assert [name for name, each in objects(before).items() if each.get("verifier-status")] == ["_4711", "_4713"]
+    assert main(["evidence", "export", str(bundle[0]), "--into", str(before), "-o", str(out)]) == 0
+    assert [name for name, each in objects(out).items() if each.get("verifier-status")] == ["_4711", "_4712"]
+    said = capsys.readouterr().out
+    assert "1 requirement in it of which nothing is shown" in said
+    assert "not in it: asked" in said
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -442,6 +457,9 @@ def test_mlte_has_each_result_with_its_bounds(bundle):
         assert each["body"]["value"]["real"] in (worst(values), max(values))
         assert each["header"]["identifier"] == f"evidence.{one['name']}.{one['planner']}"
         assert each["body"]["metadata"]["measurement"]["additional_data"]["verdict"] == one["verdict"]
+        said = each["body"]["metadata"]["measurement"]["additional_data"]
+        basis = run["settings"]["confidence"]["bounds"]
+        assert said["bounds"] == f"{basis['name']}; assumed: {basis['condition']}; looks at the data: 1"
 
 
 def test_mlte_loads_the_artefacts_by_its_own_library(bundle):

@@ -164,7 +164,7 @@ BAD = {
     "": "expected the columns metric, count, of, found nothing",
     "metric,count\n": "expected the columns metric, count, of",
     "metric,count,of\nrecal ped,1,2\n": "unknown metric",
-    f'metric,count,of\n"{RECALL}",3,2\n': "expected a count of at most as many items",
+    f'metric,count,of\n"{RECALL}",3,2\n': "expected a count of at most as many items, a whole number, found 3 of 2",
     f'metric,count,of\n"{RECALL}",1,2.5\n': "expected a count of at most as many items",
     f'metric,count,of\n"{RECALL}",x,2\n': "field.csv:2: expected a metric and two numbers",
     f'metric,count,of\n"{RECALL}",nan,2\n': "field.csv:2",

@@ -16,7 +16,7 @@ from verifier.evidence import identity
 from verifier.evidence.qualification.document import QualificationResult, SuiteRecord
 from verifier.evidence.qualification.faults import FAULTS
 from verifier.evidence.qualification.generated import CHECKS
-from verifier.evidence.qualification.kit import GUIDE_WORDS, gaps, kit_tables, problems_of, value_at
+from verifier.evidence.qualification.kit import GUIDE_WORDS, gaps, kit_tables, listed_versions, problems_of, value_at
 from verifier.evidence.qualification.pages import kit_page
 from verifier.evidence.qualification.suite import Bench, DepartureError, compare
 from verifier.telling.markdown import markdown_text
@@ -140,7 +140,7 @@ def test_the_command_writes_report_and_kit_and_says_what_was_left_out(tmp_path, 
     monkeypatch.chdir(tmp_path)
     words = ["--test", "T-read-3", "--test", "T-service-1", "--by", "N. N.", "--asil", "D", "--kit", "kit.html"]
     assert main(["qualify", *words, "-o", "q.json"]) == ExitCode.INCONCLUSIVE  # not the whole suite
-    assert "2 features passed" in capsys.readouterr().out
+    assert "2 features partly run" in capsys.readouterr().out
     content = json.loads((tmp_path / "q.json").read_text())
     assert [each["state"] for each in content["tests"]] == ["passed", "passed"]
     assert (content["by"], content["asil"], content["whole"], content["gaps"]) == ("N. N.", "D", False, [])
@@ -207,7 +207,7 @@ def test_known_problems_are_those_of_what_was_used_in_this_version(tmp_path):
     drives = {"settings": {"confidence": {"bounds": {"tier": "independent_drives"}}}}
 
     def ids(*words, **content):
-        return {each["id"] for each in problems_of(document(path, *words, **content))}
+        return {each["id"] for each in problems_of(document(path, *words, **content))[0]}
 
     of_run = ids("verifier.run", **run)
     assert ids("verifier.run", **drives) == of_run - {"KP-8"} < of_run
@@ -215,6 +215,28 @@ def test_known_problems_are_those_of_what_was_used_in_this_version(tmp_path):
     assert ids("verifier.collision") == {"KP-6"}
     own_bin = ids("verifier.confusion", matching={"unmatched": "own_bin"})
     assert ids("verifier.confusion", matching={"unmatched": "drop"}) == own_bin - {"KP-3"} < own_bin
+
+
+@pytest.mark.parametrize("version", ["9.9.9", "0.0.7"])
+def test_of_a_version_without_a_list_nothing_is_said_to_be_fine(version, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    document(tmp_path / "r.json", "verifier.qualification", version=version)
+    assert main(["known-problems", "r.json", "-o", "told.json"]) == ExitCode.INCONCLUSIVE
+    said = capsys.readouterr().out
+    assert f"no list of the problems of version {version}" in said
+    assert "no known problem" not in said
+    assert json.loads((tmp_path / "told.json").read_text())["unlisted"] == [version]
+
+
+def test_the_list_knows_this_version_and_each_release(root):
+    assert {__version__, *(path.stem for path in (root / "tests/data/releases").glob("*.zip"))} <= listed_versions()
+
+
+def test_a_feature_of_which_not_all_tests_ran_is_not_said_to_have_passed(capsys):
+    assert main(["qualify", "--test", "T-service-1"]) == ExitCode.INCONCLUSIVE
+    said = capsys.readouterr().out
+    assert "1 feature partly run" in said
+    assert "Not qualified in this environment: service" in said
 
 
 def test_a_pointer_that_leads_nowhere_gives_nothing():

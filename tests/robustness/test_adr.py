@@ -217,7 +217,9 @@ def test_intervals_are_those_of_data_sets_drawn_frame_by_frame():
         for name, data in zip(drawn, repeated, strict=True):
             drawn[name].append(detection_rates(data, thresholds, settings).adr)
     ratio = np.array(drawn["fog"]) / np.array(drawn["baseline"])
-    unseen = 1 - 0.1 ** (1 / len({frame for frame, _ in objects}))  # may be missing from frames with objects
+    sizes = np.unique([frame for frame, _ in objects], return_counts=True)[1]
+    share = 1 - 0.1 ** (1 / len(sizes))  # of frames with objects, may be missing, and have as many as the fullest
+    unseen = share * sizes.max() / (share * sizes.max() + (1 - share) * sizes.mean())
     picked = pick_thresholds(sets["baseline"], settings)
     own = {name: detection_rates(data, picked, settings).adr for name, data in sets.items()}
     for name, values in (("baseline", np.array(drawn["baseline"])), ("fog", np.array(drawn["fog"]))):

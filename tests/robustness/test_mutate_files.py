@@ -397,7 +397,7 @@ def test_sky_is_infinitely_far_away_and_does_not_spread(tmp_path):
     assert sum(pixels for pixels, _ in shares.values()) == 480
     assert sum(guessed for _, guessed in shares.values()) == 480 - 210
     (told,) = (note for note in result.notes if note.startswith("pixels with a guessed depth"))
-    assert "in the sky 100.0% of 182" in told
+    assert "in the sky 100 % of 182" in told
     record = json_values(result.document())
     assert record["settings"]["depth"]["sky"] == "horizon:0.5"
     assert record["images"][0]["depth"]["guessed"][-1] == {

@@ -80,3 +80,9 @@ class World:
 
 WIDE = World(0.6)
 SHARP = World(0.12)
+
+
+def speed_from(policy, distance_m):
+    """The speed from which a vehicle stops within a distance: the positive root of v^2 / 2a + t v = d."""
+    root = np.sqrt(policy.reaction_s**2 + 2 * distance_m / policy.deceleration_mps2)
+    return 2 * distance_m / (policy.reaction_s + root)

@@ -1,6 +1,7 @@
 """Dask clusters on this machine's loopback, and files that are one table in pieces."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -12,6 +13,22 @@ import distributed
 import pyarrow.parquet as pq
 
 from verifier.base.blocks import MOST_DEATHS
+
+
+def listed(block, slow=0.0):
+    """Work for processes, which find it here: test modules are on no worker's path."""
+    time.sleep(slow * random.random())
+    return [block]
+
+
+def taking(size):
+    return [len(bytearray(size))]
+
+
+def suicidal(block):
+    if block == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [block]
 
 
 @contextmanager

@@ -1,10 +1,13 @@
 """What every part asks of statistics: binomial ends, draws of items, their percentiles, and what no draw shows."""
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 
+Items: TypeAlias = int | Ints
 _TOLERANCE = 1e-6
 _HALVINGS = 100
 
@@ -72,18 +75,25 @@ def few_units_note(items: int, unit: str) -> str | None:
     return f"drawn from only {items} {unit}s: the intervals are themselves uncertain" if items < FEW_UNITS else None
 
 
-def unseen(items: int, confidence: float) -> float:
-    """The share of all there is that n items would all miss with probability (1 - confidence) / 2; 1 for none.
+def unseen(items: Items, confidence: float) -> float:
+    """The share of all weight that n items would all miss with probability (1 - confidence) / 2; 1 for none.
 
-    Clopper and Pearson 1934, for none of n.
+    Clopper and Pearson 1934, for none of n. What is missed is as heavy as the heaviest item, or less.
+
+    Args:
+        items: n, or the weights of n items; those of weight 0 do not count.
     """
-    return float(1 - ((1 - confidence) / 2) ** (1 / items)) if items else 1.0
+    sizes = np.ones(int(items)) if np.ndim(items) == 0 else np.asarray(items)[np.asarray(items) > 0]
+    if not len(sizes):
+        return 1.0
+    share = 1 - ((1 - confidence) / 2) ** (1 / len(sizes))
+    return float(share * sizes.max() / (share * sizes.max() + (1 - share) * sizes.mean()))
 
 
 def reaching(
     ends: tuple[float, float],
     value: float,
-    items: int,
+    items: Items,
     range_: tuple[float, float] = (0.0, 1.0),
     confidence: float = 0.95,
 ) -> tuple[float, float] | None:
@@ -95,12 +105,14 @@ def reaching(
     >>> low, high = reaching((1.0, 1.0), 1.0, 12)
     >>> round(low, 4), high
     (0.7354, 1.0)
+    >>> round(reaching((1.0, 1.0), 1.0, np.array([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 100]))[0], 4)
+    0.2045
 
     Args:
         ends: of the draws.
         value: of the items themselves: a mean over them of numbers in [0, 1], or a difference of two. Average
             precision and areas are no such means; there it is the reach of the recall, or safety, in them.
-        items: n; only those that could have changed the value.
+        items: n, or the weights of n items in the value; only those that could have changed it.
         range_: what the value can be.
         confidence: of the interval.
     """
@@ -111,7 +123,7 @@ def reaching(
 
 
 def reaching_ratio(
-    ends: tuple[float, float], part: float, whole: float, items: int, top: float = np.inf, confidence: float = 0.95
+    ends: tuple[float, float], part: float, whole: float, items: Items, top: float = np.inf, confidence: float = 0.95
 ) -> tuple[float, float] | None:
     """As `reaching` for part / whole: a share that no item shows may have all of the one and nothing of the other.
 

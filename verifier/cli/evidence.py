@@ -82,8 +82,8 @@ def sign_command(arguments: SignSettings, command: Command) -> int:
 def export_command(arguments: ExportSettings, command: Command) -> int:
     """Run `verify evidence export`; exit code 0 where the bundle was found intact and written."""
     check_targets(arguments, "export")
-    export_bundle(arguments.bundle, arguments.output, arguments.into)
-    print(f"wrote {one_line(arguments.output)}")
+    told = export_bundle(arguments.bundle, arguments.output, arguments.into)
+    print(f"wrote {one_line(arguments.output)}" + f": {told}" * bool(told))
     return 0
 
 

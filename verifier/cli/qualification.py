@@ -68,11 +68,13 @@ def known_problems_command(arguments: KnownProblemsSettings, command: Command) -
     """Run `verify known-problems` and give its exit code."""
     check_targets(arguments, "query")
     keys = ("id", "feature", "effect", "text", "workaround")
+    problems, unlisted = problems_of(arguments.result)
     study = KnownProblemsResult(
         command=command,
         versions=program_versions(),
         result=Path(arguments.result).name,
-        problems=tuple(ProblemRecord(**{key: each[key] for key in keys}) for each in problems_of(arguments.result)),
+        problems=tuple(ProblemRecord(**{key: each[key] for key in keys}) for each in problems),
+        unlisted=unlisted,
     )
     give(arguments, document_text(study), lambda: "\n".join(blocks_lines(problem_blocks(study))) + "\n")
     return int(study.exit_code)

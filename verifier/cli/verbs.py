@@ -120,7 +120,7 @@ Is a detector robust in the circumstances of its use (Wozniak, Segura and Mazo 2
 circumstances there are, how often and how significant they are, what the detector achieves on source and target data,
 how far these are apart, and how much change is accepted at that distance.
 
-  verify assess ASSESSMENT.toml --markdown texts.REPORT.md --plan PLAN.json
+  verify assess ASSESSMENT.toml --markdown REPORT.md --plan PLAN.json
   verify assess ASSESSMENT.toml --make FOLDER
 """
 

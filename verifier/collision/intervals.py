@@ -1,28 +1,16 @@
-"""What a confidence interval for lambda is, of each kind: what it covers, and what it takes for granted.
-
-| kind | covers | takes for granted |
-|---|---|---|
-| SUBSAMPLING | lambda(y, v) | many pairs; pairs independent of each other; a kernel width that does not blur |
-| PERCENTILE, BASIC | the *smoothed* lambda: the kernel's blur is not in them | many images; images independent |
-| EXACT_WINDOW | lambda averaged over a window around y | images independent; nothing else |
-| BY_DRIVE | the smoothed lambda | many drives; drives independent |
-| EXACT_MONOTONE | lambda(y, v) | images independent; lambda does not rise with y around y |
-| EXACT_SIMULTANEOUS | lambda(y, v) at all points of the grid at once | as EXACT_MONOTONE |
+"""What a confidence interval for lambda is, of each kind: what it `covers`, and what it `assumes`.
 
 SUBSAMPLING is Algorithm 1 of Xu et al. (WSC 2021). PERCENTILE and BASIC resample images (Davison and Hinkley 1997,
 Sec. 5.2 and 5.3), BY_DRIVE whole drives. The exact kinds are Clopper and Pearson's (Biometrika 26, 1934): at least
 the level at any number of images, for any detector. EXACT_SIMULTANEOUS is a band: EXACT_MONOTONE at the level that
 leaves each point its share of what may be missed (Bonferroni).
 
-Exact binomial intervals: for any number of images and any detector, however sharp.
-
 Each image has the nearest reported distance D^_min and the nearest true one D_min. Among the images whose D^_min lies
 in a window, the number with D_min <= S(v) is binomial with the probability
 
     P(D_min <= S(v) | D^_min in the window)  =  lambda(., v) averaged over the window,
 
-if images are independent: nothing is assumed about pairs within an image, and no kernel is involved. Clopper and
-Pearson (Biometrika 26, 1934) give an interval for it that covers with at least the level.
+if images are independent: nothing is assumed about pairs within an image, and no kernel is involved.
 
 To cover lambda(y, v) itself something must be known of its course. Where lambda does not rise with y, its average
 over a window that ends at y is at least lambda(y), and over one that starts at y at most: the upper end from the

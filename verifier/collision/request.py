@@ -228,6 +228,7 @@ def independence_text(found: Independence) -> str:
     if not found.permutations:
         return "independence of pairs and their number: not tested, each image has one pair"
     said = {"pairs of one image of each other": found.pairs, "pairs of their number per image": found.number}
+    said |= {} if found.drives is None else {"images of one drive of each other": found.drives}
     parts = [
         f"{what}: " + ("not tested" if p is None else f"{'refuted' if p <= REFUTED else 'not refuted'} (p = {p:.3g})")
         for what, p in said.items()

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,7 +68,9 @@ class BrakingPolicy:
             UsageError: a distance is too large for a number.
             ValueError: a speed is negative or NaN.
         """
-        speed = _at_least_0(speed_mps, "speeds")
+        speed = np.asarray(speed_mps, dtype=np.float64)
+        if not np.all(speed >= 0):
+            raise ValueError("speeds must be at least 0")
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             distance = np.asarray(speed * speed / (2 * self.deceleration_mps2) + self.reaction_s * speed)
         lost = ~np.isfinite(distance)
@@ -79,24 +80,3 @@ class BrakingPolicy:
                 f"{self.deceleration_mps2:g} m/s^2, reaction time {self.reaction_s:g} s"
             )
         return distance
-
-    def speed_at(self, distance_m: ArrayLike) -> NDArray[np.float64]:
-        """The speed from which a vehicle stops within `distance_m`: the inverse of S, in the same shape.
-
-        S(v) = d has the positive root v = 2 d / (t + sqrt(t^2 + 2 d / a)); this form loses no digits where t^2 is
-        much larger than 2 d / a.
-
-        Raises:
-            ValueError: a distance is negative or NaN.
-        """
-        distance = _at_least_0(distance_m, "distances")
-        root = np.sqrt(self.reaction_s**2 + 2 * distance / self.deceleration_mps2)
-        below = self.reaction_s + root
-        return np.asarray(np.where(distance > 0, 2 * distance / np.where(below > 0, below, 1.0), 0.0))
-
-
-def _at_least_0(values: Any, what: str) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
-    if not np.all(array >= 0):
-        raise ValueError(f"{what} must be at least 0")
-    return array

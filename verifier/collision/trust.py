@@ -8,7 +8,6 @@ fails they can miss nearly always, and the exact interval is trusted:
 | the kernel is at most 1.25 times as wide as the cross-validated one | its blur is a bias the interval cannot see |
 | y is at least 3 kernel widths | the kernel reaches below distance 0, where nothing can be reported |
 | of the images near y at least 10 collide and 10 do not | the roots have no spread, or are far from normal |
-
 | pairs are independent of each other and of N (`independence`) | pairs of one image, drawn one by one, say less |
 | cross-validation did not take the narrowest kernel that it tries | near copies among the pairs forecast each other |
 
@@ -94,8 +93,8 @@ _TEXTS = {
     Trust.CROSSED: "the ends of the exact monotone interval cross: a share that falls does not fit here",
     Trust.NARROWEST: "cross-validation took the narrowest kernel that it tries: pairs may be near copies",
     Trust.DEPENDENT: "pairs depend on each other or on their number, so images are resampled",
-    Trust.DEPENDENT_BY_DRIVE: "pairs depend on each other or on their number, so drives are resampled",
-    Trust.DEPENDENT_EXACT: "pairs depend on each other or on their number, and nothing was resampled",
+    Trust.DEPENDENT_BY_DRIVE: "pairs, their number or images of a drive are not independent, so drives are resampled",
+    Trust.DEPENDENT_EXACT: "pairs, their number or images of a drive are not independent, and nothing was resampled",
 }
 
 

@@ -202,7 +202,8 @@ def tested(spi: SpiResult, rows: Sequence[FieldRow], file: str) -> tuple[Indicat
             message, hint = unknown_name("metric", each.metric, metrics)
             raise InputError(message, Place(file), hint)
         if metrics[each.metric] == "share" and (each.count > each.of or each.of % 1):
-            said = f"{shown(each.metric)}: expected a count of at most as many items, a whole number"
+            found = f"found {each.count:.10g} of {each.of:.10g}"
+            said = f"{shown(each.metric)}: expected a count of at most as many items, a whole number, {found}"
             raise InputError(said, Place(file))
     by_metric = {name: [row for row in rows if row.metric == name] for name in metrics}
     return tuple(_tested(each, by_metric[each.metric], spi.level) for each in spi.indicators)

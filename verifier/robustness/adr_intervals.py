@@ -1,20 +1,11 @@
-"""How sure an ADR is, given that only so many images were taken: a paired bootstrap over images or drives.
+"""ADR and detection metrics on other images of the same kind: a paired bootstrap over images or drives.
 
 Units (images, or whole sequences, whose images resemble each other) are drawn with replacement, as many as there are
-(Efron 1979; Davison and Hinkley 1997, section 2.4). In each draw the thresholds are picked again on the drawn
-baseline, because they too depend on which images were taken, and the same units are drawn under every condition, so
-that a normalised ADR compares the same images. Intervals are percentile intervals, no closer than so few units with
-objects allow (`verifier.base.statistics.reaching`). A level that a handful of false positives decides says little;
-`Thresholds` tells.
-
-What detection metrics would have been on other images: a bootstrap over images, for differences of data sets.
-
-Images are drawn with replacement, as many as there are (Efron 1979; Davison and Hinkley 1997, section 2.4). What is
-drawn is given as weights, how often each draw has each image, so that several data sets of the same images, as taken
-and degraded, can be drawn alike: a difference between them then compares the same images. Matching is done once;
-weights change what is counted, never what is matched.
-
-Images of one drive resemble each other. Drawn one by one they make intervals that are too narrow.
+(Efron 1979; Davison and Hinkley 1997, section 2.4). Draws are weights, how often each has each unit: matching is done
+once, and several data sets of the same images, as taken and degraded, are drawn alike, so that a difference compares
+the same images. Thresholds of ADR are picked again on each drawn baseline, because they too depend on which images
+were taken; a level that a handful of false positives decides says little, and `Thresholds` tells. Intervals are
+percentile intervals, no closer than so few units with objects allow (`verifier.base.statistics.reaching`).
 """
 
 from __future__ import annotations
@@ -172,7 +163,7 @@ def adr_intervals(
         name: _interval(
             (drawn[name], drawn["baseline"]),
             (_own_adr(found, picked), start),
-            len(np.unique(unit_of[found.hit_frame])),
+            np.bincount(unit_of[found.hit_frame]),
             confidence,
             is_baseline=name == "baseline",
         )
@@ -263,9 +254,9 @@ def _adr(found: Judged, unit_of: Ints, weight: Ints, threshold: Floats) -> Float
 
 
 def _interval(
-    drawn: tuple[Floats, Floats], value: tuple[float, float], units: int, confidence: float, *, is_baseline: bool
+    drawn: tuple[Floats, Floats], value: tuple[float, float], units: Ints, confidence: float, *, is_baseline: bool
 ) -> AdrInterval:
-    """From draws and values of a condition and the baseline, and the number of units with objects."""
+    """From draws and values of a condition and the baseline, and the objects of each unit."""
     adr, baseline = drawn
     with np.errstate(divide="ignore", invalid="ignore"):
         normalised: NDArray[np.float64] = np.where(baseline > 0, adr / baseline, np.nan)

@@ -98,7 +98,7 @@ def _significance(found: SystemRecord) -> Iterator[Block | str]:
         yield "Significance (M6) = exposure (M3) x likelihood (M4) x severity (M5)."
         header = ("circumstance", "exposure", "likelihood", "severity", "significance")
         yield Table("", header, tuple(map(_significance_row, assessed)))
-    elif found.circumstances:
+    else:
         yield "No significance was assessed."
     named = {each.name: each for each in found.circumstances}
     order = [named[name] for name in found.priorities]

@@ -19,9 +19,9 @@ from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
 from verifier.perception.confusion.document import (
     confusion_text,
-    parse_confusion,
     read_confusion,
     read_counts,
+    read_counts_of,
     write_confusion,
 )
 from verifier.perception.confusion.document_reader import DocumentReader
@@ -110,7 +110,7 @@ def test_choosing_a_member_and_bins_agrees_with_the_table(counts, data):
         table = table[:, 1]
     found = member.matrices(chosen)
     assert np.array_equal(found.counts, table)
-    assert parse_confusion(json.loads(confusion_text(found))).counts.tolist() == table.tolist()
+    assert read_counts_of(confusion_text(found).encode(), "m.json").matrices().counts.tolist() == table.tolist()
 
 
 @given(counted(), st.data())

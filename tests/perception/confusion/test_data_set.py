@@ -18,6 +18,7 @@ from verifier.perception.confusion.data_set import (
     NAMES,
     PARTS,
     DataSetRecord,
+    annotation_error,
     annotations_told,
     read_stated,
     record_of,
@@ -300,16 +301,20 @@ def test_merged_records_say_what_each_file_says(folder, capsys):
     assert annotations_told(counts) == {"read": 300, "excluded": {}, "counted": 300}
 
 
-def test_a_merged_record_claims_nothing_that_not_all_files_state(folder, capsys):
+def test_ends_of_an_error_rate_in_the_wrong_order_widen_by_the_larger_one():
+    assert annotation_error({"data_set": {"error_rate": [0.9, 0.05]}}) == Fraction(9, 10)
+
+
+def test_a_merged_record_claims_nothing_good_that_not_all_files_state(folder, capsys):
     assert count(folder, "--bins=0,10", "--data-set=data.toml") == 0
     second(folder, "")
     assert main(["confusion", "merge", "m.json", "b.json", "-o", "both.json"]) == 0
     record = record_of(read_counts("both.json").metadata)
-    assert (record.error_rate, dict(record.odd)) == (None, {})
+    assert (record.error_rate, dict(record.odd)) == ((0.002, 0.01), {})  # bounds get no narrower by merging
     assert record.stated["purpose"] == "m.json: Test; b.json: not stated"
     texts = [each["text"] for each in read_counts("both.json").metadata["remarks"]]
     assert "the data set is stated in 1 of 2 merged files" in texts
-    assert "the annotation error rate is stated in 1 of 2 merged files, and left out" in texts
+    assert "the annotation error rate of 1 of 2 merged files is taken for all" in texts
 
 
 def test_uses_survive_merging(folder, capsys):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from verifier.base.errors import ExitCode, InputError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, read_confusion, write_confusion
-from verifier.perception.confusion.document import confusion_text, parse_confusion
+from verifier.perception.confusion.document import confusion_text, read_counts_of
 from verifier.perception.confusion.document_variables import is_number
 
 FOLDER = Path(__file__).resolve().parents[2] / "data/invalid/confusion"
@@ -71,7 +71,7 @@ def test_reading_what_was_written_gives_the_same(document):
     text = confusion_text(document)
     decoded = json.loads(text)
     jsonschema.Draft202012Validator(SCHEMA).validate(decoded)
-    again = parse_confusion(decoded)
+    again = read_counts_of(json.dumps(decoded).encode(), "m.json").matrices()
     assert (again.labelling, again.labels, again.title) == (document.labelling, document.labels, document.title)
     assert np.array_equal(again.edges_m, document.edges_m)
     assert np.array_equal(again.counts, document.counts)

@@ -247,8 +247,8 @@ def test_shards_that_do_not_make_a_whole_are_refused(scene, capfd):
     written("whole.json", stream=True)
     Path("again.json").write_text(Path("2.json").read_text().replace('"empty"', '"empty" '))
     for files, message in (
-        (["1", "3"], "of 3 shards 2 missing: there are 1.json, 3.json"),
-        (["2"], "of 3 shards 1, 3 missing: there are 2.json"),
+        (["1", "3"], "of 3 shards missing are: 2; there are 1.json, 3.json"),
+        (["2"], "of 3 shards missing are: 1, 3; there are 2.json"),
         (["1", "2", "3", "again"], "shard 2/3 is in 2.json, too: its items would count twice"),
         (["1", "of4", "3"], "of4.json: shard 2/4, and 1.json is shard 1/3"),
         (["1", "2", "3", "whole"], "whole.json: no shard, and 1.json is shard 1/3"),

@@ -22,12 +22,15 @@ ENDINGS = (".docx", ".reqif")
 COLUMNS = ("id", "kind", "text", "status", "supported by", "in context of")
 
 
-def export_bundle(bundle: str | Path, output: str | Path, into: str | Path | None = None) -> None:
+def export_bundle(bundle: str | Path, output: str | Path, into: str | Path | None = None) -> str:
     """Write report and case as a Word document, or requirements into a ReqIF document of somebody else.
 
     Args:
         output: ends in .docx or .reqif.
         into: the ReqIF document; only with .reqif, and needed there, as the bundle has one of its own.
+
+    Returns:
+        In words what of bundle and ReqIF document the other one does not have; empty where there is nothing.
 
     Raises:
         InputError: something is wrong with the bundle, or the document cannot be read.
@@ -45,11 +48,13 @@ def export_bundle(bundle: str | Path, output: str | Path, into: str | Path | Non
     report = check_files(Path(bundle).absolute().name, files)
     if not report.sound:
         raise InputError(f"not exported, as the check finds {report.findings[0]}", Place(str(bundle)))
-    makers: Mapping[str, Callable[[Basis], bytes]] = {
-        ".docx": lambda basis: docx_bytes(_whole(basis)),
+    makers: Mapping[str, Callable[[Basis], tuple[bytes, str]]] = {
+        ".docx": lambda basis: (docx_bytes(_whole(basis)), ""),
         ".reqif": lambda basis: reqif_into(str(into), trace_rows(basis.traced), TRACE_COLUMNS),
     }
-    write_bytes(output, basis_of(files, makers[ending]))
+    written, told = basis_of(files, makers[ending])
+    write_bytes(output, written)
+    return told
 
 
 def _whole(basis: Basis) -> Page:

@@ -17,6 +17,7 @@ from verifier.evidence.case.elements import Element, Kind
 from verifier.evidence.defeaters.about_data import matrices_behind, same_sources
 from verifier.evidence.documents import Document
 from verifier.evidence.status import Grade, Status
+from verifier.perception.confusion.data_set import annotation_error, looks_at
 from verifier.questions.require.require_result import Answer, CellRecall, RequireResult
 
 LEVEL = 0.95
@@ -57,7 +58,14 @@ def recall_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Doc
 def _goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> str:
     cells, requirement = asked.cells, asked.result.requirement
     hits, items = (np.array([getattr(each.measured, name) for each in cells]) for name in ("hits", "items"))
-    lower, upper = clopper_pearson(hits, items, (1 - LEVEL) / 2 / len(cells))
+    counts, basis = matrices_behind(asked.run, documents), asked.run.result.settings.bounds
+    stated = {} if counts is None else counts.content
+    error = float(annotation_error(stated)) if basis is None else basis.annotation_error
+    looks = looks_at(stated) if basis is None else basis.looks
+    lower, upper = clopper_pearson(hits, items, (1 - LEVEL) / 2 / len(cells) / looks)
+    lower, upper = np.maximum(lower - error, 0), np.minimum(upper + error, 1)
+    allowed = f", for {looks} looks" if looks > 1 else ""
+    allowed += f", if at most a share of {error:g} of a column is annotated wrongly or missing" if error else ""
     least = np.array([float(each.required or 0) for each in cells])
     status = Status.SUPPORTED if np.all(lower >= least) else Status.INCONCLUSIVE
     status = Status.VIOLATED if np.any(upper < least) else status
@@ -69,9 +77,8 @@ def _goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> str:
     wanted = [f"{name_text(each.label)} in {name_text(each.bin)} at least {each.required}" for each in cells]
     where = "".join(f", {name_text(name)} = {value}" for name, value in asked.answer.constants.items())
     identifier, met = draft.name(Kind.GOAL), status is Status.SUPPORTED
-    text = "Bounds of measured recalls: items are independent"
-    grounds = [draft.ground(("recalls",), text, "Not tested", claim="statistics")] if met else []
-    counts = matrices_behind(asked.run, documents)
+    text = "Bounds of measured recalls: items are independent" + ", and annotations as right as stated" * (error > 0)
+    grounds = [draft.ground(("recalls", text), text, "Not tested", claim="statistics")] if met else []
     shown_by = [each for each in (asked.document, counts) if each is not None] if met else []
     draft.put(
         Element(
@@ -79,8 +86,8 @@ def _goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> str:
             Kind.GOAL,
             f"The detector has the recall that {name_text(requirement.name)} asks for, planner "
             f"{name_text(asked.answer.planner)}{where}: {'; '.join(wanted)}",
-            f"Measured, with exact bounds at {LEVEL:g} for all together: {'; '.join(said)}. Least recall in mode "
-            f"{asked.result.mode}, all other rates in their measured proportions",
+            f"Measured, with exact bounds at {LEVEL:g} for all together{allowed}: {'; '.join(said)}. Least recall in "
+            f"mode {asked.result.mode}, all other rates in their measured proportions",
             (*map(draft.solution, shown_by), *draft.documents(grounds)),
             tuple(each.id for each in grounds),
             undeveloped=not met,

@@ -102,13 +102,15 @@ def _training_goal(
     matrices = [matrices_behind(run, documents) for run in runs]
     known = [each for each in matrices if each is not None and each.content.get("sequences")]
     duty, named, listed = "training_data", trained is not None, context.detector.trained_list
-    frames, equal = context.detector.frames, shared_frames(context.detector)
+    frames, equal = _covering(context.detector.frames, matrices), shared_frames(context.detector)
     if equal:
         note = f"{equal} are among those trained on, by SHA-256"
         source = next(filter(None, matrices), runs[0])
         return _refuted_training(draft, text, note, f"trained on {equal}", source, amlas)
-    if frames is not None and trained is None:
-        note = f"none of {counted(len(frames[1].hashes), 'tested frame')} is among those trained on, by SHA-256"
+    if context.detector.frames is not None and trained is None:
+        count = counted(len(context.detector.frames[1].hashes), "tested frame")
+        note = f"none of {count} is among those trained on, by SHA-256"
+        note += "" if frames else "; fewer are listed than were counted, or the matrices do not say how many were"
         return draft.person_goal(
             text, f"{note}. {_left_to(context, duty)}", duty, amlas, named, _by_frame(draft, frames)
         )
@@ -131,6 +133,16 @@ def _training_goal(
         )
     told = f"trained on {some_of([*map(name_text, shared)])}"
     return _refuted_training(draft, text, note, told, known[0], amlas)
+
+
+def _covering(
+    frames: tuple[FrameList, FrameList] | None, matrices: Sequence[Document | None]
+) -> tuple[FrameList, FrameList] | None:
+    """Lists of frames whose tested ones are as many as were counted; None where fewer are listed than counted."""
+    known = {each.sha256: each.content.get("sequences", ()) for each in matrices if each is not None}.values()
+    if frames is None or None in matrices or not all(known):
+        return None
+    return frames if sum(one["frames"] for each in known for one in each) <= len(frames[1].hashes) else None
 
 
 def _by_frame(draft: Draft, frames: Iterable[FrameList] | None) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from verifier.base.files import document_text
 from verifier.evidence.status import Standing
+from verifier.study.points import Point
+from verifier.study.records import SettingsRecord
 from verifier.study.results import RunResult
 
 _CLASSES = {"real": "mlte.evidence.types.real.Real", "string": "mlte.evidence.types.string.String"}
@@ -30,12 +32,24 @@ def mlte_artefacts(run: RunResult, standings: Sequence[Standing]) -> Iterator[tu
             "worst_scenario": worst.scenario,
             "lower": str(ends[0]),
             "upper": str(ends[1]),
+            "bounds": _of_bounds(run.settings, worst),
             "verdict": one.verdict.value,
             "condition": one.condition or "none",
             "status": "no target" if stands is None else stands.told,
             "sha256_of_matrices": digest,
         }
         yield one.name, _artefact(f"{one.name}.{one.planner}", worst.probability, one.unit, said)
+
+
+def _of_bounds(settings: SettingsRecord, point: Point) -> str:
+    """What lower and upper are, with what they assume."""
+    found, source = settings.confidence, settings.verdict_from
+    if found is None or point.uncertainty is None or source == "point":
+        return "numerical error alone, for the matrices as measured"
+    if source == "interval" or point.uncertainty.confidence_bounds is None:
+        return f"{found.level:g} {found.interval} interval; assumed: {settings.assumption('interval')}"
+    looks = "any number" if found.bounds.every_look else str(found.bounds.looks)
+    return f"{found.bounds.name}; assumed: {found.bounds.condition}; looks at the data: {looks}"
 
 
 def _artefact(name: str, number: float, unit: str, said: Mapping[str, str]) -> str:

@@ -73,11 +73,12 @@ def reqif_text(
     return xml_text(root)
 
 
-def reqif_into(path: str, rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> bytes:
-    """A ReqIF document of somebody else, with the columns of each row as attributes of its requirement.
+def reqif_into(path: str, rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> tuple[bytes, str]:
+    """A ReqIF document of somebody else, with the columns of each row as attributes of its requirement, and in words
+    how many requirements got none, and which rows found none.
 
     A requirement is that of a row where its LONG-NAME, its identifier, or one of its texts is the row's
-    `requirement`. Attributes that an earlier call wrote are replaced; everything else stays as it is.
+    `requirement`. Attributes that an earlier call wrote go, wherever they are; everything else stays as it is.
 
     Raises:
         InputError: it cannot be read, holds no requirement of a row, or two for one.
@@ -92,6 +93,10 @@ def reqif_into(path: str, rows: Sequence[Mapping[str, str]], columns: Sequence[s
     objects, content = list(root.iter(_tag("SPEC-OBJECT"))), root.find(f".//{_tag('REQ-IF-CONTENT')}")
     if root.tag != _tag("REQ-IF") or content is None:
         raise InputError(f"expected ReqIF, a root REQ-IF of {_NAMESPACE} with content", Place(path))
+    for values in [*root.iter(_tag("VALUES"))]:
+        for each in list(values):
+            if each.findtext(f"{_tag('DEFINITION')}/{_tag(_DEFINITION + '-REF')}", "").startswith(PREFIX):
+                values.remove(each)
     named: dict[str, list[Mapping[str, str]]] = {}
     for row in rows:
         named.setdefault(row["requirement"], []).append(row)
@@ -105,7 +110,10 @@ def reqif_into(path: str, rows: Sequence[Mapping[str, str]], columns: Sequence[s
         for each in mine:
             _write(content, each, {column: "; ".join(row[column] for row in named[name]) for column in columns}, path)
     written: bytes = etree.tostring(root.getroottree(), xml_declaration=True, encoding="UTF-8")
-    return written
+    bare = len(objects) - len({id(each) for mine in found.values() for each in mine})
+    told = [f"{counted(bare, 'requirement')} in it of which nothing is shown"] if bare else []
+    told += [f"not in it: {some_of(gone)}"] if (gone := [name for name, mine in found.items() if not mine]) else []
+    return written, "; ".join(told)
 
 
 def _tag(name: str) -> str:
@@ -145,9 +153,6 @@ def _write(content: Any, one: Any, values: Mapping[str, str], path: str) -> None
     definitions, mine = _within(owner, "SPEC-ATTRIBUTES"), _within(one, "VALUES")
     known = {each.get("IDENTIFIER") for each in definitions}
     ours = {f"{PREFIX}{named}-{column}": column for column in values}
-    for each in list(mine):
-        if each.findtext(f"{_tag('DEFINITION')}/{_tag(_DEFINITION + '-REF')}") in ours:
-            mine.remove(each)
     for name, column in ours.items():
         if name not in known:
             told = {"IDENTIFIER": name, "LAST_CHANGE": changed, "LONG_NAME": f"{PREFIX}{column}"}

@@ -90,7 +90,7 @@ class QualificationResult:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownProblemsResult:
-    """Result of `verify known-problems`: those that a bundle or document is touched by."""
+    """Result of `verify known-problems`: those of a bundle or document, and versions behind it without a list."""
 
     schema: ClassVar[str] = "verifier.known_problems"
     version: ClassVar[int] = 1
@@ -98,9 +98,10 @@ class KnownProblemsResult:
     versions: Mapping[str, str] = field(default_factory=dict)
     result: str
     problems: tuple[ProblemRecord, ...]
+    unlisted: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
-        """Inconclusive where one of them can make a result look better than it is."""
+        """Inconclusive where one of them can make a result look better than it is, or this is not known."""
         optimistic = any(each.effect == "optimistic" for each in self.problems)
-        return ExitCode.INCONCLUSIVE if optimistic else ExitCode.SATISFIED
+        return ExitCode.INCONCLUSIVE if optimistic or self.unlisted else ExitCode.SATISFIED

@@ -88,24 +88,30 @@ def _gaps(tables: Tables, commands: Collection[str]) -> Iterator[str]:
     yield from (f"command {each}: of a feature, and not there" for each in sorted(placed - set(commands)))
 
 
-def problems_of(path: str) -> list[Row]:
-    """The known problems that a bundle, or one document, is touched by.
+def listed_versions() -> set[str]:
+    """Versions whose problems are listed."""
+    return {version for each in kit_tables()["problem"] for version in each["versions"]}
+
+
+def problems_of(path: str) -> tuple[list[Row], tuple[str, ...]]:
+    """The known problems that a bundle, or one document, is touched by, and its versions without a list.
 
     Raises:
         InputError: it cannot be read, or is nothing of this program.
     """
     files = read_bundle(path) if Path(path).is_dir() or path.lower().endswith(".zip") else {}
     documents = dict(_documents(files)) if files else {Path(path).name: read_json(path)[0]}
-    versions = {_version(each) for each in documents.values()} - {None}
+    versions = {found for each in documents.values() if (found := _version(each)) is not None}
     if not versions or (files and MANIFEST_FILE not in files):
         raise InputError("expected a bundle, or a document of this program that names its version", Place(path))
     tables = kit_tables()
-    return [
+    touching = [
         each
         for each in tables["problem"]
         if versions & set(each["versions"])
         and any(_was_used(query, files, documents) for query in queries_of(each, tables))
     ]
+    return touching, tuple(sorted(versions - listed_versions()))
 
 
 def _documents(files: Mapping[str, bytes]) -> Iterator[tuple[str, Any]]:

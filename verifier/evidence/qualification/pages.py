@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from verifier.base.words import counted, listed, name_text
 from verifier.evidence.qualification.document import KnownProblemsResult, QualificationResult
-from verifier.evidence.qualification.kit import GUIDE_WORDS, Tables
+from verifier.evidence.qualification.kit import GUIDE_WORDS, Tables, kit_tables, requirement_feature
 from verifier.telling.blocks import Block, Listing, Page, Paragraph, Section, Table, facts
 
 NOT_STATED = "not stated"
@@ -26,25 +26,31 @@ def suite_blocks(study: QualificationResult) -> Iterator[Block]:
     if study.gaps:
         yield Paragraph("The kit has gaps:")
         yield Listing(study.gaps)
-    states = Counter(study.features.values())
-    counts = [
-        f"{counted(states[each], 'feature')} {each}" for each in ("passed", "failed", "not run") if states[each]
-    ]
+    tables, asked = kit_tables(), {each.id for each in study.tests}
+    of = requirement_feature(tables)
+    skipped = {of[each["requirement"]] for each in tables["test"] if not study.whole and each["id"] not in asked}
+    stands = {
+        name: "partly run" if state == "passed" and name in skipped else state
+        for name, state in study.features.items()
+    }
+    counts = [f"{counted(count, 'feature')} {state}" for state, count in Counter(stands.values()).items()]
     yield Paragraph(f"{listed(counts)}; tool {study.tool.version}, SHA-256 {study.tool.sha256[:16]}...")
-    failed = [name for name, state in study.features.items() if state != "passed"]
+    failed = [name for name, state in stands.items() if state != "passed"]
     if failed:
         yield Paragraph(f"Not qualified in this environment: {', '.join(failed)}.", "note")
 
 
 def problem_blocks(study: KnownProblemsResult) -> Iterator[Block]:
     """The known problems that a result is touched by."""
+    name = name_text(study.result)
+    for each in study.unlisted:
+        told = "whether any touches it is not known; ask the verify known-problems of that version, or of a later one"
+        yield Paragraph(f"{name}: no list of the problems of version {name_text(each)} is here: {told}.")
     if not study.problems:
-        yield Paragraph(f"{name_text(study.result)}: no known problem of this version touches it.")
+        yield from () if study.unlisted else [Paragraph(f"{name}: no known problem of its version touches it.")]
         return
     rows = tuple((each.id, each.effect, each.text, each.workaround) for each in study.problems)
-    yield Table(
-        f"Known problems that touch {name_text(study.result)}", ("id", "effect", "problem", "what to do"), rows
-    )
+    yield Table(f"Known problems that touch {name}", ("id", "effect", "problem", "what to do"), rows)
 
 
 def kit_page(study: QualificationResult, tables: Tables) -> Page:

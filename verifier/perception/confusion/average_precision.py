@@ -83,7 +83,7 @@ def with_average_precision(
             percentile_ends(drawn_class(entries, [0], most, weights, precise=True), LEVEL),
             _average(entries),
         )
-        there = sum(len(each["gtIgnore"]) > 0 for each in entries)
+        there = np.array([len(each["gtIgnore"]) for each in entries])
         ends = (None if value is None else reaching(drawn, value, there, confidence=LEVEL)) or (None, None)
         own = (
             [_average(each) for each in _by_unit(entries, units)] if by_drive and counts.sequences is not None else []

@@ -97,7 +97,7 @@ def record_of(metadata: Mapping[str, Any]) -> DataSetRecord | None:
 def annotation_error(metadata: Mapping[str, Any]) -> Fraction:
     """The largest share of items that may be annotated wrongly; 0 where nothing is stated."""
     found = record_of(metadata)
-    return Fraction(0) if found is None or found.error_rate is None else Fraction(repr(found.error_rate[1]))
+    return Fraction(0) if found is None or found.error_rate is None else Fraction(repr(max(found.error_rate)))
 
 
 def looks_at(metadata: Mapping[str, Any]) -> int:
@@ -212,7 +212,7 @@ def with_uses(counts: ConfusionCounts, uses: Sequence[UseRecord], file: str) -> 
 def merged_record(found: ConfusionCounts, parts: Sequence[ConfusionCounts], names: Sequence[str]) -> ConfusionCounts:
     """The sum with the records of its parts: texts of each, the widest error rate, every use.
 
-    Where not all parts have a record, or an error rate, the sum has none, and says so.
+    Where not all parts have a record, or an error rate, the sum says so.
     """
     records = [record_of(each.metadata) for each in parts]
     held = [each for each in records if each is not None]
@@ -225,11 +225,8 @@ def merged_record(found: ConfusionCounts, parts: Sequence[ConfusionCounts], name
         [] if len(held) == len(parts) else [f"the data set is stated in {len(held)} of {len(parts)} merged files"]
     )
     rates = [each.error_rate for each in held if each.error_rate is not None]
-    whole = len(rates) == len(parts)
-    if rates and not whole:
-        partly.append(
-            f"the annotation error rate is stated in {len(rates)} of {len(parts)} merged files, and left out"
-        )
+    if 0 < len(rates) < len(parts):
+        partly.append(f"the annotation error rate of {len(rates)} of {len(parts)} merged files is taken for all")
     domains = {str(each.odd): each.odd for each in held}
     if len(domains) > 1:
         partly.append("the coverage of the domain differs between merged files, and is left out")
@@ -238,7 +235,7 @@ def merged_record(found: ConfusionCounts, parts: Sequence[ConfusionCounts], name
             name: _texts_of(name, records, names) for name in NAMES if any(each.stated.get(name) for each in held)
         },
         requirements=tuple(dict.fromkeys(each for record in held for each in record.requirements)),
-        error_rate=(min(low for low, _ in rates), max(high for _, high in rates)) if whole else None,
+        error_rate=(min(low for low, _ in rates), max(high for _, high in rates)) if rates else None,
         odd=next(iter(domains.values())) if len(domains) == 1 and len(held) == len(parts) else {},
         uses=uses,
     )

@@ -134,11 +134,6 @@ def read_counts_of(raw: bytes, file: str) -> ConfusionCounts:
     return DocumentReader(file).counts(json_of(raw, file))
 
 
-def parse_confusion(document: Any, file: str | None = None) -> ConfusionMatrices:
-    """The matrices that a decoded JSON document describes; errors as `read_confusion`."""
-    return DocumentReader(file).counts(document).matrices()
-
-
 def write_confusion(found: ConfusionMatrices | ConfusionCounts, path: str | Path) -> None:
     """Write the document that reads back to the same; all or nothing."""
     write_text(path, confusion_text(found))

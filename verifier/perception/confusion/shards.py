@@ -231,7 +231,7 @@ def _check_numbers(shards: Sequence[ReadShard]) -> None:
     if missing:
         more = f" and {len(missing) - 9} more" if len(missing) > 9 else ""
         raise InputError(
-            f"of {of} shards {', '.join(missing[:9])}{more} missing: there are {', '.join(there.values())}",
+            f"of {of} shards missing are: {', '.join(missing[:9])}{more}; there are {', '.join(there.values())}",
             hint="merge all shards of a count at once",
         )
 

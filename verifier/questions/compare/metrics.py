@@ -148,7 +148,7 @@ def _estimate(hits: Ints, whole: Ints, weights: Ints) -> Estimate:
     if len(hits) > 1:
         with np.errstate(invalid="ignore"):
             drawn = percentile_ends((weights @ hits) / (weights @ whole), 0.95)
-        ends = reaching(drawn, int(hits.sum()) / items, int(np.count_nonzero(whole))) or (None, None)
+        ends = reaching(drawn, int(hits.sum()) / items, whole) or (None, None)
     else:
         ends = wilson(int(hits[0]), items)
     return Estimate(items, int(hits.sum()) / items, *ends)

@@ -19,18 +19,10 @@ from verifier.closedloop.curvefiles import CurveFile, read_curves
 from verifier.closedloop.curves import area, robroc
 from verifier.pipeline import verified
 from verifier.robustness.assessment.definition import Assessment
-from verifier.robustness.assessment.degradation import (
-    Criterion,
-    Degradation,
-    Level,
-    TradeOffLimit,
-)
+from verifier.robustness.assessment.degradation import Criterion, Degradation, Level, TradeOffLimit
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
 from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
-from verifier.robustness.campaign.draws import (
-    change_interval,
-    share_interval,
-)
+from verifier.robustness.campaign.draws import change_interval, share_interval
 from verifier.robustness.campaign.judging import collision_at, run_options, worst_bounds, worst_probability
 from verifier.robustness.campaign.making import Progress, no_progress
 from verifier.study.case import Study
@@ -109,7 +101,7 @@ def _change_ends(first: Level, level: Level, name: str) -> tuple[float, float] |
         return None
     if level is first:
         return 0.0, 0.0  # by definition, and not by what was measured
-    return change_interval(first.drawn[name], level.drawn[name], float(after - before), level.images)
+    return change_interval(first.drawn[name], level.drawn[name], float(after - before), level.objects)
 
 
 def _of_change(ends: tuple[float, float] | None, limit: Fraction) -> Verdict | None:
@@ -199,7 +191,7 @@ def _trade_off(
         None
         if each is None or drawn[0] is None or share is None
         else share_interval(
-            (curves[0].sensitivity, curve.sensitivity), drawn[0], each, (share * whole, whole), level.images
+            (curves[0].sensitivity, curve.sensitivity), drawn[0], each, (share * whole, whole), level.objects
         )
         for level, each, curve, share in zip(asked.levels, drawn, curves, shares, strict=True)
     )

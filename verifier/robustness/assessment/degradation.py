@@ -57,7 +57,7 @@ class Level:
         unchanged: where the data are made here: whether these are the images as they were taken.
         without_pairs: whether no object has a report, so that there is no pair in `pairs`.
         drawn: metric -> (draws,) its value on images drawn from those of the level, the same at every level.
-        images: how many `drawn` and `drawn_curve` were drawn from.
+        objects: (images,) how many there are in each image that `drawn` and `drawn_curve` were drawn from.
         drawn_curve: (draws, sensitivities) safety and efficiency of the curve likewise; None where it was not drawn.
     """
 
@@ -69,7 +69,7 @@ class Level:
     unchanged: bool = False
     without_pairs: bool = False
     drawn: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, compare=False, repr=False)
-    images: int = 0
+    objects: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), compare=False, repr=False)
     drawn_curve: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(
         default=None, compare=False, repr=False
     )

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from verifier.base.errors import UsageError, unknown_name
 from verifier.closedloop.comparison import BASELINE
 from verifier.perception.matching import MatchingPolicy
@@ -73,7 +75,7 @@ def made_levels(
         name = f"{asked.parameter} {level.at:g}"
         told = f"{name} {asked.unit}".rstrip(), BASELINE if level is asked.levels[0] else name, f"_{level.at:g}"
         found = maker.made(data, mutation, own, told)
-        return replace(level, unchanged=False, images=data.frame_count, **vars(found))
+        return replace(level, unchanged=False, objects=np.bincount(data.annotations.frame), **vars(found))
 
     levels = list[Level]()
     for level in progress(asked.levels, "levels"):

@@ -31,11 +31,7 @@ from verifier.robustness.assessment.detected import measured
 from verifier.robustness.assessment.follow_up import check_complete, make_follow_up
 from verifier.robustness.assessment.levels import check_levels, made_levels
 from verifier.robustness.assessment.plan import Plan
-from verifier.robustness.assessment.preflight import (
-    check_depth_files,
-    check_sizes,
-    check_target,
-)
+from verifier.robustness.assessment.preflight import check_depth_files, check_sizes, check_target
 from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 from verifier.robustness.campaign.draws import ADR

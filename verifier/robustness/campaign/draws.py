@@ -69,9 +69,9 @@ def drawn_curve(
     return safety, efficiency
 
 
-def change_interval(here: Floats, there: Floats, value: float, images: int) -> tuple[float, float] | None:
+def change_interval(here: Floats, there: Floats, value: float, objects: Ints) -> tuple[float, float] | None:
     """Of the change from `here` to `there` in equal draws; None where no draw has both."""
-    return reaching(percentile_ends(there - here, CONFIDENCE), value, images, (-1.0, 1.0))
+    return reaching(percentile_ends(there - here, CONFIDENCE), value, objects, (-1.0, 1.0))
 
 
 def share_interval(
@@ -79,7 +79,7 @@ def share_interval(
     baseline: tuple[Floats, Floats],
     level: tuple[Floats, Floats],
     value: tuple[float, float],
-    images: int,
+    objects: Ints,
 ) -> tuple[float, float] | None:
     """Of RobROC of two curves by the area of the first one, in equal draws; None where no draw has an area.
 
@@ -90,4 +90,4 @@ def share_interval(
     _, safety, efficiency = worst_case(sensitivities, [baseline[0], level[0]], [baseline[1], level[1]])
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(whole > 0, areas(safety, efficiency) / whole, np.nan)
-    return reaching_ratio(percentile_ends(shares, CONFIDENCE), *value, images, 1.0)
+    return reaching_ratio(percentile_ends(shares, CONFIDENCE), *value, int(np.count_nonzero(objects)), 1.0)

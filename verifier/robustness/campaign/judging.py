@@ -18,6 +18,7 @@ from verifier.base.files import make_folder, write_text
 from verifier.base.statistics import reaching
 from verifier.closedloop.comparison import BASELINE
 from verifier.collision.estimator import CollisionMap, Grid, collision_map
+from verifier.collision.intervals import WINDOW_M
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import read_pairs
 from verifier.collision.resampling import bootstrap_intervals
@@ -158,10 +159,12 @@ def collision_at(
 
 
 def _lambda_interval(pairs: Pairs, estimate: CollisionMap) -> tuple[float, float] | None:
-    """The percentile interval over drawn images, the same draws in every level of as many images."""
+    """The percentile interval over drawn images, the same draws in every level of as many images, no closer than the
+    images near that distance allow."""
     if pairs.image_count < FEWEST_IMAGES or math.isnan(float(estimate.probability[0, 0])):
         return None
     rng = np.random.default_rng(0)
     found, _ = bootstrap_intervals(pairs, estimate, rng=rng, level=CONFIDENCE, replicates=DRAWS)
     low, high = float(found.lower[0, 0]), float(found.upper[0, 0])
-    return reaching((low, high), float(estimate.probability[0, 0]), pairs.image_count)
+    near = np.abs(pairs.predicted_m - estimate.grid.distances_m) <= max(WINDOW_M / 2, estimate.width_m)
+    return reaching((low, high), float(estimate.probability[0, 0]), len(np.unique(pairs.image[near])))

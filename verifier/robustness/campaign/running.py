@@ -268,8 +268,8 @@ def _drawn_ends(found: Made, name: str, data: DetectionSet) -> Ends:
     value, drawn = found.performance[name], found.drawn.get(name)
     if value is None or drawn is None:
         return None
-    images = len(np.unique(data.annotations.frame))
-    return reaching(percentile_ends(drawn, CONFIDENCE), float(value), images, confidence=CONFIDENCE)
+    objects = np.bincount(data.annotations.frame)
+    return reaching(percentile_ends(drawn, CONFIDENCE), float(value), objects, confidence=CONFIDENCE)
 
 
 def _without_lambda(rows: Iterable[CampaignRow], distance_m: float) -> Iterator[str]:

@@ -7,8 +7,7 @@ import io
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import numpy as np
 from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
-from verifier.perception.settings import IMAGE_SUFFIXES
 from verifier.robustness.detectors.protocol import Image
 
 TAKEN_AS = {"RGB": "as it is", "L": "grey, repeated in all three channels", "P": "colours of its palette"}
@@ -32,22 +30,6 @@ TURNED = range(2, 9)
 _PIXELS = re.compile(r"(\d+) pixels")  # in what Pillow says when it refuses to unfold an image at all
 # What Pillow raises on bytes that are no image, or half of one.
 DAMAGED = (ValueError, TypeError, OSError, EOFError, OverflowError, SyntaxError, struct.error, zlib.error)
-
-
-def read_images(folder: str | Path, names: Iterable[str]) -> Iterator[Image]:
-    """The image of each frame, in order, one in memory at a time.
-
-    The image of the frame NAME is `folder`/NAME, or NAME with one of `IMAGE_SUFFIXES` in small or capital letters;
-    separators `/` are sub-folders.
-
-    Raises:
-        InputError: no image or several of a frame; see also `read_image`.
-    """
-    root = Path(folder)
-    if not root.is_dir():
-        raise InputError("no such folder", Place(str(folder)))
-    for name in names:
-        yield Image(name, read_image(_file(root, name)).pixels)
 
 
 def read_image(path: str | Path) -> Image:
@@ -133,25 +115,3 @@ def image_size(path: str | Path) -> tuple[int, int] | None:
     except (*DAMAGED, images.DecompressionBombError):
         return None
     return int(height), int(width)
-
-
-def _file(folder: Path, name: str) -> Path:
-    """The one image of the frame `name`; never a file above `folder`."""
-    place = Place(str(folder))
-    parts = PurePosixPath(name)
-    if parts.is_absolute() or ".." in parts.parts or "\\" in name or "\0" in name or not parts.name:
-        raise InputError(f"frame {shown(name)}: the name does not lead to a file inside the folder", place)
-    try:
-        if parts.suffix.lower() in IMAGE_SUFFIXES and (folder / name).is_file():
-            return folder / name
-        endings = [ending for suffix in IMAGE_SUFFIXES for ending in (suffix, suffix.upper())]
-        found = [path for ending in endings if (path := folder / f"{name}{ending}").is_file()]
-        # Where capital letters make no difference, a file is found twice.
-        found = list({(path.stat().st_dev, path.stat().st_ino): path for path in found}.values())
-    except OSError as error:
-        raise InputError(f"frame {shown(name)}: {error.strerror}", place) from None
-    if not found:
-        raise InputError(f"frame {shown(name)} has no image", place, f"looked for {', '.join(IMAGE_SUFFIXES)}")
-    if len(found) > 1:
-        raise InputError(f"frame {shown(name)} has a second image, {found[0].name}", Place(str(found[1])))
-    return found[0]

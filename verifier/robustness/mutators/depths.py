@@ -18,6 +18,7 @@ from scipy.ndimage import maximum_filter1d
 
 from verifier.base.documents import Count, Limits
 from verifier.base.errors import InputError, Place
+from verifier.base.words import percent
 from verifier.perception.detections.depth import UNITS_PER_M, depth_map
 from verifier.perception.detections.distances import LARGEST_M
 from verifier.perception.settings import IMAGE_SUFFIXES
@@ -73,7 +74,7 @@ def guessed_text(maps: Iterable[Sequence[GuessedDepths]]) -> str:
         where = (
             "in the sky" if high is None else f"from {low:g} m on" if high == LARGEST_M else f"{low:g} to {high:g} m"
         )
-        told += [f"{where} {guessed / pixels:.1%} of {pixels}"] if pixels else []
+        told += [f"{where} {percent(guessed / pixels, 3)} of {pixels}"] if pixels else []
     return f"pixels with a guessed depth: {', '.join(told)}" if told else ""
 
 
