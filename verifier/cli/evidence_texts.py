@@ -13,16 +13,6 @@ no data.
 
   verify spi check bundle/spi.json field.csv
 """
-REPORT = """\
-One report of any results of this program: the verdicts first, then every requirement with how it fails and what would
-help, the matrices, the assumptions and the provenance. The HTML page is one file that needs no network.
-
-  verify report RUN.json EXPLAIN.json REQUIRE.json MATRICES.json -o report.html
-  verify report RUN.json -o report.md -o report.csv
-
-Results are what --output of the other commands writes; matrices belong to a result where their SHA-256 is that of its
-input. Which explanations belong to which run is found from the inputs that both name.
-"""
 BUILD = """\
 Make a bundle of evidence: run SPEC as verify run does, explain every requirement, find what each asks of the
 detector, repeat the run under the other policies that apply, prove probabilities and confidence bounds, and put all
