@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import socket
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from verifier.cli import main
 from verifier.perception.confusion.document import confusion_text, read_counts
 from verifier.perception.confusion.request import counted, merged
 from verifier.perception.confusion.shards import share_of
-from verifier.perception.detections.parquetfiles import FilesInOrder
+from verifier.perception.detections.parquetfiles import FilesInOrder, opened
 from verifier.perception.detections.tableparts import Tables
 from verifier.perception.settings import CountSettings, MergeSettings
 
@@ -228,6 +229,15 @@ def test_a_file_that_breaks_in_the_middle_is_named(scene, scheduler):
     for way in ({"stream": True}, {"scheduler": scheduler}, {"shard": "1/1"}):
         with pytest.raises(InputError, match=r"broken\.parquet: not readable behind row 1500"):
             counted(CountSettings(**{**DATA, "detections": "broken.parquet"}, **SCENE, **way))
+
+
+@pytest.mark.parametrize("name", ["detections.parquet", "drives.csv"])
+def test_files_are_closed_as_soon_as_they_are_read(scene, name):
+    stays = []
+    with pytest.raises(InputError) if name == "drives.csv" else nullcontext(), opened(name) as source:
+        stays.append(source)
+    opened_still = [link.readlink() for link in Path("/proc/self/fd").iterdir() if link.exists()]
+    assert Path(name).resolve() not in opened_still
 
 
 def test_a_file_that_changes_meanwhile_is_noticed(scene):

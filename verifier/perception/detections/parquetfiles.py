@@ -7,6 +7,7 @@ range of rows, so whoever reads a part opens the files that it lies in and no ot
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -140,17 +141,21 @@ def digest_of(path: str) -> str:
         raise InputError(f"cannot be read: {error.strerror or first_line(error)}", Place(path)) from None
 
 
-def opened(path: str) -> Any:
-    """A `pyarrow.parquet.ParquetFile`, as a context; InputError."""
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """A `pyarrow.parquet.ParquetFile`; InputError. Pyarrow leaves a stream that it was given open."""
     arrow, parquet = library("pyarrow"), library("pyarrow.parquet")
-    try:
-        return parquet.ParquetFile(_stream(path), buffer_size=1 << 20, pre_buffer=False)
-    except FileNotFoundError:
-        raise InputError("no such file", Place(path)) from None
-    except (arrow.ArrowException, OSError) as error:
-        if isinstance(error, PermissionError):
-            raise InputError(f"cannot be read: {error.strerror or first_line(error)}", Place(path)) from None
-        raise InputError("not a readable Parquet file", Place(path)) from None
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = stack.enter_context(_stream(path))
+            source = parquet.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
+        except FileNotFoundError:
+            raise InputError("no such file", Place(path)) from None
+        except (arrow.ArrowException, OSError) as error:
+            if isinstance(error, PermissionError):
+                raise InputError(f"cannot be read: {error.strerror or first_line(error)}", Place(path)) from None
+            raise InputError("not a readable Parquet file", Place(path)) from None
+        yield source
 
 
 def _stream(path: str) -> Any:

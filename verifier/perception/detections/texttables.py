@@ -104,7 +104,7 @@ def _parsed(texts: bytes, layout: Layout) -> tuple[dict[str, NDArray[Any]], dict
     types = {name: "category" if kind == "text" else "float64" for name, kind in kinds.items()}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("error", UserWarning)
             table = pandas.read_csv(
                 BytesIO(texts),
                 sep=r"\s+" if layout.separator is None else layout.separator,
