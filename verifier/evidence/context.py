@@ -43,12 +43,12 @@ conditions and hazards as in `verifier.evidence.residual_risk.records`, triggeri
 
 import datetime
 import hashlib
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TypeVar
 
+from verifier.base.documents import is_sha256
 from verifier.base.errors import InputError, Place
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
@@ -265,7 +265,7 @@ def _frames(element: Element) -> FrameList:
     text, raw = read_text(path)
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     for number, line in lines:
-        if not re.fullmatch(r"[0-9a-f]{64}(\s.*)?", line):
+        if not is_sha256(line.split(maxsplit=1)[0]) or line[0].isspace():
             raise InputError("expected 64 hexadecimal digits, as sha256sum writes them", Place(str(path), number))
     if not lines:
         raise InputError("expected the SHA-256 of a frame in each line, found none", Place(str(path)))
