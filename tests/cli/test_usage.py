@@ -59,6 +59,11 @@ def test_options_that_help_does_not_show_work_like_the_others(capsys, tmp_path):
     ("line", "message"),
     [
         ("rnu spec.ltl", "unknown command 'rnu'\n  hint: did you mean run? see verify --help"),
+        (
+            "run s.ltl --json r.json",
+            "unexpected argument 'r.json': --json takes no value\n  hint: see verify run --help",
+        ),
+        ("evidence check a b", "unexpected argument 'b'\n  hint: see verify evidence check --help"),
         ("evidence chekc", "unknown command 'chekc'\n  hint: did you mean check? see verify evidence --help"),
         ("run s.ltl --drasw 5", "unknown option '--drasw'\n  hint: did you mean --draws? see verify run --help"),
         (
