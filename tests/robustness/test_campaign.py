@@ -23,6 +23,7 @@ from verifier.pipeline import verified
 from verifier.robustness.campaign.file import read_campaign
 from verifier.robustness.campaign.result import CampaignDocument
 from verifier.robustness.campaign.scenes import open_scenes
+from verifier.robustness.mutators.depths import DepthSource
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
@@ -313,7 +314,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def test_guessed_depths_are_told_by_distance(tmp_path):
+def test_guessed_depths_are_told_by_distance(tmp_path, monkeypatch):
     """Of 200 x 320 pixels the upper 60 rows are unknown, and below every third column, which are of the road."""
     write_streets(tmp_path, 1)
     path = tmp_path / "depth/street1.npy"
@@ -325,6 +326,8 @@ def test_guessed_depths_are_told_by_distance(tmp_path):
     (tmp_path / "campaign.toml").write_text(text)
     campaign = read_campaign(tmp_path / "campaign.toml")
     scenes = open_scenes(campaign.data, tmp_path, "data")
+    fill, times = DepthSource.filled, []
+    monkeypatch.setattr(DepthSource, "filled", lambda *given: times.append(given[1]) or fill(*given))
     filled = scenes.depth_m("street1.png", (200, 320))
     assert (filled[:60] == 1e5).all()
     assert np.array_equal(filled[60:, 1::3], depth[60:, 1::3])
@@ -332,6 +335,9 @@ def test_guessed_depths_are_told_by_distance(tmp_path):
     told = scenes.guessed()
     assert told.startswith("pixels with a guessed depth: 0 to 10 m ")
     assert told.endswith("in the sky 100 % of 19200")
+    assert scenes.frame("street1.png", deep=True).depth_m is not None
+    assert scenes.moved_depth_m("street1.png", None) is filled
+    assert times == ["street1.png"]  # once, whoever asks
 
 
 @pytest.mark.parametrize(("text", "complaint"), HOSTILE, ids=range(len(HOSTILE)))
