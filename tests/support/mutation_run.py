@@ -170,7 +170,11 @@ _SUM = "return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + 
 _GIVEN = "if answer.lower is not None or found.direct or found.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
 _LONGEST = "if steps > MOST_STORM_STEPS or steps * model.transition_count > MOST_STORM_WORK:"
+_GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
+_FORESEEN = "if number % _ROUNDS == _ROUNDS - 1 and 2 * placed * max_levels < number * n:"
 EQUIVALENT = {
+    **{("verifier/analysis/robust/policy.py", _GROWN, token): "one round more" for token in (">", "*", "+")},
+    ("verifier/checking/graphs.py", _FORESEEN, "*"): "how, not what",
     ("verifier/checking/two_engines.py", _SUM, ">"): "no sum of doubles near 1 is off by just that",
     ("verifier/checking/two_engines.py", _GIVEN, "lower"): "both are given, or none",
     ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
