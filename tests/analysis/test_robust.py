@@ -654,8 +654,8 @@ class TestStep:
         moved = step.following != step.owner[:, None]
         gained = np.where(moved, value[step.following] - value[step.owner, None] + cost, 0)
         gain, _ = step.greatest(gained[unknown], unknown)
-        assert gain[value[unknown] < 1] == pytest.approx(0, abs=1e-12)  # those that the costs raise to 1 stay there
-        assert np.all(gain <= cost + 1e-12)
+        assert np.all(gain[value[unknown] < 1] <= 1e-12)  # those that the costs raise to 1 stay there
+        assert np.all(np.abs(gain) <= cost + 1e-12)
 
     def test_a_proof_has_a_value_of_1_in_every_target_and_a_number_everywhere(self):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
