@@ -43,8 +43,6 @@ class NoFilesError(InputError):
 
 
 _ONLY: ContextVar[Collection[str] | None] = ContextVar("only", default=None)
-OF_PARTS = ("annotations", "detections")
-"""What lies in folders whose files are shared out."""
 MOST_FILES = 500_000
 """Files of one folder or archive; more is refused."""
 
@@ -79,7 +77,8 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
     """
     target = Path(path)
     if target.is_dir():
-        members = tuple(_folder(target, str(path), suffix, _ONLY.get() if role in OF_PARTS else None))
+        only = _ONLY.get() if role in ("annotations", "detections") else None
+        members = tuple(_folder(target, str(path), suffix, only))
         lines = "".join(f"{hashlib.sha256(each.raw).hexdigest()}  {each.name}\n" for each in members)
         digest = hashlib.sha256(lines.replace(f"  {path}/", "  ").encode()).hexdigest()
     else:
