@@ -20,7 +20,7 @@ from typing import Any
 
 from verifier.base.toml import Element
 from verifier.base.version import __version__, commit_of
-from verifier.evidence.declarations import date_at, digest_at
+from verifier.evidence.declarations import digest_at, past_at
 
 NOT_ISSUED = "not issued"
 DISTRIBUTION = "verify-perception"
@@ -95,7 +95,7 @@ def read_identity(top: Element, issued: datetime.date | None) -> Identity:
     table = top.at("document").table(tuple(each.name for each in fields(Identity)), ("id",))
     texts = (each.name for each in fields(Identity) if each.name not in ("issued", "previous"))
     told: dict[str, Any] = {key: table.given(key, _words, "") for key in texts}
-    day, previous = table.given("issued", date_at, issued), table.given("previous", digest_at, "")
+    day, previous = table.given("issued", past_at, issued), table.given("previous", digest_at, "")
     return Identity(**told, issued=day, previous=previous)
 
 
