@@ -20,8 +20,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, Generic, Self, TypeVar
 
 from verifier.base.budget import memory_limit, peak_bytes
-from verifier.base.errors import EngineError, NoAnswerError, UsageError, first_line, memory_text, shown
+from verifier.base.errors import EngineError, NoAnswerError, UsageError, first_line, shown
 from verifier.base.libraries import library
+from verifier.base.numbers import fixed, memory_text
 from verifier.base.version import __version__
 from verifier.base.words import some_of
 
@@ -54,7 +55,9 @@ class Share:
     peak_bytes: int
 
     def __str__(self) -> str:
-        return f"{self.worker}: {self.blocks} blocks, {self.seconds:.1f} s, at most {memory_text(self.peak_bytes)}"
+        return (
+            f"{self.worker}: {self.blocks} blocks, {fixed(self.seconds, 1)} s, at most {memory_text(self.peak_bytes)}"
+        )
 
 
 @dataclass(frozen=True)
