@@ -177,7 +177,9 @@ _ROOMY = "place = memory if free > 2 * expected_bytes else Path(tempfile.gettemp
 _PLAN = "verifier/checking/plan.py"
 _MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)"
 _FOLLOWING = "following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.int64)"
+_STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
 EQUIVALENT = {
+    (_POINT, _STEPS, "1024"): "how fine a witness is that the kernel checks",
     (_PROCESS, "LARGEST_IDLE_BYTES = 256 * 2**20", "*"): "how soon a worker is replaced",
     (_PROCESS, _ROOMY, ">"): "a guess of room",
     (
