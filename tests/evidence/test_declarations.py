@@ -30,16 +30,17 @@ ITEMS = RunOptions(confidence=ConfidenceSettings(draws=100, bounds="items", assu
 
 def evidence(name, claim=None, **more):
     """One entry, with what is required and more."""
-    told = {"claim": claim or name, "title": f"About {name}", "file": f"docs/{name}.txt", "author": "N. N."} | more
+    told = {"claim": claim or name, "title": f"About {name}", "file": f"docs/{name}.txt", "author": "N. N."}
+    told |= {"date": "2026-05-04"} | more
     lines = [
         f"{key} = {value if key in DATES else repr(value).lower() if isinstance(value, bool) else repr(value)}"
         for key, value in told.items()
         if value is not None
     ]
-    return "\n".join([f"[evidence.{name}]", "date = 2026-05-04", *lines, ""])
+    return "\n".join([f"[evidence.{name}]", *lines, ""])
 
 
-DATES = ("valid_until",)
+DATES = ("date", "valid_until")
 SAID = 'reason = "Kerb"\nby = "N. N."\ndate = 2026-05-06\n'
 
 
@@ -269,6 +270,11 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
     ("text", "path", "said"),
     [
         (evidence("a", "modell"), "evidence.a.claim", "'modell'"),
+        (
+            evidence("a", node_of_duty("model")[:-1] + "x"),
+            "evidence.a.claim",
+            f"did you mean '{node_of_duty('model')}'?",
+        ),
         (evidence("a", "model", titel="x"), "evidence.a.titel", "unknown key 'titel'"),
         (evidence("a", "model", author=None), "evidence.a", "missing key 'author'"),
         (evidence("a", "model", file=None), "evidence.a", "missing key 'file'"),
@@ -276,6 +282,13 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
         (evidence("a", "model", file="/etc/passwd"), "evidence.a.file", "found '/etc/passwd'"),
         (evidence("a", "model", grade="proven"), "evidence.a.grade", "'proven'"),
         (evidence("a", "model", valid_until='"soon"'), "evidence.a.valid_until", "expected a date"),
+        (evidence("a", "model", date="2999-05-04"), "evidence.a.date", "expected a day that has been, today is "),
+        (
+            '[disposition.x]\ndecision = "open"\nreason = "r"\nby = "b"\ndate = 2999-05-04',
+            "disposition.x.date",
+            ", found 2999-05-04",
+        ),
+        ('[document]\nid = "a"\nissued = 2999-05-04', "document.issued", "expected a day that has been"),
         (evidence("a", "model", copy=False), "evidence.a", "missing key 'sha256'"),
         (
             evidence("a", "model", file="docs/model.txt", copy=False, sha256="0" * 64),
@@ -311,6 +324,16 @@ def test_what_is_wrong_is_named(text, path, said, tmp_path):
     if path is not None:
         assert caught.value.place.file.endswith("case.toml")
         assert caught.value.place.line is not None
+
+
+def test_today_is_that_of_the_clock_or_of_the_build_and_it_is_tomorrow_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "4102444800")  # 2100-01-01, behind the clock
+    for day in ("2099-12-31", "2100-01-02"):
+        read_context(declared(tmp_path, evidence("a", "model", date=day)))
+    with pytest.raises(InputError, match="today is 2100-01-01, found 2100-01-03"):
+        read_context(declared(tmp_path, evidence("a", "model", date="2100-01-03")))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    read_context(declared(tmp_path, evidence("a", "model")))
 
 
 def test_an_answer_to_no_doubt_is_refused(folder):

@@ -319,6 +319,24 @@ def objects(path):
     }
 
 
+def test_strictdoc_reads_and_writes_requirements_without_losing_a_text(bundle, tmp_path):
+    """Identifiers become its own."""
+    command = shutil.which("strictdoc") or pytest.skip("strictdoc is not installed")
+    for folder in ("documents", "written"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "a.reqif").write_bytes(bundle[1]["exchange/requirements.reqif"])
+    for step in (["convert", "a.reqif", "documents"], ["export", "documents", "--formats=reqif-sdoc"]):
+        output = ["--output-dir", "written"] if step[0] == "export" else []
+        subprocess.run([command, *step, *output], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+
+    def texts(path):
+        objects = ReqIFParser.parse(str(path)).core_content.req_if_content.spec_objects
+        names = (tuple(each.value for each in one.attributes if each.value) for one in objects)
+        return [each for each in names if each]
+
+    assert texts(next((tmp_path / "written").rglob("*.reqif"))) == texts(tmp_path / "a.reqif")
+
+
 def test_verdicts_come_into_a_document_of_ones_own_whose_identifiers_stay(bundle, tmp_path, capsys):
     own, out, kept = (tmp_path / name for name in ("own.reqif", "out.reqif", "kept.reqif"))
     own.write_text(OWN)

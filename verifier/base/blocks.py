@@ -11,7 +11,6 @@ import atexit
 import contextlib
 import logging
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Self, TypeVar
 
-from verifier.base.budget import memory_limit
+from verifier.base.budget import memory_limit, peak_bytes
 from verifier.base.errors import EngineError, NoAnswerError, UsageError, first_line, memory_text, shown
 from verifier.base.libraries import library
 from verifier.base.version import __version__
@@ -343,7 +342,11 @@ HERE = Pool()
 def _own_cluster(workers: int, folder: str) -> Any:
     """Processes of this machine, on its loopback, with their files in a folder."""
     own, distributed = "127.0.0.1", library("distributed")
-    settings = {"distributed.scheduler.allowed-failures": MOST_DEATHS, "temporary-directory": folder}
+    settings = {
+        "distributed.scheduler.allowed-failures": MOST_DEATHS,
+        "distributed.worker.profile.enabled": False,  # it keeps what every second was spent on: 10 MB a minute
+        "temporary-directory": folder,
+    }
     looks = {"host": own, "dashboard_address": f"{own}:0", "silence_logs": SILENT}
     try:
         with library("dask").config.set(settings):
@@ -384,8 +387,6 @@ def _sent(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
 
 def _worked(version: str, memory_bytes: int | None, block: Block, work: Callable[[Block], Result]) -> _Done[Result]:
     """The work on a block, done by a worker: what comes of it, and what it took."""
-    import resource
-
     worker = library("distributed").get_worker()
     is_alone = worker.nanny is not None and worker.state.nthreads == 1
     limit = memory_limit(memory_bytes) if memory_bytes and is_alone else contextlib.nullcontext()
@@ -397,6 +398,4 @@ def _worked(version: str, memory_bytes: int | None, block: Block, work: Callable
             result = work(block)
     except Exception as raised:
         error = raised
-    seconds, peak = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    share = Share(worker.address, 1, seconds, peak if sys.platform == "darwin" else peak * 1024)
-    return _Done(result, error, share)
+    return _Done(result, error, Share(worker.address, 1, time.monotonic() - begun, peak_bytes()))

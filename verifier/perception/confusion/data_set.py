@@ -250,6 +250,31 @@ def _texts_of(name: str, records: Sequence[DataSetRecord | None], names: Sequenc
     return "; ".join(f"{file}: {text or 'not stated'}" for file, text in zip(names, texts, strict=True))
 
 
+_CROISSANT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "dct": "http://purl.org/dc/terms/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+    "verifier": "urn:verifier:data-set:",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{
+        name: f"cr:{name}"
+        for name in (
+            "citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject", "fileSet",
+            "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet",
+            "references", "regex", "repeated", "replace", "samplingRate", "separator", "source", "subField",
+            "transform",
+        )
+    },
+}  # fmt: skip
+"""The context that Croissant 1.0 gives, which readers expect word for word, and the names of this program."""
+
+
 def croissant(
     record: DataSetRecord, told: Mapping[str, Any] | None, title: str, path: str, sha256: str
 ) -> dict[str, Any]:
@@ -259,7 +284,6 @@ def croissant(
         told: how many annotations were read and counted.
         path, sha256: of the file of matrices, the one that is distributed, seen from the folder above this one.
     """
-    own = {f"verifier:{name}": record.stated[name] for name in NAMES if name in record.stated}
     known = {
         "license": record.stated.get("terms.licence"),
         "version": record.stated.get("version"),
@@ -269,22 +293,21 @@ def croissant(
         "rai:dataPreprocessingProtocol": record.stated.get("cleaning"),
         "rai:dataLimitations": record.stated.get("gaps"),
         "rai:personalSensitiveInformation": record.stated.get("terms.privacy"),
+        **{f"verifier:{name}": record.stated.get(name) for name in NAMES},
+        "verifier:requirements": [asdict(each) for each in record.requirements],
+        "verifier:errorRate": record.error_rate,
+        "verifier:domain": record.odd,
+        "verifier:domainDistance": record.distances,
+        "verifier:annotations": told,
+        "verifier:uses": [asdict(each) for each in record.uses],
+        "verifier:notStated": list(record.missing),
     }
     return {
-        "@context": {
-            "@vocab": "https://schema.org/",
-            "cr": "http://mlcommons.org/croissant/",
-            "rai": "http://mlcommons.org/croissant/RAI/",
-            "dct": "http://purl.org/dc/terms/",
-            "conformsTo": "dct:conformsTo",
-            "sha256": "https://schema.org/sha256",
-            "verifier": "urn:verifier:data-set:",
-        },
-        "@type": "Dataset",
+        "@context": _CROISSANT,
+        "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": title or "test data",
         **{key: value for key, value in known.items() if value},
-        **own,
         "distribution": [
             {
                 "@type": "cr:FileObject",
@@ -295,13 +318,6 @@ def croissant(
                 "sha256": sha256,
             }
         ],
-        "verifier:requirements": [asdict(each) for each in record.requirements],
-        "verifier:errorRate": record.error_rate,
-        "verifier:domain": record.odd,
-        "verifier:domainDistance": record.distances,
-        "verifier:annotations": told,
-        "verifier:uses": [asdict(each) for each in record.uses],
-        "verifier:notStated": list(record.missing),
     }
 
 

@@ -260,8 +260,7 @@ def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
         "sequences": found.sequences,
         "frames": found.frames.tolist(),
         "totals": found.totals,
-        "index": found.tally.index.tolist(),
-        "counts": found.tally.counts.tolist(),
+        **_tally_document(found.tally),
         "remarks": list(found.remarks),
         "localised": None if found.localised is None else found.localised.tolist(),
         **({} if progress.by_context is None else _contexts_document(progress.by_context, progress.begun)),
@@ -270,8 +269,14 @@ def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
 
 
 def _contexts_document(found: Count, begun: Begun) -> dict[str, Any]:
-    told = {"index": found.tally.index.tolist(), "counts": found.tally.counts.tolist()}
-    return {"contexts": {**told, "sequence": begun.sequence, "outcomes": begun.outcomes}}
+    return {
+        "contexts": {**_tally_document(found.tally), "sequence": begun.sequence, "outcomes": begun.outcomes},
+    }
+
+
+def _tally_document(tally: Tally) -> dict[str, list[int]]:
+    """In one row each: a list for each row would take longer than counting."""
+    return {"index": tally.index.ravel().tolist(), "counts": tally.counts.ravel().tolist()}
 
 
 def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> Progress:

@@ -93,12 +93,13 @@ class Boxes:
     def take(self, rows: NDArray[Any]) -> Boxes:
         """The boxes at `rows`: indices in the order wanted, or a mask (n,)."""
         columns: dict[str, Any] = {}
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         for each in fields(self):
             value = getattr(self, each.name)
             if each.name == "attributes":
                 columns[each.name] = {name: column[rows] for name, column in value.items()}
-            else:
-                columns[each.name] = None if value is None else value[rows]
+            else:  # `take` copies whole rows, several times faster than indexing
+                columns[each.name] = None if value is None else value.take(rows, axis=0)
         return Boxes(**columns)
 
 
