@@ -171,7 +171,7 @@ class Pool:
         """Have a client with at least one worker.
 
         Raises:
-            UsageError: there can be no such scheduler.
+            UsageError: there can be no such scheduler, or a worker has another program.
             NoAnswerError: it does not answer in time.
         """
         scheduler, distributed = str(self.scheduler), library("distributed")
@@ -192,12 +192,25 @@ class Pool:
             self._client = distributed.Client(where, timeout=patience_s, set_as_default=False)
             stack.callback(self._left)
             self._client.wait_for_workers(1, timeout=patience_s)
+            self._check_workers()
         except (OSError, TimeoutError):
             what = "has no worker" if self._client is not None else "does not answer"
             raise NoAnswerError(
                 f"the scheduler {scheduler} {what} within {patience_s:g} s",
                 hint="dask scheduler starts one, dask worker ADDRESS a worker; --scheduler N needs neither",
             ) from None
+
+    def _check_workers(self) -> None:
+        """Refuse workers that have another program, which end of what they cannot load; UsageError.
+
+        Raises:
+            OSError, TimeoutError: the scheduler does not answer.
+        """
+        ask = self._client._run
+        told = self._client.sync(ask, _version, on_error="return", callback_timeout=CONNECT_S)
+        for worker, version in told.items():
+            if version != __version__ and not isinstance(version, OSError):  # which a worker that is lost gives
+                raise _other_version(f"worker {worker}", first_line(version))
 
     def _left(self) -> None:
         client, self._client = self._client, None
@@ -272,7 +285,11 @@ class Pool:
             with completed.thread_condition:
                 completed.thread_condition.wait(0.1)
             if time.monotonic() - looked > LOOK_S:
-                alive = time.monotonic() if self._is_at_work() else alive
+                if self._is_at_work():
+                    alive = time.monotonic()
+                else:  # others may have come meanwhile
+                    with contextlib.suppress(OSError, TimeoutError):
+                        self._check_workers()
                 looked = time.monotonic()
                 if looked - alive > RETURN_S:
                     yield None
@@ -361,6 +378,10 @@ def _other_version(who: str, found: str) -> UsageError:
         f"{who} has another version of this program than {__version__}, or none: {found}\n"
         "  hint: install the same version, with the extra 'scale', for client, scheduler and workers"
     )
+
+
+def _version() -> str:
+    return __version__
 
 
 def _sent(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
