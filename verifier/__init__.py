@@ -303,17 +303,19 @@ def mutate(images: Files, output: File, **choices: Any) -> BatchResult:
     return mutated(settings_from(MutateSettings, chosen, outputs=("output",)))
 
 
-def campaign(file: File, output: File, jobs: int = 1) -> CampaignResult:
+def campaign(file: File, output: File, scheduler: str | None = None) -> CampaignResult:
     """What mutations do to detectors, from images to every number and the files behind it (`verify campaign`).
 
     Args:
         file: campaign file (.toml).
         output: folder for all that is made; one of an earlier run is gone on with.
-        jobs: conditions at the same time.
+        scheduler: who mutates and detects, as `--scheduler`.
     """
+    from verifier.base.blocks import Pool
     from verifier.robustness.campaign.running import campaign_result
 
-    return campaign_result(str(file), str(output), jobs)
+    with Pool(scheduler) as pool:
+        return campaign_result(str(file), str(output), pool)
 
 
 def adr(annotations: Files | Mapping[str, File], detections: Mapping[str, File], **choices: Any) -> AdrResult:

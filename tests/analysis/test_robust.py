@@ -29,7 +29,7 @@ from verifier.analysis.robust import inner_bounds as one_side
 from verifier.analysis.robust import solve
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.inner_bounds import bound_sides
-from verifier.analysis.robust.policy import make_nodes
+from verifier.analysis.robust.policy import PolicySearch, make_nodes
 from verifier.analysis.robust.region import Region, Told, events_of, groups_of
 from verifier.analysis.robust.shared_matrix import common_choices
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
@@ -635,6 +635,27 @@ class TestStep:
         values = rng.integers(-2, 3, (len(column), labels)).astype(float)
         expected = greatest_masses(values, step.lower[column], step.upper[column])
         assert np.array_equal(step.best_masses(values, column), expected)
+
+    @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.parametrize("cost", [0.0, 2.0**-20])
+    def test_a_search_ends_where_no_choice_is_better(self, seed, cost):
+        """States 2..39 lead on and back, down to 0 or 1 in the end: the value of each is that of its best vertex."""
+        rng = np.random.default_rng(seed)
+        size = 40
+        following = [[0] * 3, [1] * 3, *([rng.integers(s), *rng.integers(size, size=2)] for s in range(2, size))]
+        columns = {s: [(f("0.05"), 1), (f(f"0.{rng.integers(5)}"), 1), (0, 1)] for s in range(2, size)}
+        model = Model(((), ("a",), ("b",)), following, {"g": {0}}, columns, tuple(range(size)))
+        objective = model.objective("F g")
+        step = uncertain_step(objective, model.region(objective))
+        target, unknown = np.arange(step.state_count) == 1, np.arange(3, step.state_count)
+        nodes, costs = make_nodes(step, np.full(step.state_count, -1)), np.full(step.state_count, cost)
+        value = PolicySearch(step, nodes, unknown).optimum(target.astype(float), costs)
+        assert value[1] == 1
+        moved = step.following != step.owner[:, None]
+        gained = np.where(moved, value[step.following] - value[step.owner, None] + cost, 0)
+        gain, _ = step.greatest(gained[unknown], unknown)
+        assert np.all(gain[value[unknown] < 1] <= 1e-12)  # those that the costs raise to 1 stay there
+        assert np.all(np.abs(gain) <= cost + 1e-12)
 
     def test_a_proof_has_a_value_of_1_in_every_target_and_a_number_everywhere(self):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})

@@ -50,6 +50,16 @@ def without_requirements(folder):
     (folder / "car.toml").write_text("\n".join(each for each in lines if not each.startswith("run = ")) + "\n")
 
 
+def test_workers_make_the_same_files(source, made, tmp_path):
+    result, target = tmp_path / "result.json", tmp_path / "made"
+    words = ["--make", str(target), "--scheduler", "2", "--output", str(result)]
+    assert main(["assess", str(source / "car.toml"), *words]) == ExitCode.VIOLATED
+    told = json.loads(result.read_text())
+    assert told["systems"] == json.loads(json.dumps(made[1]["systems"]).replace(str(made[0]), str(target / "car")))
+    for path in made[0].rglob("*.json"):
+        assert (target / "car" / path.relative_to(made[0])).read_bytes() == path.read_bytes()
+
+
 def levels(made):
     return sorted((made[0] / "levels").iterdir())
 

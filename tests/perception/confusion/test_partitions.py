@@ -38,6 +38,7 @@ VARIANTS = {
     "family": {"score_thresholds": "0.2,0.5,0.9"},
     "filtered": {"min_score": 0.3, "range": "0..20", "duplicates": "nearest_bin"},
     "frames": {"labelling": "proposition", "memory": "last:2", "gaps": "hold"},
+    "localised": {"localisation": True},
 }
 
 
@@ -371,13 +372,15 @@ def test_addresses_of_stores_are_read_like_files(scene, scheduler):
         ({"shard": "1"}, "--shard: expected I/N"),
         ({"shard": "-1/2"}, "--shard: expected I/N"),
         ({"scheduler": "2", "checkpoint": "c.json"}, "--checkpoint is of one process"),
-        ({"scheduler": "2", "localisation": True}, "--stream, --scheduler and --shard count Parquet tables"),
+        ({"scheduler": "2", "average_precision": True}, "--average-precision are of all data at once"),
+        ({"stream": True, "format": "coco"}, "--stream and --checkpoint count Parquet tables"),
+        ({"shard": "1/2", "distance_file": "d.csv"}, "--distance-file does not go with Parquet tables"),
         ({"shard": "1/2", "memory": "run:1", "units": "track"}, "--shard is about drives"),
     ],
 )
 def test_choices_that_do_not_go_together(scene, choices, message):
     with pytest.raises(UsageError, match=message):
-        counted(CountSettings(**DATA, **SCENE, **choices))
+        counted(CountSettings(**DATA | SCENE | choices))
 
 
 @given(parts=st.integers(0, 40), of=st.integers(1, 50))
@@ -545,6 +548,6 @@ def test_faults_in_folders_are_named(folders, scheduler, capfd):
     Path("found/Cyclist/0009.txt").write_text(path.read_text())
     assert "found/Cyclist/0009.txt:1: detection in frame" in refused()
     Path("label.zip").write_text("")
-    assert "label.zip: expected a folder" in refused("--annotations", "label.zip")
+    assert "found/Cyclist/0000.txt:1: detection in frame" in refused("--annotations", "label.zip")
+    assert "none: expected a folder" in refused("--annotations", "none")
     assert main(["confusion", *words(KITTI), "--scheduler", scheduler, "--record", "r.csv"]) == 2
-    assert main(["confusion", *words(KITTI | {"format": "coco"}), "--scheduler", scheduler]) == 2

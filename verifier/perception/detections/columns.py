@@ -80,6 +80,9 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.frame)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), _sendable(self)
+
     @property
     def in_space(self) -> bool:
         """Whether objects have boxes in the ego frame, and not only a column for them."""
@@ -88,12 +91,13 @@ class Boxes:
     def take(self, rows: NDArray[Any]) -> Boxes:
         """The boxes at `rows`: indices in the order wanted, or a mask (n,)."""
         columns: dict[str, Any] = {}
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         for each in fields(self):
             value = getattr(self, each.name)
             if each.name == "attributes":
                 columns[each.name] = {name: column[rows] for name, column in value.items()}
-            else:
-                columns[each.name] = None if value is None else value[rows]
+            else:  # `take` copies whole rows, several times faster than indexing
+                columns[each.name] = None if value is None else value.take(rows, axis=0)
         return Boxes(**columns)
 
 
@@ -142,6 +146,9 @@ class DetectionSet:
         _check_index(f"{name}.label", boxes.label, len(self.classes), lowest_label)
         _check_index(f"{name}.file", boxes.file, len(self.files))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), _sendable(self)
+
     def change(self, **changes: Any) -> DetectionSet:
         """A copy with some fields replaced, checked again."""
         return replace(self, **changes)
@@ -150,6 +157,12 @@ class DetectionSet:
     def frame_count(self) -> int:
         """Frames, those without any object included."""
         return len(self.frame_name)
+
+
+def _sendable(columns: Any) -> tuple[Any, ...]:
+    """The fields of boxes or of a set as another process can be sent them, in their order."""
+    values = [getattr(columns, each.name) for each in fields(columns)]
+    return tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 
 
 def faulty_boxes(box: NDArray[np.float64]) -> NDArray[np.bool_]:
