@@ -359,8 +359,8 @@ def _help(setting: Setting) -> str:
 Printed = Annotated[bool, Option("print the result as JSON instead of a table", group="output", role="output")]
 PrintedTables = Annotated[bool, Option("print the result as JSON instead of tables", group="output", role="output")]
 Written = Annotated[str | None, Option("write the result as JSON", also=("-o",), metavar="FILE", role="output")]
-_WHO = "who works: N processes of this machine, or the workers of a Dask scheduler"
-Scheduler = Annotated[str | None, Option(_WHO, metavar="N|ADDRESS", role="output")]
+WHO = "who works: N processes of this machine, or the workers of a Dask scheduler"
+Scheduler = Annotated[str | None, Option(WHO, metavar="N|ADDRESS", role="output")]
 """What most commands do with their result."""
 
 

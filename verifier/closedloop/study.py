@@ -12,11 +12,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from verifier.base.arrays import Floats, Mask
+from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_name
 from verifier.base.numbers import memory_text, significant
 from verifier.base.statistics import few_units_note
@@ -77,7 +79,9 @@ class Study:
     remarks: tuple[str, ...]
 
 
-def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress: Progress = iter) -> Study:
+def study(
+    logs: Logs, validation: Logs | None, settings: StudySettings, progress: Progress = iter, pool: Pool = HERE
+) -> Study:
     """Compare every detector under every condition, by every metric that was asked for.
 
     Args:
@@ -85,6 +89,7 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
         validation: images as they were taken, with a source per detector, from which scores are standardized; None
             to take the logs themselves, which a remark then says.
         progress: wraps the list of sources, for a progress bar.
+        pool: who drives the closed loop of each source.
 
     Raises:
         UsageError, InputError: sources, logs and settings do not fit together; each says what to do.
@@ -106,9 +111,9 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
     limit_m = np.zeros(0)
     if settings.radii is not None and set(settings.metrics) & set(DRIVEN):
         limit_m = violation_m(logs, paths_of(logs, settings.path), settings.radii.safety_m)
-    for source in progress(sources):
+    work = partial(_curves, logs, tables, limit_m, settings)
+    for source, (curves, driven) in zip(progress(sources), pool.map(work, sources), strict=True):
         severity = settings.severities.get(source.condition, "")
-        curves, driven = _curves(logs, source.name, tables[source.detector], limit_m, settings)
         loops += driven
         for metric, (curve, sums) in curves.items():
             found[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, *sums))
@@ -198,10 +203,11 @@ class _Driven:
 
 
 def _curves(
-    logs: Logs, source: str, standardizer: Standardizer, limit_m: Floats, settings: StudySettings
+    logs: Logs, tables: Mapping[str, Standardizer], limit_m: Floats, settings: StudySettings, one: Source
 ) -> tuple[dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]], list[_Driven]]:
     """The curve of every metric with what each log adds to it, with the step and without one where there is one;
     and of the simulated ones what is kept."""
+    source, standardizer = one.name, tables[one.detector]
     found: dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]] = {}
     for metric in settings.metrics:
         if metric not in DRIVEN:

@@ -246,7 +246,7 @@ def draws_remark(draws: int, basis: BoundsBasis) -> list[str]:
     if draws >= needed:
         return []
     plenty = "" if needed > LARGEST_DRAWS else f"; use --draws {needed} or more"
-    return [f"{draws} draws are too few for {ends}{plenty}"]
+    return [f"{counted(draws, 'draw is', 'draws are')} too few for {ends}{plenty}"]
 
 
 def grid_remarks(grid: Grid, false_positives: str, matrices: ConfusionMatrices) -> Iterator[str]:

@@ -36,20 +36,24 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
     metrics = list(dict.fromkeys([*(name for row in rows for name in row.area), *result.study.not_defined]))
     for detector in result.study.detectors:
         own = [row for row in rows if row.detector == detector]
-        lines = []
+        found, areas = list[Row](), list[Row]()
         for row in own:
             shares = (row.average_precision, row.average_precision_interval), (row.recall, row.recall_interval)
-            cells: list[Cell | str] = [name_text(row.condition), row.severity]
-            cells += [_ended(*share) if row.images else Cell("-") for share in shares]
-            cells.append(_rate(row) if row.images else "-")
+            if row.images:
+                found.append(
+                    (name_text(row.condition), row.severity, *(_ended(*each) for each in shares), _rate(row))
+                )
+            cells: list[Cell | str] = [name_text(row.condition)]
             for name in metrics:
                 area, share = row.area.get(name), row.robustness.get(name)
                 told = "" if share is None else f" ({fixed(share, 2)})"
                 none = "not defined" if name in result.study.not_defined else "-"
                 cells.append(none if area is None else Cell(f"{fixed(area, 3)}{told}", area, heat=share))
-            lines.append(tuple(cells))
-        header = ("condition", "severity", "AP", "recall", "ADR", *map(name_text, metrics))
-        yield Table(f"{name_text(detector)} under each mutation", header, tuple(lines), sortable=True)
+            areas.append(tuple(cells))
+        names = ("condition", "severity", "AP", "recall", "ADR"), ("condition", *map(name_text, metrics))
+        yield Table(f"{name_text(detector)} under each mutation", names[0], tuple(found), sortable=True)
+        if metrics:
+            yield Table(f"Trade-off areas of {name_text(detector)}", names[1], tuple(areas), sortable=True)
         yield from _system_table(detector, [row for row in own if row.images])
     for parameter in dict.fromkeys(each.parameter for each in result.study.magnitudes):
         listed = [each for each in result.study.magnitudes if each.parameter == parameter]
@@ -92,8 +96,8 @@ def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str =
     """A number with its interval, and a verdict."""
     if value is None:
         return Cell("not defined")
-    told = "" if ends is None else f" {interval_text(*ends)}"
-    return Cell(f"{number_text(value)}{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
+    told = number_text(value) if ends is None else f"{number_text(value, least=3)} {interval_text(*ends)}"
+    return Cell(f"{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
 
 
 def _told(title: str, blocks: Iterator[Block], remarks: tuple[str, ...], colour: bool) -> str:

@@ -39,6 +39,14 @@ def remark_texts(metadata: Mapping[str, Any]) -> list[str]:
     return [each["text"] for each in metadata.get("remarks", [])]
 
 
+def with_projected(counts: ConfusionCounts) -> ConfusionCounts:
+    """The counts, with a remark where the annotations were placed on the ground as the detections were."""
+    if "annotations" not in counts.metadata.get("source", {}).get("projected", {}):
+        return counts
+    text = "the annotations have no distance of their own: theirs is that of their foot on the ground, too"
+    return with_sanity(counts, [remark("projected-annotations", text)])
+
+
 def left_out_texts(metadata: Mapping[str, Any]) -> Iterator[str]:
     """What the class map left out, annotations and detections, the most frequent classes first."""
     source = metadata.get("source")
