@@ -51,7 +51,9 @@ class FilesInOrder:
                 starts.append(starts[-1] + int(source.metadata.num_rows))
                 schema = without_rows(source, columns, required, file).schema
             first = schema if first is None else first
-            mine, others = (dict(zip(each.names, map(_told_type, each.types), strict=True)) for each in (schema, first))
+            mine, others = (
+                dict(zip(each.names, map(_told_type, each.types), strict=True)) for each in (schema, first)
+            )
             for name in {**others, **mine}:
                 if mine.get(name) != others.get(name):
                     raise InputError(
