@@ -52,7 +52,7 @@ class FilesInOrder:
                 schema = without_rows(source, columns, required, file).schema
             first = schema if first is None else first
             mine, others = (
-                dict(zip(each.names, map(_told_type, each.types), strict=True)) for each in (schema, first)
+                dict(zip(known.names, map(_told_type, known.types), strict=True)) for known in (schema, first)
             )
             for name in {**others, **mine}:
                 if mine.get(name) != others.get(name):
