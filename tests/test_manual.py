@@ -156,11 +156,9 @@ def test_the_documents_and_answers_of_the_manual_are_read(tmp_path):
 def test_the_page_of_clusters_names_what_the_code_shares_out():
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page("cluster").splitlines() if "|" in line]
     names = {row[0]: set(re.findall("`([a-z0-9_-]+)`", row[0])) for row in rows}
-    commands = {
-        name for name, verb in VERBS.items() if any(each.name == "scheduler" for _, each in options_of(verb.settings))
-    }
-    own = [name for row in rows if len(row) == 2 for name in names[row[0]] if name in VERBS]
-    assert sorted(own) == sorted(commands)
+    named = {name: {each.name for _, each in options_of(verb.settings)} for name, verb in VERBS.items()}
+    sharing = {name for name, options in named.items() if "scheduler" in options}
+    assert {name for row in rows if len(row) == 2 for name in names[row[0]] & VERBS.keys()} == sharing
     by_files = {name for row in rows if row[2:] == ["files of its parts"] for name in names[row[0]]}
     assert by_files == set(FOLDERS)
     read = {name for row in rows if row[2:] and row[2].startswith("nothing") for name in names[row[0]]}
