@@ -12,7 +12,7 @@ _TOLERANCE = 1e-6
 _HALVINGS = 100
 
 
-def clopper_pearson(events: Ints, trials: Ints, tail: float) -> tuple[Floats, Floats]:
+def clopper_pearson(events: Ints | Floats, trials: Ints | Floats, tail: float) -> tuple[Floats, Floats]:
     """Ends of exact intervals for binomial probabilities; [0, 1] without trials.
 
     C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits, Biometrika 26, 1934.
@@ -22,7 +22,7 @@ def clopper_pearson(events: Ints, trials: Ints, tail: float) -> tuple[Floats, Fl
     (0.0, 0.2589)
 
     Args:
-        events, trials: x of n, arrays that broadcast against each other.
+        events, trials: x of n, arrays that broadcast against each other; effective numbers need not be whole.
         tail: the probability that each end may be missed with, above 0 and below 1/2.
 
     Raises:
@@ -33,7 +33,7 @@ def clopper_pearson(events: Ints, trials: Ints, tail: float) -> tuple[Floats, Fl
     return binomial_lower_end(events, trials, tail), 1 - binomial_lower_end(trials - events, trials, tail)
 
 
-def binomial_lower_end(events: Ints, trials: Ints, tail: float) -> Floats:
+def binomial_lower_end(events: Ints | Floats, trials: Ints | Floats, tail: float) -> Floats:
     """The lower ends alone; arguments as for `clopper_pearson`, and as many digits as doubles have."""
     from scipy.special import betainc, betaincinv
 
