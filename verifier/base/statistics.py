@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 
-Items: TypeAlias = int | Ints
+Items: TypeAlias = int | Ints | Floats
 _TOLERANCE = 1e-6
 _HALVINGS = 100
 
@@ -137,6 +137,31 @@ def reaching_ratio(
     seen = 1 - share
     high = (seen * part + share) / (seen * whole) if seen else np.inf
     return min(ends[0], seen * part / (seen * whole + share)), min(max(ends[1], float(high)), top)
+
+
+def effective_number(weights: Ints | Floats) -> float:
+    """As how many alike items of these weights count: (sum w)^2 / sum w^2 (Kish 1965); 0 for none."""
+    squares = float((np.asarray(weights, np.float64) ** 2).sum())
+    return float(np.sum(weights)) ** 2 / squares if squares else 0.0
+
+
+def chance_ends(share: float, items: float, confidence: float) -> tuple[float, float]:
+    """The interval of the chance that other data of this size come out as a `share` of the draws did.
+
+    The share is itself drawn: of a difference d / s, with s its standard error, it is near Phi(d / s), and that of
+    other data is Phi of its mean. So both ends are Phi(z -+ t), z of the share and t of Student's law with one item
+    less. A share nearer to 0 or 1 than 2^-n is taken as that: n items all agree with so much luck, at least.
+
+    >>> [round(end, 3) for end in chance_ends(1.0, 5, 0.95)], [round(end, 3) for end in chance_ends(0.5, 100, 0.95)]
+    ([0.18, 1.0], [0.024, 0.976])
+    """
+    from scipy.special import ndtr, ndtri, stdtrit
+
+    if items <= 1:
+        return 0.0, 1.0
+    nearest = 0.5 ** min(items, 50)
+    z, reach = ndtri(min(max(share, nearest), 1 - nearest)), stdtrit(items - 1, (1 + confidence) / 2)
+    return float(ndtr(z - reach)), float(ndtr(z + reach))
 
 
 def percentile_ends(draws: Floats, confidence: float) -> tuple[float, float]:
