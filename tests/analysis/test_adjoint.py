@@ -22,7 +22,7 @@ from verifier.analysis.sensitivity.adjoint import (
     gradient,
     state_values,
 )
-from verifier.base.errors import EngineError
+from verifier.base.errors import NoAnswerError
 from verifier.language.expressions.syntax import Name, Temporal
 from verifier.language.ltl.progression import ACCEPT, REJECT
 
@@ -432,7 +432,26 @@ def by_elimination(rows, right):
     return [row[-1] for row in rows]
 
 
-def test_what_is_not_left_in_doubles_is_an_error():
-    weight = np.array([1e-9, 1.0, 0.0])
-    with pytest.raises(EngineError, match="not left in doubles"):
-        Equations(3, np.arange(2), np.array([0, 1, 1]), np.array([1, 0, 2]), weight)
+@pytest.mark.parametrize("rare", [2.0**-18, 1e-12, 1e-100])
+def test_a_grid_that_is_rarely_left_is_left_in_the_end(rare):
+    """30 x 30 places on a torus, moves of different weights: every visit has come from others, and all leave."""
+    place, n = np.arange(30**2), 30**2
+    row, column = np.divmod(place, 30)
+    moves = [(row, (column + 1) % 30), ((row + 1) % 30, column), (row, (column - 1) % 30)]
+    targets = np.stack([np.ravel_multi_index(move, (30, 30)) for move in moves])
+    weight, leaving = np.random.default_rng(1).random((3, n)), np.where(place % 7 == 0, rare, 0)
+    ends = np.concatenate([*targets, np.full(n, n)])
+    equations = Equations(n + 1, place, np.tile(place, 4), ends, np.append(weight, leaving))
+    assert equations.solve(leaving[equations.states, None]) == pytest.approx(1, rel=1e-13)
+    begun = np.eye(n, 2)
+    visits = equations.solve(begun[equations.states], transposed=True)[equations.number[:n]]
+    assert leaving @ visits == pytest.approx(1, rel=1e-13)
+    entered = begun + np.stack([np.bincount(targets.ravel(), (weight * by).ravel(), n) for by in visits.T], axis=1)
+    assert visits * (weight.sum(axis=0) + leaving)[:, None] == pytest.approx(entered, rel=1e-12)
+
+
+@pytest.mark.parametrize("rare", [0.0, 1e-310])
+def test_what_is_not_left_in_doubles_is_no_answer(rare):
+    sources, targets = np.array([0, 0, 1, 1]), np.array([1, 2, 0, 2])
+    with pytest.raises(NoAnswerError, match="some of 2 product states are left too rarely"):
+        Equations(3, np.arange(2), sources, targets, np.array([1e-9, rare, 1, rare]))

@@ -117,12 +117,14 @@ def test_a_planner_that_counts_is_lost_by_all_reports_that_could_have_been_one_t
     )
 
 
-@pytest.mark.parametrize("rare", [Fraction(1, 10**3), Fraction(1, 10**9), Fraction(1, 2**52)])
-def test_where_little_is_reported_for_long_no_digits_are_lost(rare):
-    # A clock of three steps goes round while a is missed; a report stops it, one as b is the end.
+@pytest.mark.parametrize("steps", [3, 700, 1500])
+@pytest.mark.parametrize("rare", [Fraction(1, 10**3), Fraction(1, 10**9), Fraction(1, 10**12), Fraction(1, 2**52)])
+def test_where_little_is_reported_for_long_no_digits_are_lost(steps, rare):
+    # A clock goes round while a is missed; a report stops it, one as b is the end.
     channel = channel_of([(), ("a",), ("b",)], [[0]], [[A]])
-    following = [[1, 4, 3], [2, 4, 3], [0, 4, 3], [3] * 3, [4] * 3]
-    objective = objective_of(channel, following, [0] * 5, {"bad": {3}}, "G !bad", ended=(3, 4))
+    lost, stopped = steps, steps + 1
+    following = [[(step + 1) % steps, stopped, lost] for step in range(steps)] + [[lost] * 3, [stopped] * 3]
+    objective = objective_of(channel, following, [0] * (steps + 2), {"bad": {lost}}, "G !bad", ended=(lost, stopped))
     causes, _ = shares(objective, columns((1, 0, 0), (1 - 2 * rare, rare, rare), (0, 0, 1)))
     at_once, later = only((0, B, A)), only((0, B, A), (0, NOTHING, A))
     assert causes == pytest.approx({at_once: float(rare), later: 0.5 - float(rare)}, rel=1e-12)

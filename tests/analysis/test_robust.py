@@ -29,7 +29,7 @@ from verifier.analysis.robust import inner_bounds as one_side
 from verifier.analysis.robust import solve
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.inner_bounds import bound_sides
-from verifier.analysis.robust.policy import make_nodes
+from verifier.analysis.robust.policy import PolicySearch, make_nodes
 from verifier.analysis.robust.region import Region, Told, events_of, groups_of
 from verifier.analysis.robust.shared_matrix import common_choices
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
@@ -585,6 +585,42 @@ def test_the_formula_and_its_negation_have_opposite_bounds(seed, formula):
         assert found.upper == pytest.approx(1 - other.lower, abs=1e-9)
 
 
+def climbed(objective, region, sign):
+    """How far matrices are climbed to from the middle of the region."""
+    begun = one_side.best_of(objective, region, None, one_side.middle_of(region)[None], sign)
+    return one_side.climbed(objective, region, begun, sign)
+
+
+def test_from_either_side_it_is_climbed_as_far():
+    formula, many = "p U (q & X q)", 0
+    for seed in range(12):
+        objective, negation = (
+            random_objective(np.random.default_rng(seed), each, states=8, draws=2)
+            for each in (formula, f"!({formula})")
+        )
+        region = random_region(np.random.default_rng(seed), objective, 2, 3)
+        up, down = climbed(objective, region, -1.0), climbed(negation, region, 1.0)
+        assert up.value == pytest.approx(1 - down.value, abs=1e-9)
+        first = one_side._candidates(
+            objective, region, one_side.middle_of(region)[None], np.zeros(1, dtype=int), -1.0
+        )
+        many += bool(np.any(up.value > one_side.best_of(objective, region, None, first, -1.0).value + 1e-9))
+    assert many  # in some of them the first steps are not the last
+
+
+def test_without_a_gradient_the_matrices_stay_as_they_are(monkeypatch):
+    objective = random_objective(np.random.default_rng(3), "F q", states=6)
+    region = random_region(np.random.default_rng(3), objective, 2, 3)
+    begun = one_side.best_of(objective, region, None, one_side.middle_of(region)[None], 1.0)
+
+    def singular(*_):
+        raise EngineError("singular")
+
+    monkeypatch.setattr(one_side, "state_values", singular)
+    for sign in (1.0, -1.0):
+        assert np.array_equal(one_side.climbed(objective, region, begun, sign).masses, begun.masses)
+
+
 @settings(max_examples=20)
 @given(st.integers(0, 10**6), st.sampled_from(SIMPLE + RECURRENT))
 def test_a_part_of_a_region_has_bounds_within(seed, formula):
@@ -635,6 +671,27 @@ class TestStep:
         values = rng.integers(-2, 3, (len(column), labels)).astype(float)
         expected = greatest_masses(values, step.lower[column], step.upper[column])
         assert np.array_equal(step.best_masses(values, column), expected)
+
+    @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.parametrize("cost", [0.0, 2.0**-20])
+    def test_a_search_ends_where_no_choice_is_better(self, seed, cost):
+        """States 2..39 lead on and back, down to 0 or 1 in the end: the value of each is that of its best vertex."""
+        rng = np.random.default_rng(seed)
+        size = 40
+        following = [[0] * 3, [1] * 3, *([rng.integers(s), *rng.integers(size, size=2)] for s in range(2, size))]
+        columns = {s: [(f("0.05"), 1), (f(f"0.{rng.integers(5)}"), 1), (0, 1)] for s in range(2, size)}
+        model = Model(((), ("a",), ("b",)), following, {"g": {0}}, columns, tuple(range(size)))
+        objective = model.objective("F g")
+        step = uncertain_step(objective, model.region(objective))
+        target, unknown = np.arange(step.state_count) == 1, np.arange(3, step.state_count)
+        nodes, costs = make_nodes(step, np.full(step.state_count, -1)), np.full(step.state_count, cost)
+        value = PolicySearch(step, nodes, unknown).optimum(target.astype(float), costs)
+        assert value[1] == 1
+        moved = step.following != step.owner[:, None]
+        gained = np.where(moved, value[step.following] - value[step.owner, None] + cost, 0)
+        gain, _ = step.greatest(gained[unknown], unknown)
+        assert np.all(gain[value[unknown] < 1] <= 1e-12)  # those that the costs raise to 1 stay there
+        assert np.all(np.abs(gain) <= cost + 1e-12)
 
     def test_a_proof_has_a_value_of_1_in_every_target_and_a_number_everywhere(self):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})

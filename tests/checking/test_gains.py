@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -15,6 +16,7 @@ from plain_gains import gained as gained_by_definition
 from random_ltl import F, a, b, op
 from small_chains import chain_of
 
+from verifier.base.budget import Clock
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.batch import _of_gains, check, expected_gains
 from verifier.checking.expectations import Expectation, Expecting, conditional
@@ -24,6 +26,7 @@ from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
 from verifier.checking.stepping import NEVER, Steps, exact_quantiles, gained, quantiles
 from verifier.checking.two_engines import answers_within_limits
+from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions.syntax import TRUE
 
 half = Fraction(1, 2)
@@ -42,14 +45,14 @@ def exactly(rows, labels, initial=(0,)):
     return replace(chain, fractions=tuple(Fraction(row[target]) for row in rows for target in sorted(row)))
 
 
-def asked(chain, gains, storm, settings=EngineSettings(), formula=None, **more):
+def asked(chain, gains, storm, settings=EngineSettings(), formula=None, product=None, **more):
     """What both engines say about gains or a quantile."""
     formula = F(a) if formula is None else formula
     fractions = [Fraction(gain) for gain in gains]
     question = Expectation(
         formula, "F a", np.array([float(gain) for gain in fractions]), 2.0**-52, lambda: fractions, **more
     )
-    found = Expecting(chain, storm, settings, 2.0**-53, lambda: chain).answer(question)
+    found = Expecting(chain, storm, settings, 2.0**-53, lambda: chain).answer(question, product)
     if isinstance(found, Exception):
         raise found
     return found
@@ -227,6 +230,44 @@ def test_nothing_follows_from_what_never_happens(storm):
     found = conditional(*answers, "F a")
     assert isinstance(found, NoAnswerError)
     assert str(found) == "'F a' has probability 0: nothing is known given that it holds"
+
+
+@pytest.mark.parametrize("both", list(itertools.combinations_with_replacement((0.0, 0.25, 0.5), 3)))
+@pytest.mark.parametrize("given_", list(itertools.combinations_with_replacement((0.0, 0.25, 1.0), 3)))
+def test_bounds_of_a_quotient_hold_every_quotient(both, given_):
+    """Of whatever probabilities lie in the bounds of both; nothing is known where the condition may be impossible."""
+    one, all_ = (
+        TwoEngineValues(*(np.array([each]) for each in (value, low, high)), None, np.array([value]), "made", None)
+        for low, value, high in (both, given_)
+    )
+    found = conditional(one, all_, "F a")
+    if given_[1] == 0:
+        assert isinstance(found, NoAnswerError)
+        return
+    for above, below in itertools.product((both[0], both[2]), (given_[0], given_[2])):
+        quotient = min(above / below, 1) if below else 1
+        assert 0 <= found.lower[0] <= quotient <= found.upper[0] <= 1
+
+
+def test_the_product_of_a_larger_graph_is_used_in_part(storm):
+    # From 0 either way to 2, with 1 and 3 gained; in the chain asked about only by 1.
+    whole = exactly([{1: half, 3: half}, {2: 1}, {2: 1}, {2: 1}], {"a": {2}})
+    part = exactly([{1: 1}, {2: 1}, {2: 1}, {2: 1}], {"a": {2}})
+    product = build_product(whole.indptr, whole.indices, whole.labels, F(a), whole.initial)
+    for chain, expected in ((whole, 3), (part, 2)):
+        assert asked(chain, [1, 1, 0, 3], storm, product=product).probability.tolist() == [expected]
+
+
+def test_a_bound_wider_than_1e_9_is_settled_exactly(storm):
+    chain = exactly([{0: half, 1: half}, {1: 1}], {"a": {1}})
+    fractions = [Fraction(1, 3), Fraction(0)]
+    question = Expectation(F(a), "F a", np.array([1 / 3, 0.0]), 2.0**-52, lambda: fractions)
+    expecting = Expecting(chain, storm, EngineSettings(), 2.0**-53, lambda: chain)
+    one, value = np.ones(1, dtype=bool), np.array([2 / 3])
+    for width, settled in ((1.5e-9, True), (0.5e-9, False)):
+        wide = TwoEngineValues(value, value - width, value, None, value, "made", None)
+        found = expecting._settled(question, wide, one, batch(chain, [1 / 3, 0.0]), Clock(None), None)
+        assert (found.upper - found.lower < 1e-15).tolist() == [settled]
 
 
 def weights(draw, count):

@@ -10,6 +10,7 @@ from verifier.base.errors import EngineError
 from verifier.checking import component_solving as level_solving
 from verifier.checking import linear
 from verifier.checking.component_solving import BlockSolver, LevelEquation
+from verifier.checking.elimination import Band
 from verifier.checking.linear import _System
 from verifier.checking.plan import Block, Plan
 
@@ -202,6 +203,20 @@ def test_a_chain_without_loops_needs_memory_for_its_values_only():
     # Twice 2 edges and 2 more roundings of the one level, twice 3 and 2 of the other.
     assert found.error[0, 0] == pytest.approx(0.375 * 1.1 * 14 * UNIT, rel=1e-9)
     assert found.representation[0, 0] == pytest.approx(0.375 * 4 * UNIT, rel=1e-9)
+
+
+@pytest.mark.parametrize(("size", "width"), [(2, 1), (3, 2), (9, 8), (9, 1), (70, 6)])
+def test_every_rounding_of_an_elimination_is_in_its_bound(size, width):
+    """Two factors for each state that a removed one changes, and for the first weights, of at most 5 edges here."""
+    solver = BlockSolver(pair(), stochastic=True, matrices=1, thorough=False)
+    if width < size - 1:
+        solver.bands[0] = Band(np.arange(size), width)
+    of_sum = next(n for n in range(9) if 2**n >= width + 1) + 6
+    changed = sum(min(removed, width) for removed in range(size))
+    put_back = size * (width + 3)
+    found = solver._roundings(Block(0, 0, 1, size, 0, 5 * size), "elimination", 5)
+    counted = 2 * size * (5 + 2) + 2 * changed * of_sum + put_back
+    assert found == counted + (0 if width == size - 1 else 2 * of_sum * (size * width - changed))
 
 
 def test_the_edges_of_some_matrices_of_a_chain_without_loops():

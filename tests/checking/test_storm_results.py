@@ -23,6 +23,8 @@ def test_an_answer_keeps_what_it_was_given():
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf"), 1.2, -0.1, 1 + 1e-8])
 def test_a_value_that_is_no_probability_is_refused(wrong):
+    edges = [-PROBABILITY_TOLERANCE, 1 + PROBABILITY_TOLERANCE]
+    assert answer(edges).value.tolist() == edges
     with pytest.raises(EngineError, match=r"Storm 2\.0\.0 answered .* for a probability"):
         answer([0.5, wrong])
 

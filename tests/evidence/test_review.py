@@ -123,6 +123,7 @@ def test_a_finding_on_a_changed_node_reopens_and_one_on_another_does_not(plain, 
         (HEAD + "G-1,,t,major,A,2026-05-04,closed\n", "content: expected a text, found nothing"),
         (HEAD + "G-1,,,major,A,2026-05-04,open\n", "text: expected a text, found nothing"),
         (HEAD + "G-1,,t,major,A,4.5.26,open\n", "expected a date such as 2026-05-04"),
+        (HEAD + "G-1,,t,major,A,2999-05-04,open\n", "expected a day that has been, today is "),
         (HEAD + '"G-1,,t\n', "no CSV"),
     ],
 )

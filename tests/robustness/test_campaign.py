@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+from dask_clusters import Killer, cluster
 from made_campaign import FILE, write_streets
 from single_commands import (
     same_ap_and_recall,
@@ -16,12 +17,15 @@ from single_commands import (
     same_rates,
 )
 
+from verifier.base.blocks import Pool
 from verifier.base.documents import read_document
 from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.pipeline import verified
+from verifier.robustness.campaign import looking
 from verifier.robustness.campaign.file import read_campaign
 from verifier.robustness.campaign.result import CampaignDocument
+from verifier.robustness.campaign.running import campaign_result
 from verifier.robustness.campaign.scenes import open_scenes
 from verifier.robustness.mutators.depths import DepthSource
 
@@ -217,6 +221,51 @@ def test_what_is_right_is_kept_and_the_rest_is_made_again(streets, made, tmp_pat
     assert main(["campaign", str(streets / "campaign.toml"), "-o", str(target), "--json"]) == ExitCode.INCONCLUSIVE
     assert capsys.readouterr().out == shown.out
     assert len(checked) == 2  # what was made from something else, and what cannot be read
+
+
+def bytes_below(folder, *but):
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in but)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+@pytest.mark.slow
+def test_workers_make_the_same_files_though_one_is_killed(streets, made, tmp_path, monkeypatch):
+    monkeypatch.setattr(looking, "BATCH", 1)  # two images are a block
+    with cluster(2) as address, Pool(address) as pool:
+        killer = Killer(address, [0.0])
+
+        def watch(done, count):
+            for number, name in enumerate(done):
+                killer(number, count)
+                yield name
+
+        campaign_result(str(streets / "campaign.toml"), str(tmp_path), pool, watch)
+    assert len(killer.killed) == 1
+    assert sum(each.blocks for each in pool.shares) == 9
+    own = ("campaign.json", "campaign.csv", "adr.json", "closed_loop.json", "report.html", "run.json")
+    assert bytes_below(tmp_path, *own) == bytes_below(made[0], *own)
+
+
+def test_jobs_are_workers_too_and_a_broken_image_is_named(streets, made, tmp_path, capsys):
+    target = tmp_path / "made"
+    for name in ("campaign.toml", "camera.csv", "car.ltl", "car.toml", "poses.csv", "truth.json"):
+        shutil.copy(streets / name, tmp_path)
+    for name in ("images", "depth"):
+        shutil.copytree(streets / name, tmp_path / name)
+    command = ["campaign", str(tmp_path / "campaign.toml"), "-o", str(target), "--json"]
+    image = sorted((tmp_path / "images").iterdir())[4]
+    whole = image.read_bytes()
+    image.write_bytes(whole[: len(whole) // 2])
+    with cluster(1, processes=False) as address:
+        assert main([*command, "--scheduler", address]) == ExitCode.BAD_INPUT
+        assert image.name in capsys.readouterr().err
+        image.write_bytes(whole)
+        assert main([*command, "--jobs", address]) == ExitCode.INCONCLUSIVE
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["campaign"] == json.loads((made[0] / "campaign.json").read_text())["campaign"]
+    assert next(line for line in shown.err.splitlines() if line.endswith("GiB")).startswith("tcp://127.0.0.1:")
+    assert main(command) == ExitCode.INCONCLUSIVE  # nothing is left to be done, and nobody did it
+    assert "GiB" not in capsys.readouterr().err
 
 
 def test_the_exit_code_is_that_of_the_worst_verdict_under_any_condition(streets, tmp_path, capsys):

@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from context_cases import document, files_of, latch, systems_of, tracked_documen
 from plain_memory import histories
 
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.base.errors import InputError, LimitError, NoAnswerError, UsageError
+from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
 from verifier.checking.settings import EngineSettings
 from verifier.cli import main
 from verifier.perception.confusion.context_matrices import divided_matrices
@@ -19,6 +20,7 @@ from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
+from verifier.systems.contexts import _Walk
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.settings import Limits
@@ -257,6 +259,23 @@ def test_an_object_that_was_not_there_begins_again(tmp_path):
     there = [("ped", 0, PED)]
     found, _ = ends(tmp_path, environment, written, {})
     assert found == expected_ends([there, [], there], columns, contexts)
+
+
+def test_one_state_of_many_under_way_forgets():
+    """Of five states one leads to another object; each may be in the last of two frames, after either of two reports
+    in the first."""
+    channel = SimpleNamespace(outcome_count=1)
+    branches = SimpleNamespace(who=np.array([[1], [2]]), possible=np.ones((2, 1), dtype=bool), channel=channel)
+    following, row, ended = np.array([0, 1, 2, 3, 3]), np.array([0, 0, 0, 1, 0]), np.zeros(5, dtype=bool)
+    told = np.zeros((2, 1), dtype=np.int64)
+    walk = _Walk(SimpleNamespace(count=1), branches, following[:, None], row, ended, 99, Place(), told, told)
+    nodes = np.flatnonzero(np.arange(20) % walk.within >= 2)
+    alone = [node for node in nodes.tolist() if walk.forgets(np.array([node]))]
+    assert alone == [4 * walk.within + 2, 4 * walk.within + 3]
+    for node in alone:
+        for other in nodes.tolist():
+            assert walk.forgets(np.array([other, node]))
+    assert not walk.forgets(np.setdiff1d(nodes, alone))
 
 
 def test_a_class_without_tracks_has_no_memory(tmp_path):

@@ -7,6 +7,7 @@
 | a dataclass | an object with its fields as keys, in their order |
 | an `Enum`, a `Literal` | its value |
 | `Extended`, a number from 0 to infinity | the number, or the text "inf" |
+| a `date` | a text as "2026-05-01" |
 | `Exact`, a fraction | a text as "19/20", however many digits it has |
 | `... | None` | also null |
 
@@ -26,6 +27,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from datetime import date
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -198,6 +200,8 @@ def json_values(value: Any) -> Any:
         return value.value
     if isinstance(value, Fraction):
         return fraction_text(value)
+    if isinstance(value, date):
+        return value.isoformat()
     return "inf" if value == math.inf else value
 
 

@@ -21,6 +21,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu, spsolve_triangular
 
 from verifier.base.arrays import Ints
+from verifier.base.errors import NoAnswerError
 
 SAFE = 2.0**-969
 """Least number taken as clear of underflow, 2^53 times the least normal double: its rounding is relative, and what
@@ -174,6 +175,11 @@ class Band:
     place: Ints
     width: int
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers the band holds."""
+        return len(self.place) * (2 * self.width + 1)
+
     @staticmethod
     def of(size: int, sources: Ints, targets: Ints) -> Band:
         """A narrow one for the given edges, by the rule of Cuthill and McKee."""
@@ -196,24 +202,55 @@ class Band:
         Returns:
             As `eliminate`: (k, columns, b) solutions, and (b,) bool, whether no number came below `SAFE`.
         """
-        count = beside.shape[2]
         band, right = self._filled(sources, targets, weights, beside)
         matrix = self._square(band)
-        safe = np.ones(count, dtype=bool)
+        _, safe = self._remove(matrix, right)
+        with np.errstate(all="ignore"):
+            for state, low in reversed(self._steps()):
+                right[state, 1:] += np.einsum("jb,jcb->cb", matrix[state, low:state], right[low:state, 1:])
+        return right[self.place, 1:], safe
+
+    def factors(
+        self, sources: Ints, targets: Ints, weights: NDArray[np.float64], exits: NDArray[np.float64]
+    ) -> tuple[tuple[Ints, Ints, NDArray[np.float64]], NDArray[np.float64]]:
+        """What `eliminate` multiplies with, for one system and whatever right-hand sides.
+
+        Returns:
+            ((f,) states, (f,) states, (f,) factors) and (k,) the weights that the states are left with when those
+            behind them are removed. A factor is the share of what leaves the first state that leads to the second,
+            which stands before it, or the share of what leaves the second that came from the first.
+
+        Raises:
+            NoAnswerError: a number came below `SAFE`.
+        """
+        band, right = self._filled(sources, targets, weights[:, None], exits[:, None, None])
+        left, safe = self._remove(self._square(band), right)
+        if not (safe.all() and left.all()):
+            raise NoAnswerError(f"some of {len(exits)} product states are left too rarely for doubles")
+        band[:, self.width] = 0
+        row, column = np.nonzero(band[:, :, 0])
+        factor, column = band[row, column, 0], row + column - self.width
+        factor[column > row] /= left[column[column > row], 0]
+        state = np.argsort(self.place)
+        return (state[row], state[column], factor), left[self.place, 0]
+
+    def _remove(
+        self, matrix: NDArray[np.float64], right: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Remove every state, the last first: (k, b) what each is left with then, and (b,) bool as `eliminate`."""
+        left, safe = np.empty((len(right), right.shape[2])), np.ones(right.shape[2], dtype=bool)
         with np.errstate(all="ignore"):
             for last, low in self._steps():
                 leads, entering = matrix[last, low:last], matrix[low:last, last]
-                total = right[last, 0] + sum_by_halves(leads)
-                leads /= total
-                right[last] /= total
+                left[last] = right[last, 0] + sum_by_halves(leads)
+                leads /= left[last]
+                right[last] /= left[last]
                 least = np.min(right[last], axis=0, initial=np.inf, where=right[last] > 0)
                 least = np.minimum(least, np.min(leads, axis=0, initial=np.inf, where=leads > 0))
                 safe &= least * np.min(entering, axis=0, initial=1, where=entering > 0) >= SAFE
                 matrix[low:last, low:last] += entering[:, None] * leads
                 right[low:last] += entering[:, None] * right[last]
-            for state, low in reversed(self._steps()):
-                right[state, 1:] += np.einsum("jb,jcb->cb", matrix[state, low:state], right[low:state, 1:])
-        return right[self.place, 1:], safe
+        return left, safe
 
     def eliminate_without_underflow(
         self, sources: Ints, targets: Ints, weights: NDArray[np.float64], beside: NDArray[np.float64]

@@ -24,8 +24,8 @@ def reaching_acceptance(
     exact: bool,
     timeout_s: float | None,
     *,
-    direct: bool = False,
-    memory_bytes: int | None = None,
+    direct: bool,
+    memory_bytes: int | None,
 ) -> CheckedValues:
     """Storm's probability of reaching acceptance in the product, at the initial states of the chain behind it."""
     product, place = product_chain(decided, chain)

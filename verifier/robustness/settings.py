@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from verifier.base.options import (
+    WHO,
     Option,
     PrintedTables,
     Scheduler,
@@ -142,6 +143,7 @@ class AssessSettings:
             parse=whole(0, 1000),
         ),
     ] = 0
+    scheduler: Scheduler = None
     json: PrintedTables = False
     output: Written = None
     markdown: Annotated[str | None, writes("write the report in Markdown")] = None
@@ -260,7 +262,7 @@ class CampaignSettings:
             group="output",
         ),
     ] = "campaign"
-    jobs: Annotated[int, writes("conditions at the same time", metavar="N", parse=whole(1, 256))] = 1
+    scheduler: Annotated[str | None, Option(WHO, also=("--jobs",), metavar="N|ADDRESS", role="output")] = None
     json: PrintedTables = False
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import interval_text
+from verifier.base.numbers import fixed, interval_text, significant
 from verifier.base.words import listed
 from verifier.closedloop.comparison import Cell as AreaCell
 from verifier.closedloop.comparison import Row as AreaRow
@@ -81,8 +81,8 @@ def trade_off_blocks(study: TradeOffsResult, *, pictures: bool = True) -> Iterat
         what = "no time step" if second.engine == "events" else "time steps"
         yield Paragraph(
             f"The second engine ({second.engine}: {what}) gives closed-loop areas that differ by at most "
-            f"{second.largest_area_difference:.2g}; it judges {second.safety_differs} of {second.runs} positive runs "
-            "otherwise.",
+            f"{significant(second.largest_area_difference, 2)}; it judges {second.safety_differs} of {second.runs} "
+            "positive runs otherwise.",
             "note",
         )
 
@@ -108,8 +108,8 @@ def _areas(title: str, table: TradeOffTable) -> Table:
     if table.means:
         means = {mean.detector: mean for mean in table.means}
         texts = (
-            Cell(f"{means[name].area:.3f} {_ratio(means[name].relative)}", means[name].area) if name in means else "-"
-            for name in table.detectors
+            "-" if mean is None else Cell(f"{fixed(mean.area, 3)} {_ratio(mean.relative)}", mean.area)
+            for mean in (means.get(name) for name in table.detectors)
         )
         rows.append(("mean of areas", *texts))
     return _table(title, table, rows)
@@ -127,8 +127,8 @@ def _cells_of(row: AreaRow, table: TradeOffTable, told: Callable[[AreaRow, AreaC
 def _area(row: AreaRow, cell: AreaCell) -> Cell:
     mark = ("*" if cell.detector in row.best else " ") + "!" * (cell.detector in row.flipped)
     if row.kind == "baseline":
-        return Cell(f"{cell.area:.3f}{mark}", cell.area)
-    return Cell(f"{cell.area:.3f}{mark}{_ratio(cell.robustness)}", cell.area, heat=cell.robustness)
+        return Cell(f"{fixed(cell.area, 3)}{mark}", cell.area)
+    return Cell(f"{fixed(cell.area, 3)}{mark}{_ratio(cell.robustness)}", cell.area, heat=cell.robustness)
 
 
 def _interval(row: AreaRow, cell: AreaCell) -> Cell:
@@ -137,7 +137,7 @@ def _interval(row: AreaRow, cell: AreaCell) -> Cell:
 
 
 def _ratio(value: float | None) -> str:
-    return "(-)" if value is None else f"({value:.2f})"
+    return "(-)" if value is None else f"({fixed(value, 2)})"
 
 
 def _legend(study: TradeOffsResult) -> Iterator[str]:
@@ -197,7 +197,7 @@ def _names(names: Sequence[str]) -> list[str]:
 
 
 def _chance(value: float | None) -> Cell:
-    return Cell("") if value is None else Cell(f"{value:.2f}", value)
+    return Cell("") if value is None else Cell(fixed(value, 2), value)
 
 
 def curve_blocks(curves: Sequence[Curve | CurvePoints], what: str) -> Iterator[Block]:
@@ -213,6 +213,10 @@ def curve_blocks(curves: Sequence[Curve | CurvePoints], what: str) -> Iterator[B
     title = f"Safety against efficiency, {what}"
     yield Figure(plot(lines, ("efficiency", "safety"), title), f"{title}.{more}")
     if sum(len(line.points) for line in lines) <= MOST_CURVE_ROWS:
-        rows = tuple((line.name, Cell(f"{x:.4g}", x), Cell(f"{y:.4g}", y)) for line in lines for x, y in line.points)
+        rows = tuple(
+            (line.name, Cell(significant(x, 4), x), Cell(significant(y, 4), y))
+            for line in lines
+            for x, y in line.points
+        )
         table = Table(f"{title}: the points", ("curve", "efficiency", "safety"), rows, sortable=True)
         yield Fold("The curves as a table", (table,), printed=False)

@@ -138,7 +138,7 @@ def _candidates(objective: Objective, region: Region, masses: Floats, starts: In
         try:
             values = state_values(objective, rates_of(region, here))
             visits = expected_visits(objective, values)[starts[owner.ravel() == number]]
-        except EngineError:  # too close to singular; there is no gradient to follow
+        except (EngineError, NoAnswerError):  # too close to singular; there is no gradient to follow
             continue
         for cells in gradient(objective, values, visits).cells[:, :, first]:
             slope = -sign * cells.swapaxes(1, 2).reshape(-1, region.group_count)

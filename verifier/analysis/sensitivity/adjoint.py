@@ -15,25 +15,27 @@ Where a state that is never left would be left if a cell had any rate above 0, t
 it has no derivative, and `Gradient.jumps` says so.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.sparse import csc_array, diags_array, eye_array
+from scipy.sparse import csc_array, csr_array, diags_array, eye_array
 from scipy.sparse.linalg import splu
 
 from verifier.analysis.objective import Objective
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import EngineError
+from verifier.checking.elimination import Band
 from verifier.checking.graphs import components, coreachable, reachable
 from verifier.checking.plan import decide
 from verifier.systems.channel import Channel
 
 LARGEST_BLOCK = 64
 """States of a strongly connected component up to which the order of the components is kept in a factorisation."""
-_LARGEST_ADDED, _RARE = 600, 2.0**-17
-"""States of components that are solved by additions alone where some step within or out of one is so rare."""
+_RARE, _MOST_ADDED = 2.0**-17, 2**23
+"""Where a step within or out of a component is so rare, additions alone are made, if so many numbers suffice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +225,7 @@ class Equations:
         number: (n,) place of each product state in that order, or -1.
 
     Raises:
-        EngineError: the matrix is singular in double precision.
+        EngineError, NoAnswerError: the matrix is singular in double precision; additions do not suffice either.
     """
 
     def __init__(self, n: int, states: Ints, sources: Ints, targets: Ints, weight: Floats) -> None:
@@ -245,9 +247,11 @@ class Equations:
         several = np.bincount(part)[part] > 1
         rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))
         self._factors: _Added | Any
-        if rarely and np.bincount(part).max() <= _LARGEST_ADDED:
-            self._factors = _Added(part, edges, weight[kept], exits)
-            return
+        if rarely:
+            tables = _tables(part, edges, weight[kept])
+            if sum(band.numbers for _, _, band in tables) <= _MOST_ADDED:
+                self._factors = _Added(part, edges, weight[kept], exits, tables)
+                return
         inner = csc_array((weight[kept], edges), shape=(size, size))
         matrix = csc_array(diags_array(leaving, format="csc") - inner)
         ordered = np.bincount(component).max() <= LARGEST_BLOCK
@@ -262,6 +266,24 @@ class Equations:
         return found
 
 
+_Table: TypeAlias = tuple[int, tuple[Ints, Ints, Floats], Band]
+"""The first state of a component, the edges between its k states, each once, and an order of them."""
+
+
+def _tables(part: Ints, edges: Ints, weight: Floats) -> list[_Table]:
+    """The components of several states; arguments as for `_Added`."""
+    begin = np.flatnonzero(np.diff(part, prepend=-1, append=part[-1] + 1))
+    inner = csr_array((weight, edges), shape=(len(part), len(part)))
+    tables: list[_Table] = []
+    for low, high in itertools.pairwise(begin.tolist()):
+        if high - low > 1:
+            table = inner[low:high, low:high].tocoo()
+            rows, columns = table.row.astype(np.int64), table.col.astype(np.int64)
+            shares = np.asarray(table.data, dtype=np.float64)
+            tables.append((low, (rows, columns, shares), Band.of(high - low, rows, columns)))
+    return tables
+
+
 class _Added:
     """I - Q by additions alone, so that every number keeps its digits however rarely some states are left.
 
@@ -274,44 +296,29 @@ class _Added:
         part: (k,) increasing, the component of each state.
         edges: (2, e) states; weight: (e,) their probabilities.
         exits: (k,) of leaving the component.
+        tables: the components of several states.
     """
 
-    def __init__(self, part: Ints, edges: Ints, weight: Floats, exits: Floats) -> None:
+    def __init__(self, part: Ints, edges: Ints, weight: Floats, exits: Floats, tables: Sequence[_Table]) -> None:
         size, (sources, targets) = len(part), edges
-        begin = np.flatnonzero(np.diff(part, prepend=-1))
-        count = np.diff(np.append(begin, size))
-        first, many = np.repeat(begin, count), np.repeat(count, count)
+        first, many = np.searchsorted(part, part), np.bincount(part)[part]
         crossing = part[sources] != part[targets]
         later = bool(np.any(part[sources] < part[targets]))  # components lead to later ones
-        place, origin = np.arange(size) - first, 2 * (size - first - many if later else first)
-        self._u, self._x = origin + many - 1 - place, origin + many + place
-        left, entries = exits.copy(), [(self._u[sources[crossing]], self._x[targets[crossing]], weight[crossing])]
-        inner = np.flatnonzero(~crossing)
-        inner = inner[np.argsort(sources[inner], kind="stable")]
-        for low, k in zip(begin.tolist(), count.tolist(), strict=True):
-            if k == 1:
-                continue
-            own = inner[slice(*np.searchsorted(sources[inner], [low, low + k]))]
-            table = np.zeros((k, k))
-            np.add.at(table, (sources[own] - low, targets[own] - low), weight[own])
-            out = left[low : low + k]
-            for last in range(k - 1, 0, -1):
-                into, leads, beyond = table[:last, last], table[last, :last], out[last]
-                out[last] = beyond + leads.sum()
-                into /= out[last]
-                table[:last, :last] += into[:, None] * leads
-                out[:last] += into * beyond
-                leads /= out[last]
-            above, below = np.triu_indices(k, 1), np.tril_indices(k, -1)
-            entries += [
-                (self._u[low + above[0]], self._u[low + above[1]], table[above]),
-                (self._x[low + below[0]], self._x[low + below[1]], table[below]),
-            ]
-        if not left.all():
-            raise EngineError(f"some of {size} product states are not left in doubles")
-        entries.append((self._x, self._u, 1 / left))
-        rows, columns, values = map(np.concatenate, zip(*entries, strict=True))
-        beside = csc_array((values, (rows, columns)), shape=(2 * size, 2 * size))
+        place, left, factors = np.arange(size) - first, exits.copy(), []
+        for low, inside, band in tables:
+            states = slice(low, low + len(band.place))
+            place[states] = band.place
+            (rows, columns, shares), left[states] = band.factors(*inside, exits[states])
+            factors.append((rows + low, columns + low, shares))
+        origin = 2 * (size - first - many if later else first)
+        u, x = self._u, self._x = origin + many - 1 - place, origin + many + place
+        rows, columns, shares = map(np.concatenate, zip(*factors, strict=True))
+        back = place[columns] < place[rows]
+        row = np.concatenate([u[sources[crossing]], x, np.where(back, x[rows], u[rows])])
+        column = np.concatenate([x[targets[crossing]], u, np.where(back, x[columns], u[columns])])
+        beside = csc_array(
+            (np.concatenate([weight[crossing], 1 / left, shares]), (row, column)), (2 * size, 2 * size)
+        )
         self._factors = splu(csc_array(eye_array(2 * size)) - beside, permc_spec="NATURAL", diag_pivot_thresh=0.0)
 
     def solve(self, right: Floats, trans: Literal["N", "T"]) -> Floats:

@@ -48,6 +48,7 @@ class Count:
         totals: numbers of `TOTALS`; those about detections are for the lowest score threshold.
         tracks: counts by track; None where the annotations have none, or an item is no single object.
         remarks: on how the counts were made.
+        localised: see `localisation.localised`; None where that is not asked for.
     """
 
     sequences: tuple[str, ...]
@@ -56,6 +57,7 @@ class Count:
     totals: Mapping[str, int]
     tracks: Tracks | None = None
     remarks: tuple[Remark, ...] = ()
+    localised: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +276,9 @@ def accumulate(parts: Sequence[Count], whole: bool = False) -> Count:
     kept = joined_tracks(tracks) if len(tracks) == len(parts) else None
     if kept is None and any(part.tracks is not None for part in parts):
         left_out.append(NO_TRACKS_IN_PARTS)
-    return Count(tuple(numbers), frames[: len(numbers)], tally, totals, kept, tuple(left_out[:1]))
+    tables = [part.localised for part in parts if part.localised is not None]
+    table = np.sum(tables, axis=0) if tables else None
+    return Count(tuple(numbers), frames[: len(numbers)], tally, totals, kept, tuple(left_out[:1]), table)
 
 
 def confusion_counts(

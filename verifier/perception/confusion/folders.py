@@ -19,10 +19,12 @@ from verifier.perception.confusion.choices import default_policy, matching_polic
 from verifier.perception.confusion.context_counts import Memory, counter_of
 from verifier.perception.confusion.counting import count_and_observe
 from verifier.perception.confusion.drives import DriveTable, read_drives
+from verifier.perception.confusion.localisation import localised
 from verifier.perception.confusion.preparing import dependence_document, prepared
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.streaming import PartCount, Progress
 from verifier.perception.detections.argoverse import logs_of_files
+from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.mot import sequences_of_files
 from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of
 from verifier.perception.detections.sources import only_files
@@ -76,6 +78,14 @@ FOLDERS: Mapping[str, Parting] = {
 """Formats with a file for each sequence, or for each image."""
 
 
+def is_shared_by_files(settings: CountSettings) -> bool:
+    """Whether workers can read the files of their parts alone, and no others."""
+    parting = FOLDERS.get(str(settings.format))
+    if parting is None or settings.detection_frame == "city" or (settings.sequence and not parting.is_exact):
+        return False
+    return not any(Path(str(path)).is_file() for path in (settings.annotations, settings.detections))
+
+
 @dataclass(frozen=True)
 class Folders(Tables):
     """Folders of annotations and detections; what a part holds are the names of its annotations."""
@@ -88,11 +98,9 @@ class Folders(Tables):
 
         Raises:
             InputError: one is none, or its files cannot be told apart.
-            UsageError: a sequence that is not there, or sequences that no file is named by.
+            UsageError: a sequence that is not there.
         """
         parting = FOLDERS[str(settings.format)]
-        if settings.detection_frame == "city" or (settings.sequence and not parting.is_exact):
-            raise UsageError("--detection-frame city, and --sequence where no file is named by it, count at once")
         given = [settings.annotations, settings.detections]
         sides = [
             _side(role, path, parting.folder(Path(path)), suffix, parting.names)
@@ -164,12 +172,7 @@ class FolderCount:
     @classmethod
     def of(cls, settings: CountSettings, memory: Memory | None) -> FolderCount:
         """What settings choose; VerifierError."""
-        if settings.stream or settings.record is not None:
-            raise UsageError("--stream and --record in parts are of Parquet tables (--format table)")
-        table = None if settings.groups is None else read_drives(settings.groups)
-        if table is not None and table.of == "frame":
-            raise UsageError("drives by frame do not go with counting in parts: --groups needs 'sequence,drive'")
-        return cls(settings, memory, table, Folders.listed(settings))
+        return cls(settings, memory, drives_of_parts(settings), Folders.listed(settings))
 
     def __call__(self, block: tuple[int, TablePart] | str) -> PartCount:
         """Count a sequence, or hash a file; errors as counting at once."""
@@ -179,18 +182,37 @@ class FolderCount:
         alone = {path for files, (first, end) in rows for path in files.paths[first:end]}
         is_whole = len(self.tables.sequences) == 1
         with nullcontext() if is_whole else only_files(alone):
-            data, rule = prepared(self.settings if is_whole else replace(self.settings, sequence=()))
+            data, rule = prepared(self.settings if is_whole else replace(self.settings, sequence=()), part=True)
         policy = matching_policy(self.settings, default_policy(data))
-        counted, observed = count_and_observe(data, policy, rule)
-        by_context = None
-        if self.memory is not None:
-            by_context = replace(counted, tally=counter_of(data, observed, rule, self.memory).tally(), tracks=None)
-        test = None if observed is None else dependence_document(data, observed, rule)
-        progress = Progress(None, counted, dict(data.origin), 1, by_context)
-        return PartCount(progress, how=(rule, policy), tests=() if test is None else (test,))
+        return counted_part(data, rule, policy, self.settings, self.memory)
 
     def how_of(self, partition: tuple[int, TablePart]) -> tuple[CountingRule, MatchingPolicy]:
         """What every sequence is counted by, as one of them shows."""
         how = self(partition).how
         assert how is not None
         return how
+
+
+def drives_of_parts(settings: CountSettings) -> DriveTable | None:
+    """What sequences are put together by; VerifierError where it, or another choice, is not of parts."""
+    if settings.stream or settings.record is not None:
+        raise UsageError("--stream and --record in parts are of Parquet tables (--format table)")
+    table = None if settings.groups is None else read_drives(settings.groups)
+    if table is not None and table.of == "frame":
+        raise UsageError("drives by frame do not go with counting in parts: --groups needs 'sequence,drive'")
+    return table
+
+
+def counted_part(
+    data: DetectionSet, rule: CountingRule, policy: MatchingPolicy, settings: CountSettings, memory: Memory | None
+) -> PartCount:
+    """What comes of whole sequences, or of some images, that are read and filtered; errors as counting at once."""
+    counted, observed = count_and_observe(data, policy, rule)
+    if settings.localisation:
+        counted = replace(counted, localised=localised(data, observed, rule))
+    by_context = None
+    if memory is not None:
+        by_context = replace(counted, tally=counter_of(data, observed, rule, memory).tally(), tracks=None)
+    test = None if observed is None else dependence_document(data, observed, rule)
+    progress = Progress(None, counted, dict(data.origin), 1, by_context)
+    return PartCount(progress, how=(rule, policy), tests=() if test is None else (test,))

@@ -184,15 +184,9 @@ def _object_items(objects: Seen, scene: Scene, rule: CountingRule, high: Ints | 
 
 
 def _rows(objects: Seen, scene: Scene, predicted: Ints, low: Ints, high: Ints, counted: NDArray[np.bool_]) -> Items:
-    kept = counted & (low < high)
-    return _items(
-        scene.sequence[objects.frame[kept]],
-        objects.bin[kept],
-        predicted[kept],
-        objects.label[kept],
-        low[kept],
-        high[kept],
-    )
+    kept = np.flatnonzero(counted & (low < high))
+    columns = (each.take(kept) for each in (objects.bin, predicted, objects.label, low, high))
+    return _items(scene.sequence.take(objects.frame.take(kept)), *columns)
 
 
 def _empty_items(scene: Scene, rule: CountingRule) -> list[Items]:
@@ -254,7 +248,7 @@ def spread_in_place(items: Items, layout: Layout, finer: int = 1) -> Items:
 def _items(
     sequence: Ints, bin_of: Ints, predicted: Ints, true: Ints, low: Ints, high: Ints, weight: Ints | None = None
 ) -> Items:
-    index = np.column_stack([sequence, bin_of, predicted, true]).astype(np.int64)
+    index = np.column_stack([sequence, bin_of, predicted, true]).astype(np.int64, copy=False)
     return Items(index, low, high, np.ones(len(index), dtype=np.int64) if weight is None else weight)
 
 

@@ -51,8 +51,9 @@ def distance(boxes: Boxes, measure: str) -> NDArray[np.float64]:
         return source
     if measure == "forward":
         return source[:, 0]
-    axes = 2 if measure == "ground_plane" else 3
-    return np.asarray(np.linalg.norm(source[:, :axes], axis=1))
+    axes = source.T[: 2 if measure == "ground_plane" else 3]
+    squares = np.asarray(sum(axis * axis for axis in axes))
+    return np.asarray(np.sqrt(squares))  # as np.linalg.norm, several times faster
 
 
 def reported_distance(boxes: Boxes, measure: str) -> NDArray[np.float64]:

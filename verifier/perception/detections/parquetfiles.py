@@ -17,12 +17,11 @@ from typing import Any, TypeAlias
 
 from verifier.base.errors import InputError, Place, UsageError, first_line, shown
 from verifier.base.libraries import library
+from verifier.base.tables import value_type
 from verifier.perception.detections.tablefiles import renamed
 
 Rows: TypeAlias = tuple[int, int]
 """The first row of a part, and one past its last."""
-Key: TypeAlias = tuple[Any, Any]
-"""Sequence, None where a table names none, and frame."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,9 @@ class FilesInOrder:
                 starts.append(starts[-1] + int(source.metadata.num_rows))
                 schema = without_rows(source, columns, required, file).schema
             first = schema if first is None else first
-            mine, others = (dict(zip(each.names, map(str, each.types), strict=True)) for each in (schema, first))
+            mine, others = (
+                dict(zip(known.names, map(_told_type, known.types), strict=True)) for known in (schema, first)
+            )
             for name in {**others, **mine}:
                 if mine.get(name) != others.get(name):
                     raise InputError(
@@ -122,6 +123,10 @@ class FilesInOrder:
             lines = "".join(f"{each}  {name}\n" for name, each in sorted(own))
             digest = hashlib.sha256(lines.encode()).hexdigest()
         return {"role": role, "name": short.name, "files": len(self.paths), "sha256": digest}
+
+
+def _told_type(kind: Any) -> str:
+    return str(value_type(kind))
 
 
 def without_rows(source: Any, columns: Mapping[str, str], required: Sequence[str], file: str) -> Any:

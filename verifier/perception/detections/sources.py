@@ -77,7 +77,8 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
     """
     target = Path(path)
     if target.is_dir():
-        members = tuple(_folder(target, str(path), suffix))
+        only = _ONLY.get() if role in ("annotations", "detections") else None
+        members = tuple(_folder(target, str(path), suffix, only))
         lines = "".join(f"{hashlib.sha256(each.raw).hexdigest()}  {each.name}\n" for each in members)
         digest = hashlib.sha256(lines.replace(f"  {path}/", "  ").encode()).hexdigest()
     else:
@@ -95,7 +96,7 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
 
 @contextlib.contextmanager
 def only_files(paths: Collection[str]) -> Iterator[None]:
-    """Of folders `read_source` reads these files alone, none where none of them is there."""
+    """Of folders of annotations and detections `read_source` reads these files alone, or none."""
     token = _ONLY.set(paths)
     try:
         yield
@@ -118,8 +119,7 @@ def _check_size(size: int, place: Place) -> None:
         raise InputError(f"it holds {size} bytes; at most {LARGEST_SOURCE} are read", place)
 
 
-def _folder(folder: Path, shown_as: str, suffix: str) -> Iterator[Member]:
-    only = _ONLY.get()
+def _folder(folder: Path, shown_as: str, suffix: str, only: Collection[str] | None) -> Iterator[Member]:
     found = sorted(each for each in folder.rglob(f"*{suffix}") if each.is_file())
     found = found if only is None else [each for each in found if str(each) in only]
     if len(found) > MOST_FILES:

@@ -78,7 +78,7 @@ class Candidates:
 
 
 def reach(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> Windows:
-    """Windows for boxes (n, 4) or (n, 7), as the policy's affinity asks."""
+    """Windows for boxes (n, 4) or (n, 7), or centres (n, 2) or (n, 3), as the policy's affinity asks."""
     if policy.affinity == "iou_2d":
         # With w the common width and a, d the widths, IoU <= w / max(a, d): the common height is at most each
         # height. So t*d <= w and a <= d/t, and the left edge lies from d(1-t)/t before to d(1-t) behind; the top
@@ -92,7 +92,7 @@ def reach(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> Wind
         largest = np.fmax.reduce(radius, initial=0.0)
         before = behind = [np.hypot(detection[:, 3], detection[:, 4]) / 2 + largest] * 2
     else:
-        key, middle = centres(policy, annotation)[:, :2], centres(policy, detection)[:, :2]
+        key, middle = annotation[:, :2], detection[:, :2]
         before = behind = [np.full(len(middle), policy.threshold)] * 2
     axes = [_window(middle[:, axis], before[axis], behind[axis]) for axis in (0, 1)]
     (low, high), (second_low, second_high) = axes

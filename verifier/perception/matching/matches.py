@@ -80,8 +80,8 @@ def match(data: DetectionSet, policy: MatchingPolicy) -> Matches:
         LimitError: optimal assignment of too many boxes in one frame.
     """
     annotations, detections = data.annotations, data.detections
-    annotation_box = _column(annotations, policy.column, "annotations")
-    detection_box = _column(detections, policy.column, "detections")
+    annotation_box = _compared(annotations, policy, "annotations")
+    detection_box = _compared(detections, policy, "detections")
     detection_of = np.full(len(annotations), -1, dtype=np.int64)
     annotation_of = np.full(len(detections), -1, dtype=np.int64)
     nearest = np.full(len(detections), -1, dtype=np.int64)
@@ -99,6 +99,12 @@ def match(data: DetectionSet, policy: MatchingPolicy) -> Matches:
                 affinity[pairs.detection[matched]] = pairs.value[matched]
         ignored = _ignored(data, policy, annotation_of < 0)
     return Matches(detection_of, annotation_of, affinity, nearest, ignored)
+
+
+def _compared(boxes: Boxes, policy: MatchingPolicy, what: str) -> Floats:
+    """(n, k) what is compared: boxes, or their centres in one piece of memory."""
+    box = _column(boxes, policy.column, what)
+    return np.ascontiguousarray(centres(policy, box)) if policy.by_distance else box
 
 
 def _column(boxes: Boxes, name: str, what: str) -> Floats:
@@ -146,7 +152,7 @@ def _joined(parts: list[_Pairs]) -> _Pairs:
 
 def _compare(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> Floats:
     if policy.by_distance:
-        return centre_distance(centres(policy, detection), centres(policy, annotation))
+        return centre_distance(detection, annotation)
     return {"iou_2d": iou_2d, "iou_bev": iou_bev, "iou_3d": iou_3d}[policy.affinity](detection, annotation)
 
 

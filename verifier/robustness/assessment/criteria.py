@@ -24,7 +24,7 @@ from verifier.robustness.assessment.result import DegradationResult, degradation
 from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
 from verifier.robustness.campaign.draws import change_interval, share_interval
 from verifier.robustness.campaign.judging import collision_at, run_options, worst_bounds, worst_probability
-from verifier.robustness.campaign.making import Progress, no_progress
+from verifier.robustness.campaign.looking import Progress, no_progress
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.results import RunResult, engines_of

@@ -17,18 +17,9 @@ from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.assessment.degradation import Degradation, Level, Scale, middle
 from verifier.robustness.assessment.level_recipe import LevelRecipe
 from verifier.robustness.campaign.draws import weights_of
+from verifier.robustness.campaign.looking import Condition, Looking
 from verifier.robustness.campaign.made_files import new_folder
-from verifier.robustness.campaign.making import (
-    KNOWN,
-    ROC,
-    Maker,
-    Progress,
-    UnderTest,
-    Wanted,
-    detected,
-    measure_of,
-    no_progress,
-)
+from verifier.robustness.campaign.making import KNOWN, ROC, Maker, UnderTest, Wanted, measure_of
 from verifier.robustness.campaign.preflight import check_counting
 from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.mutators import needs_depth
@@ -36,11 +27,10 @@ from verifier.robustness.mutators import needs_depth
 
 def made_levels(
     asked: Degradation,
-    scenes: Scenes,
+    looking: Looking,
     under_test: UnderTest,
     folder: Path,
     cache: Path | None = None,
-    progress: Progress = no_progress,
     refine: tuple[int, Callable[[Degradation], Mapping[tuple[float, float], float]]] | None = None,
 ) -> Degradation:
     """The degradation with the data of its levels, written below `folder`, which is made.
@@ -56,22 +46,15 @@ def made_levels(
     recipe = asked.recipe
     if recipe is None:
         raise ValueError("a degradation whose data are given")
+    scenes, progress = looking.ready.scenes, looking.progress
     maker = Maker(wanted_of(asked, len(scenes.files)), scenes, under_test)
 
     def made(level: Level) -> Level:
         own = folder / f"{len(levels):02d}_{asked.parameter_slug}_{level.at:g}"
         new_folder(own)
         mutation = recipe.mutation(level.at, level.unchanged)
-        (data,) = detected(
-            scenes,
-            [(under_test.detector, under_test.class_map, own)],
-            mutation,
-            recipe.seed,
-            cache=cache,
-            images=own if recipe.keep_images else None,
-            progress=progress,
-            measure=lambda data: measure_of(recipe.counting, data),
-        )
+        condition = Condition(mutation, recipe.seed, cache, own if recipe.keep_images else None)
+        data = looking.at(condition, own, lambda data: measure_of(recipe.counting, data))
         name = f"{asked.parameter} {level.at:g}"
         told = f"{name} {asked.unit}".rstrip(), BASELINE if level is asked.levels[0] else name, f"_{level.at:g}"
         found = maker.made(data, mutation, own, told)

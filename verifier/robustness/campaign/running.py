@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from verifier.base.blocks import HERE, Pool
 from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, VerifierError
 from verifier.base.files import make_folder
@@ -62,8 +63,10 @@ Watch: TypeAlias = Callable[[Iterable[str], int], Iterable[str]]
 """Wraps the conditions as they are finished, with their number, to say how far the campaign is."""
 
 
-def campaign_result(file: str, folder: str, jobs: int = 1, watch: Watch = lambda done, count: done) -> CampaignResult:
-    """Run a campaign in a folder; the documents are left to the caller to write.
+def campaign_result(
+    file: str, folder: str, pool: Pool = HERE, watch: Watch = lambda done, count: done
+) -> CampaignResult:
+    """Run a campaign in a folder; images are mutated and detected by `pool`, documents left to the caller to write.
 
     Raises:
         InputError: the file or what it names cannot be used (all problems at once), or a file cannot be written.
@@ -73,7 +76,7 @@ def campaign_result(file: str, folder: str, jobs: int = 1, watch: Watch = lambda
     scenes = _checked(campaign)
     target = Path(folder)
     _check_target(target, campaign)
-    for name in watch(detect_all(campaign, scenes, file, target, jobs), 1 + len(campaign.mutations)):
+    for name in watch(detect_all(campaign, scenes, target, pool), 1 + len(campaign.mutations)):
         del name  # only to be shown
     found = {
         detector: {name: read_condition(target / detector / (name or BASELINE)) for name in condition_names(campaign)}
