@@ -4,6 +4,7 @@ import csv
 import datetime
 import hashlib
 import io
+import json
 
 import pytest
 import yaml
@@ -243,6 +244,10 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
     first = built(folder, context=declared(folder, numbers), options=options)
     rows = list(csv.DictReader(io.StringIO(first.files["trace.csv"].decode())))
     assert rows[0]["status"] == "defeated"
+    summary = first.files["report/report.md"].decode().partition("**All requirements**")[2].partition("**What was")[0]
+    (row,) = [line.replace("\\", "") for line in summary.splitlines() if "no\\_hit" in line]
+    assert "satisfied, if" in row
+    assert "; its status: defeated |" in row
     told = [each.split(" ") for each in rows[0]["doubts"].split("; ")]
     entries = [
         f'[disposition."{key}"]\ndecision = "accepted"\ndoubt = "{digest}"\n{SAID}'
@@ -391,6 +396,19 @@ def test_frames_that_both_sets_have_are_found_by_their_hashes(more, trained, tes
         assert "trained_on_tests/no_hit" in bundle.files["trace.csv"].decode()
     assert {"inputs/context/docs/training.sha256", "inputs/context/docs/test.sha256"} <= set(bundle.files)
     assert check_files("b", bundle.files).findings == ()
+
+
+def test_the_list_of_tested_frames_is_the_one_that_was_counted(folder):
+    """By its SHA-256 in the matrices: as many frames of another list show nothing."""
+    frames(folder, "abc", ENOUGH)
+    head = f'[detector]\ntrained_on = ["train_*"]\n{BY_FRAME}'
+    counted = hashlib.sha256((folder / "docs/test.sha256").read_bytes()).hexdigest()
+    for digest, stands in ((counted, ("supported", "documented")), ("0" * 64, ("undeveloped", "declared"))):
+        for path in folder.rglob("day*.json"):
+            content = json.loads(path.read_text().replace('"frames": 1000000', '"frames": 1'))
+            path.write_text(json.dumps(content | {"version": 2, "data_set": {"frames": {digest: 10}}}))
+        bundle = built(folder, context=declared(folder, head=head), options=FEW)
+        assert goal_about(case_of(bundle), TRAINED) == stands
 
 
 @pytest.mark.parametrize(

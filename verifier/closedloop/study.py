@@ -20,6 +20,7 @@ import numpy as np
 from verifier.base.arrays import Floats, Mask
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_name
+from verifier.base.numbers import memory_text, significant
 from verifier.base.statistics import few_units_note
 from verifier.closedloop.closed_loop_curve import (
     FEWEST_LOGS,
@@ -293,7 +294,7 @@ def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]
     if numbers > LARGEST_BOOTSTRAP:
         raise LimitError(
             f"{settings.draws} draws of {len(positive)} logs at {len(settings.sensitivity)} levels need about "
-            f"{numbers * 8 / 2**30:.1f} GiB; at most {LARGEST_BOOTSTRAP * 8 / 2**30:.1f} GiB are taken",
+            f"{memory_text(numbers * 8)}; at most {memory_text(LARGEST_BOOTSTRAP * 8)} are taken",
             hint="take fewer draws or levels",
         )
     weights = draw_logs(positive, settings.draws, np.random.default_rng(settings.seed))
@@ -342,8 +343,9 @@ def _remarks(
     images = min(each.image_count for each in tables.values())
     if settings.sensitivity[0] * images < 1:
         remarks.append(
-            f"{images} validation images cannot tell sensitivities below {1 / images:.2g} false positives per image "
-            "apart; the levels below let through what is stronger than every false positive of theirs"
+            f"{images} validation images cannot tell sensitivities below {significant(1 / images, 2)} false "
+            "positives per image apart; the levels below let through what is stronger than every false "
+            "positive of theirs"
         )
     for names, what in (
         (used.truth_never_stops, "the reference vehicle never stops in {}, where every detector counts as safe"),

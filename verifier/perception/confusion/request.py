@@ -120,7 +120,7 @@ def counted(
     else:
         counts, files, shares = stream_counted(settings, memory, report)
         found = Counted(counts, None, files, shares)
-    return replace(found, counts=with_record(found.counts, stated))
+    return replace(found, counts=with_record(found.counts, stated, settings.data_set))
 
 
 def _memory(settings: CountSettings) -> Memory | None:
