@@ -244,6 +244,10 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
     first = built(folder, context=declared(folder, numbers), options=options)
     rows = list(csv.DictReader(io.StringIO(first.files["trace.csv"].decode())))
     assert rows[0]["status"] == "defeated"
+    summary = first.files["report/report.md"].decode().partition("**All requirements**")[2].partition("**What was")[0]
+    (row,) = [line.replace("\\", "") for line in summary.splitlines() if "no\\_hit" in line]
+    assert "satisfied, if" in row
+    assert "; its status: defeated |" in row
     told = [each.split(" ") for each in rows[0]["doubts"].split("; ")]
     entries = [
         f'[disposition."{key}"]\ndecision = "accepted"\ndoubt = "{digest}"\n{SAID}'
