@@ -26,6 +26,7 @@ from verifier.perception.confusion.stores import copied, is_address
 from verifier.perception.confusion.streaming import PartCount, Progress
 from verifier.perception.detections.argoverse import logs_of_files
 from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.distances import sequences_named
 from verifier.perception.detections.mot import sequences_of_files
 from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of, filesystem
 from verifier.perception.detections.sources import only_files
@@ -198,6 +199,13 @@ class FolderCount:
                 data, rule = prepared(own, part=True)
             policy = matching_policy(self.settings, default_policy(data))
             return counted_part(data, rule, policy, self.settings, self.memory)
+
+    def elsewhere(self) -> dict[str, InputError]:
+        """Sequences that the file of distances names, of which no part reads others than its own, and what to say
+        where none of the parts has one; none where only some sequences are counted."""
+        if self.settings.distance_file is None or self.settings.sequence:
+            return {}
+        return sequences_named(self.settings.distance_file, self.settings.distance_key)
 
     def how_of(self, partition: tuple[int, TablePart]) -> tuple[CountingRule, MatchingPolicy]:
         """What every sequence is counted by, as one of them shows."""
