@@ -272,7 +272,7 @@ def drive_logs(logs: File, **choices: Any) -> TradeOffs:
     from verifier.closedloop.request import trade_offs
     from verifier.closedloop.settings import ClosedLoopSettings
 
-    return trade_offs(settings_from(ClosedLoopSettings, {"logs": logs, **choices}))
+    return trade_offs(settings_from(ClosedLoopSettings, {"logs": logs, **choices}, ("scheduler",)))
 
 
 def robroc(files: Files = (), **choices: Any) -> TradeOffs:
@@ -362,10 +362,13 @@ def assess(assessment: File, **choices: Any) -> AssessmentResult:
     >>> assess("examples/12_robustness_assessment.toml", system="mds").verdict.value
     'violated'
     """
+    from verifier.base.blocks import Pool
     from verifier.robustness.assessment.request import assessed
     from verifier.robustness.settings import AssessSettings
 
-    return assessed(settings_from(AssessSettings, {"file": assessment, **choices}))
+    settings = settings_from(AssessSettings, {"file": assessment, **choices}, ("scheduler",))
+    with Pool(settings.scheduler) as pool:
+        return assessed(settings, pool=pool)
 
 
 def report(results: Files, title: str | None = None) -> str:

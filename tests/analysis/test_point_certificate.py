@@ -1,18 +1,22 @@
 """Certificates of probabilities: from both sides, of exact rates, tight, and true of chains solved in fractions."""
 
 import json
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from certified_systems import greatest_lost
 from deciding_objectives import Deciding, seen_so_far
+from hypothesis import given
+from hypothesis import strategies as st
 from interval_models import RECURRENT, SIMPLE, Model, random_model, random_region
 from second_checker import complaint
 
 from verifier.analysis import kernel
+from verifier.analysis.robust import point_certificate
 from verifier.analysis.robust.certificate import document
-from verifier.analysis.robust.point_certificate import point_certificates
+from verifier.analysis.robust.point_certificate import UNIT, point_certificates
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.subject import kept_of, subject_document, subject_of
 from verifier.perception.confusion import exact_rates, rates
@@ -158,3 +162,11 @@ def test_many_optima_of_worlds_that_decide_are_those_of_all_strategies():
 @pytest.mark.slow
 def test_thousands_of_random_chains_with_cycles():
     assert sides_of_random_chains(range(1000, 4000)) == [6000, 0]
+
+
+@given(st.one_of(st.integers(0, UNIT), st.integers(0, 64).map(lambda k: k * UNIT // 64)))
+def test_a_claim_is_the_nearest_double_that_a_value_proves(value):
+    for side, bound, beyond in (("upper", value, -math.inf), ("lower", UNIT - value, math.inf)):
+        proven, claim = Fraction(bound, UNIT), point_certificate._outwards(side, value)
+        nearer = math.nextafter(claim, beyond)
+        assert claim >= proven > nearer if side == "upper" else claim <= proven < nearer

@@ -208,6 +208,16 @@ class TestTails:
         if tail_is_at_most(total, least, billionths, bound):
             assert exact <= bound
 
+    @pytest.mark.parametrize(
+        ("total", "least", "rate"), [(4000, 2040, "1/2"), (3000, 330, "1/10"), (2500, 2300, "9/10")]
+    )
+    def test_none_below_a_long_one_is_proven_however_close(self, total, least, rate):
+        # Up to hundreds of terms are added up before the rest is bounded.
+        exact = exact_tail(total, least, Fraction(rate))
+        billionths = int(Fraction(rate) * UNIT)
+        assert not tail_is_at_most(total, least, billionths, exact * (1 - Fraction(1, 10**33)))
+        assert tail_is_at_most(total, least, billionths, exact * (1 + Fraction(1, 10**25)))
+
     def test_extremes(self):
         half = Fraction(1, 2)
         assert tail_is_at_most(5, 3, 1, half)

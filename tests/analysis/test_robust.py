@@ -585,6 +585,42 @@ def test_the_formula_and_its_negation_have_opposite_bounds(seed, formula):
         assert found.upper == pytest.approx(1 - other.lower, abs=1e-9)
 
 
+def climbed(objective, region, sign):
+    """How far matrices are climbed to from the middle of the region."""
+    begun = one_side.best_of(objective, region, None, one_side.middle_of(region)[None], sign)
+    return one_side.climbed(objective, region, begun, sign)
+
+
+def test_from_either_side_it_is_climbed_as_far():
+    formula, many = "p U (q & X q)", 0
+    for seed in range(12):
+        objective, negation = (
+            random_objective(np.random.default_rng(seed), each, states=8, draws=2)
+            for each in (formula, f"!({formula})")
+        )
+        region = random_region(np.random.default_rng(seed), objective, 2, 3)
+        up, down = climbed(objective, region, -1.0), climbed(negation, region, 1.0)
+        assert up.value == pytest.approx(1 - down.value, abs=1e-9)
+        first = one_side._candidates(
+            objective, region, one_side.middle_of(region)[None], np.zeros(1, dtype=int), -1.0
+        )
+        many += bool(np.any(up.value > one_side.best_of(objective, region, None, first, -1.0).value + 1e-9))
+    assert many  # in some of them the first steps are not the last
+
+
+def test_without_a_gradient_the_matrices_stay_as_they_are(monkeypatch):
+    objective = random_objective(np.random.default_rng(3), "F q", states=6)
+    region = random_region(np.random.default_rng(3), objective, 2, 3)
+    begun = one_side.best_of(objective, region, None, one_side.middle_of(region)[None], 1.0)
+
+    def singular(*_):
+        raise EngineError("singular")
+
+    monkeypatch.setattr(one_side, "state_values", singular)
+    for sign in (1.0, -1.0):
+        assert np.array_equal(one_side.climbed(objective, region, begun, sign).masses, begun.masses)
+
+
 @settings(max_examples=20)
 @given(st.integers(0, 10**6), st.sampled_from(SIMPLE + RECURRENT))
 def test_a_part_of_a_region_has_bounds_within(seed, formula):

@@ -42,6 +42,17 @@ def test_gamblers_ruin():
     assert all(map(close, probability(chain, G(neg(a))), [1 - x for x in expected]))
 
 
+@pytest.mark.parametrize("lone", [0, 1, 2])
+def test_a_pair_of_states_beside_others_that_lead_nowhere_else(lone):
+    # 0 and 1 lead to each other and out, each with 1/2: x = 1/2 + y/2, y = x/2, so 2/3 and 1/3; others out with 1/4.
+    states = [0, 1, *range(2, 2 + lone)]
+    good, bad = 2 + lone, 3 + lone
+    rows = [{1: half, good: half}, {0: half, bad: half}]
+    rows += [{good: Fraction(1, 4), bad: Fraction(3, 4)} for _ in range(lone)] + [{good: 1}, {bad: 1}]
+    found = probability(chain_of(rows, {"a": {good}}, initial=states), F(a))
+    assert all(map(close, found, [Fraction(2, 3), Fraction(1, 3), *[Fraction(1, 4)] * lone]))
+
+
 def test_self_loop_is_a_geometric_wait():
     # Stay with 1/2, go to a with 1/8, to the trap with 3/8: a with (1/8) / (1/8 + 3/8) = 1/4.
     rows = [{0: half, 1: Fraction(1, 8), 2: Fraction(3, 8)}, {1: 1}, {2: 1}]

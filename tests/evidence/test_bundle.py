@@ -1,6 +1,7 @@
 """Building a bundle: what is in it, the same bytes every time, and nothing written where something is wrong."""
 
 import csv
+import datetime
 import hashlib
 import io
 import json
@@ -20,7 +21,7 @@ from verifier.cli import main
 from verifier.evidence.bundle.archive import read_bundle, write_bundle
 from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
-from verifier.evidence.bundle.request import Request, request_of
+from verifier.evidence.bundle.request import Request, request_of, typed
 from verifier.language.expressions import Source, parse_expression
 from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
@@ -274,19 +275,23 @@ def test_exact_runs_sweeps_and_narrowed_states_come_back_from_the_request(tmp_pa
     assert check_bundle(tmp_path / "b.zip", recompute=True).findings == ()
 
 
+names = st.from_regex(r"[a-z_]\w{0,8}", fullmatch=True)
+numbers = st.integers(-(10**20), 10**20) | st.fractions(-999, 999, max_denominator=999)
+
+
 @given(
     st.builds(
         RunOptions,
         selection=st.builds(
             Selection,
             planners=st.lists(st.sampled_from(["a", "b"])).map(tuple),
-            environments=st.lists(st.text()).map(tuple),
+            environments=st.lists(names).map(tuple),
             initial=st.sampled_from([None, *(parse_expression(text) for text in ("x = 0 & v < 1", "x + 1 > 2"))]),
-            settings=st.dictionaries(st.text(), st.integers() | st.fractions() | st.text()),
-            sweeps=st.dictionaries(st.text(), st.lists(st.integers() | st.fractions()).map(tuple)),
-            requirements=st.lists(st.text()).map(tuple),
+            settings=st.dictionaries(names, numbers | names),
+            sweeps=st.dictionaries(names, st.lists(numbers, min_size=1, unique=True).map(tuple)),
+            requirements=st.lists(names).map(tuple),
         ),
-        where=st.dictionaries(st.text(), st.text()),
+        where=st.dictionaries(names, names),
         score_threshold=st.none() | st.floats(0, 1),
         canonical=st.booleans(),
         empty_columns=st.sampled_from(["error", "prior"]),
@@ -298,9 +303,11 @@ def test_exact_runs_sweeps_and_narrowed_states_come_back_from_the_request(tmp_pa
 )
 def test_a_request_reads_back_as_it_was_written(options):
     options = options.by_default()
-    asked = Request("inputs/s", "inputs/m", "inputs/c", None, ("inputs/g",), options, ("verify",))
+    files = {"spec": "inputs/s", "model": "inputs/m", "matrices": "inputs/c", "given": ("inputs/g",)}
+    asked = Request(**files, asked=typed(options), command=("verify",), day=datetime.date(2026, 5, 1))
     text = asked.json_text()
     back = request_of(json.loads(text))
+    assert back == asked
     assert back.json_text() == text
     assert replace(back.options.selection, initial=None) == replace(options.selection, initial=None)
     assert replace(back.options, selection=Selection()) == replace(options, selection=Selection())

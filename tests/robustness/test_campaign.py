@@ -228,6 +228,7 @@ def bytes_below(folder, *but):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
+@pytest.mark.slow
 def test_workers_make_the_same_files_though_one_is_killed(streets, made, tmp_path, monkeypatch):
     monkeypatch.setattr(looking, "BATCH", 1)  # two images are a block
     with cluster(2) as address, Pool(address) as pool:
@@ -246,19 +247,20 @@ def test_workers_make_the_same_files_though_one_is_killed(streets, made, tmp_pat
 
 
 def test_jobs_are_workers_too_and_a_broken_image_is_named(streets, made, tmp_path, capsys):
-    target, again = tmp_path / "made", ["--jobs", "1", "--json"]
+    target = tmp_path / "made"
     for name in ("campaign.toml", "camera.csv", "car.ltl", "car.toml", "poses.csv", "truth.json"):
         shutil.copy(streets / name, tmp_path)
     for name in ("images", "depth"):
         shutil.copytree(streets / name, tmp_path / name)
-    command = ["campaign", str(tmp_path / "campaign.toml"), "-o", str(target), *again]
+    command = ["campaign", str(tmp_path / "campaign.toml"), "-o", str(target), "--json"]
     image = sorted((tmp_path / "images").iterdir())[4]
     whole = image.read_bytes()
     image.write_bytes(whole[: len(whole) // 2])
-    assert main(command) == ExitCode.BAD_INPUT
-    assert image.name in capsys.readouterr().err
-    image.write_bytes(whole)
-    assert main(command) == ExitCode.INCONCLUSIVE
+    with cluster(1, processes=False) as address:
+        assert main([*command, "--scheduler", address]) == ExitCode.BAD_INPUT
+        assert image.name in capsys.readouterr().err
+        image.write_bytes(whole)
+        assert main([*command, "--jobs", address]) == ExitCode.INCONCLUSIVE
     shown = capsys.readouterr()
     assert json.loads(shown.out)["campaign"] == json.loads((made[0] / "campaign.json").read_text())["campaign"]
     assert next(line for line in shown.err.splitlines() if line.endswith("GiB")).startswith("tcp://127.0.0.1:")

@@ -118,6 +118,9 @@ class OwnCluster:
                 break
             except OSError:
                 time.sleep(0.1)
+        self.work(workers)
+
+    def work(self, workers):
         self.workers += [
             self._process(
                 "distributed.cli.dask_worker",

@@ -172,7 +172,25 @@ _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * column
 _LONGEST = "if steps > MOST_STORM_STEPS or steps * model.transition_count > MOST_STORM_WORK:"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
 _FORESEEN = "if number % _ROUNDS == _ROUNDS - 1 and 2 * placed * max_levels < number * n:"
+_PROCESS = "verifier/checking/process.py"
+_ROOMY = "place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())"
+_PLAN = "verifier/checking/plan.py"
+_MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)"
+_FOLLOWING = "following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.int64)"
+_STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
 EQUIVALENT = {
+    (_POINT, _STEPS, "1024"): "how fine a witness is that the kernel checks",
+    (_PROCESS, "LARGEST_IDLE_BYTES = 256 * 2**20", "*"): "how soon a worker is replaced",
+    (_PROCESS, _ROOMY, ">"): "a guess of room",
+    (
+        _PROCESS,
+        "status = entry.stat(follow_symlinks=False)",
+        "False",
+    ): "whoever calls has seen to it that it is no link",
+    (_PLAN, "_CHUNK = 512", "512"): "how many at once",
+    (_PLAN, _MOST_LEVELS, "1000"): "how, not what",
+    (_PLAN, _FOLLOWING, "1"): "a place that is not read",
+    ("verifier/checking/asking.py", "MOST_STORM_RECURRENCES = 10", "10"): "a guess of what takes too long",
     **{("verifier/analysis/robust/policy.py", _GROWN, token): "one round more" for token in (">", "*", "+")},
     ("verifier/checking/graphs.py", _FORESEEN, "*"): "how, not what",
     ("verifier/checking/two_engines.py", _SUM, ">"): "no sum of doubles near 1 is off by just that",

@@ -28,7 +28,8 @@ try:
 except ImportError:  # not on every system
     resource = None  # type: ignore[assignment]
 
-from verifier.base.errors import NoAnswerError, memory_text
+from verifier.base.errors import NoAnswerError
+from verifier.base.numbers import memory_text
 
 _STATUS = Path("/proc/self/status")
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3

@@ -10,6 +10,7 @@ from pathlib import Path
 from verifier.base.blocks import Pool
 from verifier.base.errors import InputError, Place, one_line
 from verifier.base.files import csv_text, write_text
+from verifier.base.numbers import fixed
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import tell_shares, wants_colour, watched
@@ -73,7 +74,7 @@ def campaign_init_command(arguments: CampaignInitSettings, command: Command) -> 
     write_text(arguments.output, found.text)
     print(f"wrote {one_line(', '.join([arguments.output, *(str(folder / name) for name in found.others)]))}")
     together = "images can go through together" if found.batches else "one image at a time"
-    print(f"the network takes {found.milliseconds:.0f} ms for an image; {together}")
+    print(f"the network takes {fixed(found.milliseconds, 0)} ms for an image; {together}")
     print("guessed, to be confirmed:")
     for key, told in found.guesses.items():
         print(one_line(f"  {key} = {told}"))

@@ -258,9 +258,10 @@ class LogSums:
             raise ValueError(f"the limit must be above 0, got {self.limit}")
 
     @property
-    def informative(self) -> int:
-        """How many logs speak about safety, or about efficiency where these are fewer."""
-        return min(int(np.count_nonzero(self.wanted)) - self.idle, int(np.count_nonzero(self.whole.any(axis=1))))
+    def informative(self) -> tuple[Floats, Floats]:
+        """What each log that speaks about safety adds to what is wanted, and about efficiency to the whole."""
+        wanted = np.sort(self.wanted[self.wanted > 0])
+        return wanted[self.idle :], self.whole.max(axis=1)[self.whole.any(axis=1)]
 
     @property
     def curve(self) -> TradeOffCurve:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from verifier.base.documents import is_sha256
 from verifier.base.errors import InputError, UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.toml import Element
@@ -232,7 +232,7 @@ def _disposition(key: str, table: Element, evidence: Mapping[str, Evidence]) -> 
 def digest_at(element: Element) -> str:
     """A SHA-256; InputError."""
     text = element.string()
-    if not re.fullmatch("[0-9a-f]{64}", text):
+    if not is_sha256(text):
         raise element.fail(f"expected 64 hexadecimal digits, found {shown(text)}")
     return text
 

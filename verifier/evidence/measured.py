@@ -353,6 +353,7 @@ def trade_offs_misfits(result: TradeOffsResult) -> Misfits:
                 where = f"/metrics/{k}/rows/{n}/cells/{m}"
                 yield from ordered(f"{where}/area_interval", cell.area_interval, 0, 1)
                 yield from ordered(f"{where}/robustness_interval", cell.robustness_interval, 0)
+                yield from ordered(f"{where}/best_interval", cell.best_interval, 0, 1)
 
 
 def _undrawn(value: Any) -> Any:
@@ -361,6 +362,7 @@ def _undrawn(value: Any) -> Any:
         "area_interval",
         "robustness_interval",
         "best_probability",
+        "best_interval",
         "probability",
         "step_error",
         "best_without_step",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import interval_text, number_text
+from verifier.base.numbers import fixed, interval_text, level_text, number_text
 from verifier.robustness.campaign.result import CampaignResult, CampaignRow
 from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
 from verifier.robustness.rates import AdrResult, RateRow
@@ -46,9 +46,9 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
             cells: list[Cell | str] = [name_text(row.condition)]
             for name in metrics:
                 area, share = row.area.get(name), row.robustness.get(name)
-                told = "" if share is None else f" ({share:.2f})"
+                told = "" if share is None else f" ({fixed(share, 2)})"
                 none = "not defined" if name in result.study.not_defined else "-"
-                cells.append(none if area is None else Cell(f"{area:.3f}{told}", area, heat=share))
+                cells.append(none if area is None else Cell(f"{fixed(area, 3)}{told}", area, heat=share))
             areas.append(tuple(cells))
         names = ("condition", "severity", "AP", "recall", "ADR"), ("condition", *map(name_text, metrics))
         yield Table(f"{name_text(detector)} under each mutation", names[0], tuple(found), sortable=True)
@@ -58,7 +58,7 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
     for parameter in dict.fromkeys(each.parameter for each in result.study.magnitudes):
         listed = [each for each in result.study.magnitudes if each.parameter == parameter]
         table: tuple[Row, ...] = tuple(
-            (name_text(each.condition), *(Cell(f"{100 * share:.0f}", share, heat=share) for share in each.shares))
+            (name_text(each.condition), *(Cell(fixed(100 * share, 0), share, heat=share) for share in each.shares))
             for each in listed
         )
         bins = ("condition", *(f"{each:g} .." for each in listed[0].lower))
@@ -112,7 +112,7 @@ def adr_blocks(result: AdrResult) -> Iterator[Block]:
         (name_text(condition), *(_rate(cells.get((condition, name))) for name in result.detectors))
         for condition in result.conditions
     ]
-    level = f"{100 * result.settings['confidence']:g} % interval" if result.settings["draws"] else "no intervals"
+    level = f"{level_text(result.settings['confidence'])} interval" if result.settings["draws"] else "no intervals"
     caption = f"ADR ({level}), and by the detector's own baseline"
     yield Table(caption, ("condition", *map(name_text, result.detectors)), tuple(rows), sortable=True)
 
@@ -123,30 +123,30 @@ def _rate(row: RateRow | CampaignRow | None) -> Cell:
     if row.adr is None:
         return Cell("not defined")
     ends = "" if row.adr_interval is None else f" {interval_text(*row.adr_interval)}"
-    share = "" if row.normalised is None else f" ({row.normalised:.2f})"
+    share = "" if row.normalised is None else f" ({fixed(row.normalised, 2)})"
     heat = None if row.normalised is None else min(1.0, row.normalised)
-    return Cell(f"{row.adr:.3f}{ends}{share}", row.adr, heat=heat)
+    return Cell(f"{fixed(row.adr, 3)}{ends}{share}", row.adr, heat=heat)
 
 
 def _model_blocks(model: PairModel) -> Iterator[Block]:
     """What was predicted beside what was observed, and how good that is."""
     rows: list[Row] = []
     for each in model.predictions:
-        observed = "not measured" if each.observed is None else f"{each.observed:.3f}"
-        ends = "not defined" if each.interval is None else f"[{each.interval[0]:.3f}, {each.interval[1]:.3f}]"
+        observed = "not measured" if each.observed is None else fixed(each.observed, 3)
+        ends = "not defined" if each.interval is None else interval_text(*each.interval)
         mark = "" if each.unique else " (one of several)"
         names = name_text(each.target), name_text(each.detector)
-        rows.append((*names, observed, Cell(f"{each.predicted:.3f}{mark}", each.predicted), ends))
+        rows.append((*names, observed, Cell(f"{fixed(each.predicted, 3)}{mark}", each.predicted), ends))
     header = ("mutation", "detector", "observed", "predicted", "prediction interval")
     title = f"Normalised ADR under {name_text(model.target)}, predicted from {name_text(model.simple)}"
     yield Table(title, header, tuple(rows), sortable=True)
     quality = tuple(
-        (name_text(name), "not defined" if value is None else f"{value:.3f}")
+        (name_text(name), "not defined" if value is None else fixed(value, 3))
         for name, value in model.r_squared.items()
     )
     yield Table("R^2 of each detector left out", ("detector", "R^2"), (*quality, ("pooled", r_squared_text(model))))
     weights = tuple(
-        (name_text(name), *(f"{each:.3f}" for each in own))
+        (name_text(name), *(fixed(each, 3) for each in own))
         for name, own in zip(model.targets, model.weights, strict=True)
     )
     yield Table("Weights of the model of all detectors", ("mutation", *map(name_text, model.features)), weights)

@@ -4,10 +4,12 @@ import itertools
 import json
 import os
 import socket
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+import distributed
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -458,11 +460,22 @@ def test_the_scheduler_is_lost_once_in_ten_million_detections(ten_million, root,
 
 
 @pytest.mark.slow
-def test_workers_without_this_program_are_named(scene, tmp_path):
-    with OwnCluster(free_port(), tmp_path, {**os.environ, "PYTHONPATH": ""}) as own:
-        own.start(1)
-        with pytest.raises(UsageError, match="has another version of this program than"):
+@pytest.mark.parametrize("others", [0, 1])
+def test_workers_without_this_program_are_named_at_once(scene, root, tmp_path, others):
+    # The package that they find has no more than a name; the scheduler, and perhaps a worker, have this one.
+    (tmp_path / "old/verifier").mkdir(parents=True)
+    for name in ("__init__.py", "base.py"):
+        (tmp_path / "old/verifier" / name).write_text("")
+    with OwnCluster(free_port(), tmp_path, {**os.environ, "PYTHONPATH": str(root)}) as own:
+        own.start(others)
+        own.environment["PYTHONPATH"] = str(tmp_path / "old")
+        own.work(1)
+        with distributed.Client(own.address, set_as_default=False) as client:
+            client.wait_for_workers(others + 1, timeout=60)
+        before = time.monotonic()
+        with pytest.raises(UsageError, match=r"worker tcp://127\.0\.0\.1:\d+ has another version of this program"):
             counted(CountSettings(**DATA, **SCENE, scheduler=own.address))
+        assert time.monotonic() - before < 30  # nobody waits for workers to come back
 
 
 def free_port():

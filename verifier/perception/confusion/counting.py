@@ -142,9 +142,9 @@ def observe(data: DetectionSet, matches: Matches, rule: CountingRule) -> Observe
         class_of[annotations.label],
         objects.bin,
         objects.place,
-        np.where(has, reported[by], -1) if len(detections) else np.full(len(by), -1),
-        np.where(has, level[by], 0) if len(detections) else np.zeros(len(by), np.int64),
-        np.where(has, score[by], -np.inf) if len(detections) else np.full(len(by), -np.inf),
+        np.where(has, reported.take(by), -1) if len(detections) else np.full(len(by), -1),
+        np.where(has, level.take(by), 0) if len(detections) else np.zeros(len(by), np.int64),
+        np.where(has, score.take(by), -np.inf) if len(detections) else np.full(len(by), -np.inf),
     )
     rows, place, totals = _leftovers(data, matches, rule, objects, level)
     leftovers = Seen(detections.frame[rows], reported[rows], place, place, reported[rows], level[rows], score[rows])

@@ -22,11 +22,12 @@ from verifier.perception.confusion.drives import DriveTable, read_drives
 from verifier.perception.confusion.localisation import localised
 from verifier.perception.confusion.preparing import dependence_document, prepared
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.stores import copied, is_address
 from verifier.perception.confusion.streaming import PartCount, Progress
 from verifier.perception.detections.argoverse import logs_of_files
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.mot import sequences_of_files
-from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of
+from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of, filesystem
 from verifier.perception.detections.sources import only_files
 from verifier.perception.detections.tableparts import ROLES, TablePart, Tables
 from verifier.perception.detections.waymo import component_folder, poses_folder
@@ -83,7 +84,8 @@ def is_shared_by_files(settings: CountSettings) -> bool:
     parting = FOLDERS.get(str(settings.format))
     if parting is None or settings.detection_frame == "city" or (settings.sequence and not parting.is_exact):
         return False
-    return not any(Path(str(path)).is_file() for path in (settings.annotations, settings.detections))
+    given = [str(path) for path in (settings.annotations, settings.detections)]
+    return not any(filesystem(path).isfile(path) if is_address(path) else Path(path).is_file() for path in given)
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,14 @@ class FolderCount:
     @classmethod
     def of(cls, settings: CountSettings, memory: Memory | None) -> FolderCount:
         """What settings choose; VerifierError."""
-        return cls(settings, memory, drives_of_parts(settings), Folders.listed(settings))
+        drives = drives_of_parts(settings)
+        with copied(settings, names_only=True) as copies:
+            listed = Folders.listed(copies.settings)
+            files = tuple(
+                replace(each, name=copies.told(each.name), paths=tuple(map(copies.told, each.paths)))
+                for each in listed.files
+            )
+        return cls(settings, memory, drives, replace(listed, files=files))
 
     def __call__(self, block: tuple[int, TablePart] | str) -> PartCount:
         """Count a sequence, or hash a file; errors as counting at once."""
@@ -180,11 +189,15 @@ class FolderCount:
             return PartCount(digests={block: digest_of(block)})
         rows = zip(self.tables.files, block[1].rows, strict=True)
         alone = {path for files, (first, end) in rows for path in files.paths[first:end]}
+        others = {path for files in self.tables.files for path in files.paths}
         is_whole = len(self.tables.sequences) == 1
-        with nullcontext() if is_whole else only_files(alone):
-            data, rule = prepared(self.settings if is_whole else replace(self.settings, sequence=()), part=True)
-        policy = matching_policy(self.settings, default_policy(data))
-        return counted_part(data, rule, policy, self.settings, self.memory)
+        with copied(self.settings, others, alone) as copies:
+            here = {path for each in alone for path in copies.here(each)}
+            with nullcontext() if is_whole else only_files(here):
+                own = copies.settings if is_whole else replace(copies.settings, sequence=())
+                data, rule = prepared(own, part=True)
+            policy = matching_policy(self.settings, default_policy(data))
+            return counted_part(data, rule, policy, self.settings, self.memory)
 
     def how_of(self, partition: tuple[int, TablePart]) -> tuple[CountingRule, MatchingPolicy]:
         """What every sequence is counted by, as one of them shows."""
@@ -197,6 +210,8 @@ def drives_of_parts(settings: CountSettings) -> DriveTable | None:
     """What sequences are put together by; VerifierError where it, or another choice, is not of parts."""
     if settings.stream or settings.record is not None:
         raise UsageError("--stream and --record in parts are of Parquet tables (--format table)")
+    if is_address(settings.depth_folder):
+        raise UsageError("--depth-folder in parts is a folder that every worker sees, not one of a store")
     table = None if settings.groups is None else read_drives(settings.groups)
     if table is not None and table.of == "frame":
         raise UsageError("drives by frame do not go with counting in parts: --groups needs 'sequence,drive'")

@@ -23,6 +23,7 @@ from verifier.perception.confusion.drives import DriveTable
 from verifier.perception.confusion.folders import IMAGES, counted_part, drives_of_parts
 from verifier.perception.confusion.preparing import prepared, read
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.stores import copied
 from verifier.perception.confusion.streaming import ADDED, PartCount
 from verifier.perception.detections.columns import NO_SEQUENCE, Boxes, DetectionSet
 from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of
@@ -102,11 +103,13 @@ class ReadCount:
     def of(cls, settings: CountSettings, memory: Memory | None) -> ReadCount:
         """Read all; VerifierError."""
         table, how = drives_of_parts(settings), None
-        if settings.depth_folder is not None:
-            data = read(settings)
-        else:
-            data, rule = prepared(settings)
-            how = rule, matching_policy(settings, default_policy(data))
+        with copied(settings) as copies:
+            if settings.depth_folder is not None:
+                data = read(copies.settings)
+            else:
+                data, rule = prepared(copies.settings)
+                how = rule, matching_policy(settings, default_policy(data))
+            data = data.change(files=tuple(map(copies.told, data.files)))
         return cls(settings, memory, table, Frames.of_data(data, str(settings.annotations)), how, data)
 
     def shared(self, mine: Sequence[tuple[int, TablePart]]) -> tuple[ReadCount, list[Block]]:

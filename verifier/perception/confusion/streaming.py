@@ -8,6 +8,7 @@ before the checkpoint that counts it: a part the checkpoint does not know is wri
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -274,9 +275,10 @@ def _contexts_document(found: Count, begun: Begun) -> dict[str, Any]:
     }
 
 
-def _tally_document(tally: Tally) -> dict[str, list[int]]:
-    """In one row each: a list for each row would take longer than counting."""
-    return {"index": tally.index.ravel().tolist(), "counts": tally.counts.ravel().tolist()}
+def _tally_document(tally: Tally) -> dict[str, str]:
+    """As bytes: a number of each cell after each chunk would take as long as counting."""
+    columns = {"index": tally.index, "counts": tally.counts}
+    return {name: b64encode(numbers.astype("<i8").tobytes()).decode() for name, numbers in columns.items()}
 
 
 def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> Progress:
@@ -313,8 +315,11 @@ def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> P
 
 
 def _tally_of(told: Mapping[str, Any], rule: CountingRule) -> Tally:
-    index = np.array(told["index"], dtype=np.int64).reshape(-1, 4)
-    return Tally(index, np.array(told["counts"], dtype=np.int64).reshape(len(index), rule.threshold_count))
+    index, counts = (
+        np.frombuffer(b64decode(told[name], validate=True), "<i8").astype(np.int64) for name in ("index", "counts")
+    )
+    index = index.reshape(-1, 4)
+    return Tally(index, counts.reshape(len(index), rule.threshold_count))
 
 
 def _plain(value: Any) -> Any:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import plain_fields
+
 ANY_CLASS = -1
 """The label of a don't-care region that stands for every class."""
 NO_SEQUENCE = "(no sequence)"
@@ -81,7 +83,7 @@ class Boxes:
         return len(self.frame)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), _sendable(self)
+        return type(self), plain_fields(self)
 
     @property
     def in_space(self) -> bool:
@@ -147,7 +149,7 @@ class DetectionSet:
         _check_index(f"{name}.file", boxes.file, len(self.files))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), _sendable(self)
+        return type(self), plain_fields(self)
 
     def change(self, **changes: Any) -> DetectionSet:
         """A copy with some fields replaced, checked again."""
@@ -157,12 +159,6 @@ class DetectionSet:
     def frame_count(self) -> int:
         """Frames, those without any object included."""
         return len(self.frame_name)
-
-
-def _sendable(columns: Any) -> tuple[Any, ...]:
-    """The fields of boxes or of a set as another process can be sent them, in their order."""
-    values = [getattr(columns, each.name) for each in fields(columns)]
-    return tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 
 
 def faulty_boxes(box: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
+from verifier.base.numbers import fixed
 from verifier.base.words import listed
 from verifier.perception.detections.columns import Boxes, DetectionSet, joined
 from verifier.perception.detections.distances import LARGEST_M
@@ -156,7 +157,7 @@ def _checked_focal_length(focal: NDArray[np.float64], folder: str) -> float:
         view = 2 * math.degrees(math.atan(0.5 / found))
         raise InputError(
             f"the depths do not fit the heights of {len(focal)} objects: in the median they mean a camera with a "
-            f"field of view of {view:.0f} degrees; expected 29 to 110",
+            f"field of view of {fixed(view, 0)} degrees; expected 29 to 110",
             Place(folder),
             "PNG maps hold 1/256 m unless --depth-scale says otherwise (--depth-scale 1000 for millimetres); if the "
             "camera is such a one: --accept implausible-depth",

@@ -77,7 +77,7 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
     """
     target = Path(path)
     if target.is_dir():
-        only = _ONLY.get() if role in ("annotations", "detections") else None
+        only = None if role == "calibration" else _ONLY.get()
         members = tuple(_folder(target, str(path), suffix, only))
         lines = "".join(f"{hashlib.sha256(each.raw).hexdigest()}  {each.name}\n" for each in members)
         digest = hashlib.sha256(lines.replace(f"  {path}/", "  ").encode()).hexdigest()
@@ -96,7 +96,7 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
 
 @contextlib.contextmanager
 def only_files(paths: Collection[str]) -> Iterator[None]:
-    """Of folders of annotations and detections `read_source` reads these files alone, or none."""
+    """Of folders, but those of cameras, `read_source` reads these files alone, or none."""
     token = _ONLY.set(paths)
     try:
         yield

@@ -34,7 +34,8 @@ Curve: TypeAlias = tuple[tuple[str, float], ...]
 MOST_LOWERED = 16
 """Cells of the cheapest improvement that exact arithmetic is asked about."""
 EXACT_TRANSITIONS = 2000
-"""Chains with at most so many transitions are checked with rational numbers even when nobody asks for that."""
+"""Chains with at most so many transitions are checked with rational numbers even when nobody asks for that, unless a
+formula makes more than four times as many of them: Storm may then take all the time there is."""
 _STEPS_ON = (0, 1, 2, 4, 8, 16, 32, 64)
 """How many places further on is tried when Storm's bounds do not confirm a place."""
 
@@ -76,7 +77,8 @@ class Situation:
     @property
     def exact(self) -> bool:
         """Whether Storm computes with rational numbers."""
-        small = all(len(each.skeleton.indices) <= EXACT_TRANSITIONS for each in self.problem.objectives)
+        sizes = [(len(each.skeleton.indices), len(each.product.indices)) for each in self.problem.objectives]
+        small = all(chain <= EXACT_TRANSITIONS and asked <= 4 * chain for chain, asked in sizes)
         return self.cases[0].study.options.engines.exact or small
 
     def check(

@@ -36,6 +36,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.numbers import significant
 from verifier.checking.verdicts import Verdict
 from verifier.robustness.assessment.level_recipe import LevelRecipe
 from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
@@ -264,7 +265,7 @@ def middle(mild: float, severe: float, scale: Scale) -> float | None:
     if not math.isfinite(half):
         return None
     exact = {"linear": lambda: half, "log": lambda: math.exp(half), "reciprocal": lambda: 1 / half}[scale]()
-    inside = (each for each in (float(f"{exact:.4g}"), exact) if min(mild, severe) < each < max(mild, severe))
+    inside = (each for each in (float(significant(exact, 4)), exact) if min(mild, severe) < each < max(mild, severe))
     return next(inside, None)
 
 

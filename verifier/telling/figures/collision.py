@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verifier.base.errors import UsageError, one_line
+from verifier.base.numbers import significant
 from verifier.base.words import percent
 from verifier.collision.comparison import Area
 from verifier.collision.intervals import IntervalKind
@@ -277,4 +278,4 @@ def _braking(policy: PolicyResult) -> str:
 
 
 def _speed(result: CollisionResult, speed_mps: float) -> str:
-    return f"{speed_mps / result.unit_mps:.4g} {result.settings.speed_unit}"
+    return f"{significant(speed_mps / result.unit_mps, 4)} {result.settings.speed_unit}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verifier.base.arrays import Floats
+from verifier.base.numbers import fixed
 from verifier.closedloop.comparison import BASELINE
 from verifier.robustness.predicting import PredictResult
 from verifier.robustness.rates import CURVE, AdrResult
@@ -63,7 +64,7 @@ def table_figure(result: AdrResult) -> Figure:
     shares = np.array(
         [[np.nan if each is None or each.normalised is None else each.normalised for each in row] for row in found]
     )
-    texts = [["-" if each is None or each.adr is None else f"{each.adr:.2f}" for each in row] for row in found]
+    texts = [["-" if each is None or each.adr is None else fixed(each.adr, 2) for each in row] for row in found]
     size = 3.4 + 1.1 * len(result.detectors), max(0.28 * len(found) + 1.4, 3)  # the colour bar has a label
     figure, axes = subplots(1, 1, figsize=size, squeeze=False)
     drawn = share_grid(axes[0][0], shares, texts, result.conditions, result.detectors)
@@ -117,7 +118,7 @@ def weights_figure(result: PredictResult) -> Figure:
     size = (3.4 * len(result.models) + 0.6 * wide, 0.28 * most + 2)
     figure, axes = subplots(1, len(result.models), figsize=size, squeeze=False)
     for axis, model in zip(axes[0], result.models, strict=True):
-        texts = [[f"{each:.2f}" if each else "" for each in row] for row in model.weights]
+        texts = [[fixed(each, 2) if each else "" for each in row] for row in model.weights]
         share_grid(axis, np.array(model.weights), texts, model.targets, model.features)
         axis.set_title("weights of all detectors' model", fontsize="small")
     figure.tight_layout()
