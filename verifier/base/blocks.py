@@ -55,9 +55,8 @@ class Share:
     peak_bytes: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.worker}: {self.blocks} blocks, {fixed(self.seconds, 1)} s, at most {memory_text(self.peak_bytes)}"
-        )
+        used = f"{fixed(self.seconds, 1)} s, at most {memory_text(self.peak_bytes)}"
+        return f"{self.worker}: {self.blocks} blocks, {used}"
 
 
 @dataclass(frozen=True)
@@ -183,9 +182,8 @@ class Pool:
         elif re.fullmatch(ADDRESS, scheduler):
             where = scheduler
         else:
-            raise UsageError(
-                f"--scheduler: expected a number or an address such as tcp://HOST:8786, got {shown(scheduler)}"
-            )
+            expected = "a number or an address such as tcp://HOST:8786"
+            raise UsageError(f"--scheduler: expected {expected}, got {shown(scheduler)}")
         try:
             if where is scheduler:
                 _ask(where, patience_s)
@@ -206,8 +204,7 @@ class Pool:
         Raises:
             OSError, TimeoutError: the scheduler does not answer.
         """
-        ask = self._client._run
-        told = self._client.sync(ask, _version, on_error="return", callback_timeout=CONNECT_S)
+        told = self._client.sync(self._client._run, _version, on_error="return", callback_timeout=CONNECT_S)
         for worker, version in told.items():
             if version != __version__ and not isinstance(version, OSError):  # which a worker that is lost gives
                 raise _other_version(f"worker {worker}", first_line(version))
@@ -319,9 +316,8 @@ class Pool:
 
     def _fault(self, error: Any, place: int) -> Exception:
         if isinstance(error, library("distributed").KilledWorker):
-            message = (
-                f"block {place + 1} ended every process that worked on it; the last was {error.last_worker.address}"
-            )
+            last = error.last_worker.address
+            message = f"block {place + 1} ended every process that worked on it; the last was {last}"
             hint = "give workers more memory, or make blocks smaller (of verify confusion: --chunk-rows)"
             return NoAnswerError(message, hint=hint)
         if isinstance(error, ImportError | AttributeError) or "deserializ" in str(error):

@@ -25,6 +25,7 @@ Reading and schemas are by pydantic, which is imported there only: writing does 
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from datetime import date
@@ -88,6 +89,11 @@ Condition = Annotated[str, Limits(pattern="^if ")]
 """Of a verdict: what must be true for it to hold."""
 Sha256 = Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
 """In hexadecimal."""
+
+
+def is_sha256(text: str) -> bool:
+    """Whether a text is a `Sha256`."""
+    return re.fullmatch("[0-9a-f]{64}", text) is not None
 
 
 class _Infinite:

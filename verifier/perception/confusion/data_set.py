@@ -14,7 +14,6 @@ Each verdict that was drawn from the data is a look at them, for which alpha is 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
@@ -22,7 +21,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any
 
-from verifier.base.documents import Count, Limits, Sha256, Share, json_values, read_document
+from verifier.base.documents import Count, Limits, Sha256, Share, is_sha256, json_values, read_document
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
@@ -140,7 +139,7 @@ def frame_hashes(path: Path) -> tuple[frozenset[str], str]:
     text, raw = read_text(path)
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     for number, line in lines:
-        if not re.fullmatch(r"[0-9a-f]{64}(\s.*)?", line):
+        if not is_sha256(line.split(maxsplit=1)[0]) or line[0].isspace():
             raise InputError("expected 64 hexadecimal digits, as sha256sum writes them", Place(str(path), number))
     if not lines:
         raise InputError("expected the SHA-256 of a frame in each line, found none", Place(str(path)))
