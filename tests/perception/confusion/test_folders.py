@@ -127,10 +127,18 @@ def test_a_line_of_another_sequence_is_left_out_and_one_of_its_own_is_not(rows, 
     write_mot(rows)
     choices = {"format": "mot", "annotations": "truth", "detections": "found", "bins": "0,10,inf"}
     choices |= {"distance-file": "metres.csv", "distance-key": "track", "scheduler": scheduler}
-    with Path("metres.csv").open("a") as file:
-        file.write("rain/000099,1,5\n")
-    assert main(["confusion", *(f"--{name}={value}" for name, value in choices.items())]) == 4
-    assert "metres.csv:74: no annotation with track 1 in frame 'rain/000099'" in capfd.readouterr().err
+    rows = Path("metres.csv").read_text()
+    workers = choices.pop("scheduler")
+    command = ["confusion", *(f"--{name}={value}" for name, value in choices.items())]
+    for frame in ("rain/000099", "hail/000001"):  # of a sequence that there is, and of one that nobody has
+        Path("metres.csv").write_text(f"{rows}{frame},1,5\n")
+        for way in ([f"--scheduler={workers}"], []):
+            assert main([*command, *way]) == 4
+            assert f"metres.csv:74: no annotation with track 1 in frame '{frame}'" in capfd.readouterr().err
+    for number in (1, 2):
+        assert main([*command, f"--shard={number}/2", f"--output={number}.json"]) == 0
+    assert main(["confusion", "merge", "1.json", "2.json"]) == 4
+    assert "metres.csv names the sequence 'hail', which no shard has" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
         asked = replace(options, limits=limits.limits, engines=replace(limits.engines, exact=options.engines.exact))
         try:
             with unpacked_inputs(
-                files, replace(request, matrices=matrices, context=None, documents=(), asked=typed(asked))
+                files, replace(request, matrices=matrices, context=None, given=(), documents=(), asked=typed(asked))
             ) as read:
                 study = Study.of(read.inputs, asked)
                 settings = run_settings(study, asked, study.data)

@@ -28,6 +28,7 @@ from verifier.perception.confusion.stores import copied, is_address
 from verifier.perception.confusion.streaming import PartCount, Progress
 from verifier.perception.detections.argoverse import logs_of_files
 from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.distances import sequences_named
 from verifier.perception.detections.mot import sequences_of_files
 from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of, filesystem
 from verifier.perception.detections.partly import only_files
@@ -221,6 +222,18 @@ class FolderCount:
                 own = copies.settings if is_whole else replace(copies.settings, sequence=())
                 data, measure = placed(own, part=True)
             yield data, measure
+
+    def elsewhere(self) -> dict[str, InputError]:
+        """Sequences that the file of distances names, of which no part reads others than its own, and what to say
+        where none of the parts has one; none where only some sequences are counted."""
+        if self.settings.distance_file is None or self.settings.sequence:
+            return {}
+        others = {path for files in self.tables.files for path in files.paths}
+        with copied(self.settings, others) as copies:
+            found = sequences_named(str(copies.settings.distance_file), self.settings.distance_key)
+        for error in found.values():
+            error.place = replace(error.place, file=copies.told(str(error.place.file)))
+        return found
 
     def how_of(self, partition: tuple[int, TablePart]) -> How:
         """What every sequence is counted by."""

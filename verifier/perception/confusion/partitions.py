@@ -186,10 +186,14 @@ def _by_partitions(
             join_records([files.part(number) for number, _ in mine], files.record)
     finally:
         finish(files)  # nobody can go on from it
+    named = job.elsewhere() if isinstance(job, FolderCount) else {}
     if shard is None:
+        known = () if found.progress is None else found.progress.counted.sequences
+        for fault in (fault for name, fault in named.items() if name and name not in known):
+            raise fault
         return _whole(job, found, job.tables.records(found.digests.__getitem__)), files, pool.shares
     found = found if found.how is not None else replace(found, how=job.how_of(parts[0]))
-    told = shard_record(shard, job.tables, own, found, settings.accept, job.drives)
+    told = shard_record(shard, job.tables, own, found, settings.accept, job.drives) | {"named": list(named)}
     return with_shard(_document(job, found), told), files, pool.shares
 
 
