@@ -774,14 +774,14 @@ def test_parts_of_each_form_give_the_counts_of_all_at_once(form, scheduler, tmp_
 def test_parquet_tables_have_their_distances_by_parts(by_table, scheduler, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("cameras.csv").write_text(CAMERA)
-    Path("depth").mkdir()
-    for image in range(IMAGES):
-        np.save(f"depth/{stem(image)}.npy", np.full((HEIGHT, WIDTH), 8.0 + image / 3))
+    drives = ["a" if image < 9 else "b" for image in range(IMAGES)]
+    for image, drive in enumerate(drives):
+        Path(f"depth/{drive}").mkdir(parents=True, exist_ok=True)
+        np.save(f"depth/{drive}/{stem(image)}.npy", np.full((HEIGHT, WIDTH), 8.0 + image / 3))
     names = ("truth", "found", "frames")
-    for name, table in zip(names, write_table(tmp_path), strict=True):  # two drives, in the order of the rows
-        table.assign(sequence=["a" if frame < stem(9) else "b" for frame in table["frame"]]).to_parquet(
-            f"{name}.parquet", index=False
-        )
+    for name, table in zip(names, write_table(tmp_path), strict=True):
+        own = table.assign(sequence=[drives[int(frame[1:])] for frame in table["frame"]])
+        own.to_parquet(f"{name}.parquet", index=False)
     paths = zip(("annotations", "detections", "frames"), names, strict=True)
     command = ["confusion", "--format", "table", *(f"--{role}={name}.parquet" for role, name in paths)]
     command += ["--bins", "0,5,10,20,40,60,inf", "--unmatched", "own_bin", "--localisation", "--affinity", "iou_2d"]
