@@ -314,4 +314,4 @@ def test_areas_reach_by_the_weights_of_logs_and_not_by_their_number():
         low, high = reaching(percentile_ends(drawn, 0.95), cell.area, 10)
         alike.append(low <= 0.6 <= high)
     assert np.mean(covered) >= 0.95 - 2 * np.sqrt(0.05 * 0.95 / 150)
-    assert np.mean(alike) < 0.9
+    assert np.mean(alike) < 0.93 < np.mean(covered)

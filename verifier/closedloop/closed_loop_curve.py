@@ -259,9 +259,10 @@ class LogSums:
 
     @property
     def informative(self) -> tuple[Floats, Floats]:
-        """What each log that speaks about safety adds to what is wanted, and about efficiency to the whole."""
-        wanted = np.sort(self.wanted[self.wanted > 0])
-        return wanted[self.idle :], self.whole.max(axis=1)[self.whole.any(axis=1)]
+        """Of each log that speaks about safety what is wanted there, and of each that speaks about efficiency how
+        large it is: its images, or the time of the reference vehicle, which no detector changes."""
+        wanted, sizes = np.sort(self.wanted[self.wanted > 0]), self.part if self.limit is None else self.whole
+        return wanted[self.idle :], sizes.max(axis=1)[self.whole.any(axis=1)]
 
     @property
     def curve(self) -> TradeOffCurve:

@@ -290,8 +290,9 @@ def _plan(where: str, system: SystemRecord) -> Misfits:
 
 def _degradation(where: str, told: DegradationRecord) -> Misfits:
     """Breaks follow from margins and verdicts; whether a margin of 0 fails is not in the document."""
-    from verifier.robustness.assessment.degradation import Criterion, break_of, in_order, surely_before
+    from verifier.robustness.assessment.degradation import in_order, surely_before
     from verifier.robustness.assessment.document import criterion_record, name_record, order_records
+    from verifier.robustness.brackets import Criterion, break_of
 
     levels, criteria, breaks = [math.inf if at == "inf" else float(at or 0) for at in told.levels], [], []
     for k, one in enumerate(told.criteria):
