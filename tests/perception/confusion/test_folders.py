@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import folder_forms
 import numpy as np
 import pytest
 from dask_clusters import cluster
@@ -26,33 +27,100 @@ def rows(tmp_path, monkeypatch):
     return made_rows()
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_parts_of_folders_give_the_counts_of_all_at_once(rows, scheduler, monkeypatch, form):
+def chosen(form, rows):
+    """The choices for a form, whose files are written."""
     name = form.split()[0]
-    if name in FOLDERS:
-        monkeypatch.setitem(FOLDERS, name, replace(FOLDERS[name], most=min(FOLDERS[name].most, 5)))
     Path("classes.txt").write_text("car -> car\npedestrian -> pedestrian\n")
     Path("drives.csv").write_text("sequence,drive\nfog,wet\nrain,wet\nsun,dry\n")
     write, more = FORMS[form]
     write(rows)
     usual = "own_bin" if form in ("kitti_object", "openlabel", "argoverse", "waymo") else "drop"
     choices = {"annotations": "truth", "detections": "found", "bins": "0,10,20,inf", "unmatched": usual}
-    choices |= {"format": name, **more}
+    return choices | {"format": name, **more}
+
+
+def check_parts(choices, scheduler):
+    """Workers, one, two and more shards than there are drives give one document, with the counts of all at once."""
     written("once.json", choices)
     whole = written("workers.json", choices | {"scheduler": scheduler})
-    for of in (1, 2, 5):  # more than there are drives
+    for of in (1, 2, 5):
         shards = [f"{number}.json" for number in range(1, of + 1)]
         for number, path in enumerate(shards, 1):
             written(path, choices | {"shard": f"{number}/{of}"})
         assert main(["confusion", "merge", *shards[::-1], "-o", "sum.json"]) == 0
         assert Path("sum.json").read_bytes() == whole
     found, once = read_counts("workers.json"), read_counts("once.json")
-    assert found.counts.sum() > 60
     assert np.array_equal(found.counts, once.counts)
     for key in ("totals", "source", "matching", "distance", "localisation"):
         assert found.metadata.get(key) == once.metadata.get(key)
     told = [json.loads(Path(f"{name}.json").read_text()).get("sequences") for name in ("workers", "once")]
     assert told[0] == told[1]
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_parts_of_folders_give_the_counts_of_all_at_once(rows, scheduler, monkeypatch, form):
+    name = form.split()[0]
+    if name in FOLDERS:
+        monkeypatch.setitem(FOLDERS, name, replace(FOLDERS[name], most=min(FOLDERS[name].most, 5)))
+    assert check_parts(chosen(form, rows), scheduler).counts.sum() > 60
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_drives_without_objects_or_detections_are_parts_like_others(rows, scheduler, form):
+    truth, found = rows
+    rows = truth[truth["drive"] != "rain"], found[found["drive"] == "fog"]
+    choices = chosen(form, rows)
+    choices.pop("groups", None)  # tables do not list what is empty
+    assert check_parts(choices, scheduler).metadata["totals"]["annotations"] == 48
+
+
+@pytest.mark.parametrize("form", ["mot", "coco", "argoverse"])
+def test_one_drive_alone_is_a_part(rows, scheduler, monkeypatch, form):
+    monkeypatch.setattr(folder_forms, "DRIVES", ("fog",))
+    rows = tuple(table[table["drive"] == "fog"] for table in rows)
+    assert check_parts(chosen(form, rows), scheduler).metadata["totals"]["annotations"] == 24
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "mot zipped"])
+def test_what_is_wrong_in_the_last_part_is_named_whoever_counts(rows, scheduler, capfd, form):
+    choices = chosen(form, rows)
+    found = Path(choices["detections"])
+    path = found if found.is_file() else max(each for each in found.rglob("*sun*") if each.is_file() or form == "mot")
+    path = path / "det/det.txt" if path.is_dir() else path
+    raw = path.read_bytes()
+    middle = raw.rfind(b"\n", 0, len(raw) - 3) + 1 or len(raw) // 2
+    cut = path.suffix in (".parquet", ".feather")
+    path.write_bytes(raw[: len(raw) // 2] if cut else raw[:middle] + b"x!" + raw[middle:])
+    told = []
+    for way in ([], ["--scheduler", scheduler], ["--shard", "5/5"]):
+        words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in choices.items()]
+        assert main(["confusion", *words, *way, "-o", "none.json"]) == 4
+        told.append(capfd.readouterr().err)
+    assert str(path) in told[0]
+    assert told[0] == told[1] == told[2]
+    assert not Path("none.json").exists()
+
+
+def test_parts_that_would_be_counted_otherwise_are_named(rows, scheduler, capfd):
+    """By default the first drive says how: who has another class must say what is meant, who has fewer need not."""
+    choices = chosen("openlabel", rows)
+    words = ["confusion", *(f"--{name}={value}" for name, value in choices.items())]
+    path = Path("truth/sun.json")
+    text = path.read_text()
+    path.write_text(text.replace('"type": "car"', '"type": "pedestrian"'))
+    assert main([*words, "-o", "once.json"]) == main([*words, "-o", "parts.json", "--scheduler", scheduler]) == 0
+    assert np.array_equal(read_counts("once.json").counts, read_counts("parts.json").counts)
+    capfd.readouterr()
+    path.write_text(text.replace('"type": "car"', '"type": "tram"'))
+    assert main([*words, "--scheduler", scheduler]) == 4
+    assert "truth/sun.json: classes that the parts before do not have: tram" in capfd.readouterr().err
+    for way in ([], ["--scheduler", scheduler]):
+        assert main([*words, "--classes", "car,pedestrian,tram", *way, "-o", f"{len(way)}.json"]) == 0
+    assert np.array_equal(read_counts("0.json").counts, read_counts("2.json").counts)
+    path.write_text(text.replace('"cuboid"', '"bbox"').replace("0, 0, 0, 0, 1, 4, 2, 1.5", "5, 5"))
+    assert main([*words, "--scheduler", scheduler]) == 4
+    assert "truth/sun.json" in capfd.readouterr().err
 
 
 def test_a_line_of_another_sequence_is_left_out_and_one_of_its_own_is_not(rows, scheduler, capfd):

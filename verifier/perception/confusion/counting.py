@@ -273,7 +273,8 @@ def accumulate(parts: Sequence[Count], whole: bool = False) -> Count:
     )
     totals = {name: sum(part.totals[name] for part in parts) for name in TOTALS}
     left_out = [each for part in parts for each in part.remarks if each == NO_TRACKS_IN_PARTS]
-    kept = joined_tracks(tracks) if len(tracks) == len(parts) else None
+    lacking = [part for part in parts if part.tracks is None and part.totals["annotations"]]
+    kept = joined_tracks(tracks) if tracks and not lacking else None
     if kept is None and any(part.tracks is not None for part in parts):
         left_out.append(NO_TRACKS_IN_PARTS)
     tables = [part.localised for part in parts if part.localised is not None]

@@ -70,7 +70,7 @@ class PartCount:
     Attributes:
         progress: the counts; None of a file, and of a part without frames.
         digests: path -> SHA-256.
-        how: rule and matching policy, where these follow from the data.
+        how: rule and matching policy; None of a file.
         tests: of dependence along the tracks, of one part after the other; documents of the key `dependence`.
     """
 
@@ -81,13 +81,8 @@ class PartCount:
 
 
 def added_parts(one: PartCount, other: PartCount) -> PartCount:
-    """Two parts, which hold different sequences; InputError where they are not counted by one rule."""
+    """Two parts, which hold different sequences and are counted by one rule."""
     digests, how = {**one.digests, **other.digests}, one.how or other.how
-    if other.how not in (None, how):
-        raise InputError(
-            "some sequences have other boxes or distances than others, and would be matched by another rule",
-            hint="name --distance and --affinity",
-        )
     if one.progress is None or other.progress is None:
         return PartCount(one.progress or other.progress, digests, how, one.tests + other.tests)
     before, now, by_context = one.progress, other.progress, None
