@@ -50,6 +50,7 @@ def declared(folder, *entries, head=""):
     (folder / "docs").mkdir(exist_ok=True)
     for name in (*PEOPLE, "numbers", "training_data"):
         (folder / f"docs/{name}.txt").write_text(f"{name}\n")
+    (folder / "docs/empty.txt").write_text("")
     (folder / "docs/training.txt").write_text("# trained on\ntrain_01\ntrain_02\n")
     (folder / "case.toml").write_text("\n".join([head, *entries]))
     return folder / "case.toml"
@@ -125,6 +126,8 @@ def test_with_documents_for_all_that_people_answer_for_the_top_goal_is_supported
     [
         ({"valid_until": "2026-01-01"}, "expired on 2026-01-01"),
         ({"file": "docs/nobody.txt"}, "the file is missing"),
+        ({"file": "docs/empty.txt"}, "the file is empty"),
+        ({"file": "docs/away.txt", "copy": False, "sha256": hashlib.sha256().hexdigest()}, "the file is empty"),
         ({"sha256": "0" * 64}, "the file was altered: SHA-256 "),
     ],
 )
@@ -244,6 +247,10 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
     first = built(folder, context=declared(folder, numbers), options=options)
     rows = list(csv.DictReader(io.StringIO(first.files["trace.csv"].decode())))
     assert rows[0]["status"] == "defeated"
+    summary = first.files["report/report.md"].decode().partition("**All requirements**")[2].partition("**What was")[0]
+    (row,) = [line.replace("\\", "") for line in summary.splitlines() if "no\\_hit" in line]
+    assert "satisfied, if" in row
+    assert "; its status: defeated |" in row
     told = [each.split(" ") for each in rows[0]["doubts"].split("; ")]
     entries = [
         f'[disposition."{key}"]\ndecision = "accepted"\ndoubt = "{digest}"\n{SAID}'
@@ -281,6 +288,7 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
         (evidence("a", "model", file=None), "evidence.a", "missing key 'file'"),
         (evidence("a", "model", file="../a.txt"), "evidence.a.file", "found '../a.txt'"),
         (evidence("a", "model", file="/etc/passwd"), "evidence.a.file", "found '/etc/passwd'"),
+        (evidence("a", "model", file="case.toml"), "evidence.a.file", "found the file that declares it"),
         (evidence("a", "model", grade="proven"), "evidence.a.grade", "'proven'"),
         (evidence("a", "model", valid_until='"soon"'), "evidence.a.valid_until", "expected a date"),
         (evidence("a", "model", date="2999-05-04"), "evidence.a.date", "expected a day that has been, today is "),
@@ -314,6 +322,11 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
             "'e'",
         ),
         ('[detector]\ntrained_list = "docs/none.txt"', None, "no such file"),
+        (
+            '[detector]\ntrained_list = "docs/empty.txt"',
+            None,
+            "empty.txt: expected a sequence in each line, found none",
+        ),
         ('[detector]\ntrained_list = "../training.txt"', "detector.trained_list", "beside this one or below"),
     ],
 )

@@ -198,6 +198,16 @@ draws = 0
     same_areas(target, alone, capsys, *kinds, "--draws", "0")
     verdicts = [row.requirements[0].verdict.partition(",")[0] for row in rows]
     assert verdicts == ["satisfied", "satisfied", "violated"]
+    assert (
+        main(["campaign", str(tmp_path / "campaign.toml"), "-o", str(target), "--refine", "2"]) == ExitCode.VIOLATED
+    )
+    document = json.loads((target / "campaign.json").read_text())
+    finer = read_document(CampaignDocument, document, "campaign.json")
+    (row,) = finer.breaks
+    names = [each.condition for each in finer.campaign]
+    assert names[:5] == ["baseline", "haze-visibility_m_978", *names[2:4], "haze-visibility_m_97.8"]
+    assert names.index(row.fails_at) == names.index(row.holds_at) + 1
+    assert [each for each in finer.campaign if each.images and each in alone] == list(rows)  # what was measured stays
     other = tmp_path / "other"
     other.mkdir()
     write_streets(other, 60)

@@ -29,7 +29,8 @@ from verifier.telling.rates import adr_blocks, campaign_blocks, campaign_table
 def campaign_command(arguments: CampaignSettings, command: Command) -> int:
     """Run `verify campaign` and give its exit code: of the worst verdict under any condition, as `verify run`."""
     with Pool(arguments.scheduler) as pool:
-        result = campaign_result(arguments.file, arguments.output, pool, partial(watched, what="conditions"))
+        watch = partial(watched, what="conditions")
+        result = campaign_result(arguments.file, arguments.output, pool, watch, arguments.refine)
     tell_shares(pool.shares)
     folder = Path(arguments.output)
     texts = {"campaign.json": with_provenance(result.json_text(), command), "adr.json": result.adr.json_text()}

@@ -48,6 +48,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TypeVar
 
+from verifier.base.errors import InputError, Place
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
 from verifier.evidence.declarations import Declarations, read_declarations, today
@@ -253,6 +254,8 @@ def _detector(top: Element) -> Detector:
     file = _beside(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
     listed = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    if not listed:
+        raise InputError("expected a sequence in each line, found none", Place(str(Path(table.file).parent / file)))
     lists = file, hashlib.sha256(raw).hexdigest()
     return Detector(name, version, (*(stated or ()), *listed), lists, setting, mounting, *pair)
 

@@ -206,12 +206,16 @@ def _file(table: Element) -> dict[str, Any]:
     if not copied and not stated:
         raise table.fail("missing key 'sha256'", "a document that is not copied is known by its hash alone")
     path = Path(table.file).parent / PurePosixPath(name)
+    if path.is_file() and path.samefile(table.file):
+        raise table.at("file").fail("expected a document, found the file that declares it")
     found = hashlib.sha256(read_bytes(path)).hexdigest() if path.is_file() else ""
     if not copied and found not in ("", stated):
         raise table.at("sha256").fail(f"expected {found}, the SHA-256 of {name}, found {stated}")
     fault = "" if found or not copied else "the file is missing"
     if copied and found and stated not in ("", found):
         fault = f"the file was altered: SHA-256 {found}, not {stated}"
+    if (found or stated) == hashlib.sha256().hexdigest():
+        fault = "the file is empty"
     return {"file": name, "sha256": found or stated, "copied": copied and bool(found), "fault": fault}
 
 

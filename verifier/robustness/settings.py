@@ -33,6 +33,16 @@ PublishedList: TypeAlias = Literal["published-2021", "published-2018", "publishe
 """Lists of the mutations of a paper."""
 
 
+Refine = Annotated[
+    int,
+    Option(
+        "levels to add at most, halfway between those where a criterion breaks, until the images tell no more",
+        metavar="N",
+        parse=whole(0, 1000),
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class MutateSettings:
     """Every choice of `verify mutate`."""
@@ -135,14 +145,7 @@ class AssessSettings:
         ),
     ] = None
     cache: Annotated[str | None, writes("keep detections here, for the next run", metavar="FOLDER")] = None
-    refine: Annotated[
-        int,
-        Option(
-            "levels to add at most, halfway between those where a criterion breaks, until the images tell no more",
-            metavar="N",
-            parse=whole(0, 1000),
-        ),
-    ] = 0
+    refine: Refine = 0
     scheduler: Scheduler = None
     json: PrintedTables = False
     output: Written = None
@@ -209,6 +212,7 @@ class RatesSettings:
     ] = None
     plot: Annotated[str | None, writes("draw miss rate against false positives per image (.png, .svg, .pdf)")] = None
     plot_table: Annotated[str | None, writes("draw the table, coloured by normalised ADR")] = None
+    plot_objects: Annotated[str | None, writes("draw the rates of --objects, before against after")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,6 +257,7 @@ class CampaignSettings:
     """Every choice of `verify campaign` beside those that the campaign file makes."""
 
     file: Annotated[str, reads("campaign file (.toml)", metavar="CAMPAIGN", positional=True)]
+    refine: Refine = 0
     output: Annotated[
         str,
         writes(

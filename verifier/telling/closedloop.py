@@ -1,6 +1,7 @@
 """Trade-off areas and decisions, told once: on the terminals of `verify closed-loop` and `robroc`, and in reports."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from verifier.base.errors import one_line
 from verifier.base.numbers import fixed, interval_text, significant
@@ -145,6 +146,8 @@ def _legend(study: TradeOffsResult) -> Iterator[str]:
         yield "! greatest, or not, by the time step alone: without one it is the other way round"
     if any(row.best_without_step is not None for table in study.metrics for row in table.rows):
         yield "intervals and P(best) are of the engines with and without a time step together"
+    if any(cell.best_interval for table in study.metrics for row in table.rows for cell in row.cells):
+        yield "interval of P(best): what the draws of as many other logs might say"
     if any(table.means for table in study.metrics):
         yield "mean of areas: of the conditions' own curves (mPC, rPC), where gains offset losses"
 
@@ -156,7 +159,7 @@ def _decisions(study: TradeOffsResult) -> Table:
     for table in study.metrics:
         for row in table.rows:
             flip = flips.get((table.metric, row.name))
-            chances = [_chance(_best_chance(row)), _chance(None if flip is None else flip.probability)]
+            chances = [_best_chance(row), _chance(None if flip is None else flip.probability)]
             change = "" if flip is None else "yes" if flip.flips else "no"
             known = (name_text(table.metric), name_text(row.name), ", ".join(_names(row.best)))
             rows.append((*known, chances[0], change, chances[1]) if drawn else (*known, change))
@@ -164,10 +167,12 @@ def _decisions(study: TradeOffsResult) -> Table:
     return Table("Which detector has the greatest area", header, tuple(rows), sortable=True)
 
 
-def _best_chance(row: AreaRow) -> float | None:
-    chances = [cell.best_probability for cell in row.cells if cell.detector in row.best]
-    known = [chance for chance in chances if chance is not None]
-    return sum(known) if known else None
+def _best_chance(row: AreaRow) -> Cell:
+    """The chance of the best, with its interval where that is one detector."""
+    best = [cell for cell in row.cells if cell.detector in row.best and cell.best_probability is not None]
+    told = _chance(sum(cell.best_probability or 0 for cell in best) if best else None)
+    ends = best[0].best_interval if len(best) == 1 else None
+    return told if ends is None else replace(told, text=f"{told.text} {interval_text(*ends, 2)}")
 
 
 def _between(study: TradeOffsResult) -> Block:

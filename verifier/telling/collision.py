@@ -21,6 +21,7 @@ from verifier.collision.document import (
     RatioRecord,
     ScoreRecord,
 )
+from verifier.collision.intervals import IntervalKind, safer
 from verifier.collision.request import independence_text
 from verifier.collision.result import CollisionResult
 from verifier.collision.stopping import SPEED_UNITS
@@ -160,9 +161,9 @@ def _map_table(study: CollisionStudy, policy: PolicyRecord, detector: DetectorRe
     for y in _shown_rows(study.grid.distances_m, [policy.stopping_m[v] for v in speeds]):
         cells = [Cell(f"{study.grid.distances_m[y]:g} m", study.grid.distances_m[y])]
         for v in speeds:
-            kind = Trust(detector.trust[y][v]).kind.value
+            kind = safer(Trust(detector.trust[y][v]).kind, intervals).value
             lower, upper = (table[y][v] for table in (intervals[kind].lower, intervals[kind].upper))
-            band = intervals["exact_simultaneous"]
+            band = intervals[safer(IntervalKind.EXACT_SIMULTANEOUS, intervals).value]
             value = detector.probability[y][v]
             cells += [_cell(value, _near_an_end(value)), Cell(f"{_ends_text(lower, upper)} {kind}")]
             cells.append(Cell(_ends_text(band.lower[y][v], band.upper[y][v])))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from verifier.base.errors import one_line
 from verifier.base.numbers import fixed, interval_text, level_text, number_text
-from verifier.robustness.campaign.result import CampaignResult, CampaignRow
+from verifier.robustness.campaign.result import BreakRow, CampaignResult, CampaignRow
 from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
 from verifier.robustness.rates import AdrResult, RateRow
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
@@ -55,6 +55,8 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
         if metrics:
             yield Table(f"Trade-off areas of {name_text(detector)}", names[1], tuple(areas), sortable=True)
         yield from _system_table(detector, [row for row in own if row.images])
+    if result.study.breaks:
+        yield _break_table(result.study.breaks)
     for parameter in dict.fromkeys(each.parameter for each in result.study.magnitudes):
         listed = [each for each in result.study.magnitudes if each.parameter == parameter]
         table: tuple[Row, ...] = tuple(
@@ -90,6 +92,21 @@ def _system_table(detector: str, rows: Sequence[CampaignRow]) -> Iterator[Block]
         lines.append(tuple(cells))
     if len(header) > 1:
         yield Table(f"The system with {name_text(detector)}", tuple(header), tuple(lines), sortable=True)
+
+
+def _break_table(found: Sequence[BreakRow]) -> Table:
+    """Between which two conditions each requirement breaks, and which levels the data confirm."""
+    lines = []
+    for each in found:
+        between = f"fails from {each.fails_at} on" if each.holds_at is None else f"{each.holds_at} to {each.fails_at}"
+        told = "nowhere" if each.fails_at is None else f"{between}{', holds again' if each.recovers else ''}"
+        sure = [f"holds up to {each.sure_until}"] if each.sure_until else []
+        sure += [f"fails from {each.sure_at} on"] if each.sure_at else []
+        sweep = f"{each.mutation} by {each.parameter}"
+        about = (name_text(each.requirement), name_text(each.detector), sweep, told, ", ".join(sure) or "nothing")
+        lines.append((*about, "yes" if each.can_narrow else "no"))
+    header = ("requirement", "detector", "sweep", "breaks", "confirmed", "--refine helps")
+    return Table("Between which measured levels requirements break", header, tuple(lines), sortable=True)
 
 
 def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str = "") -> Cell:

@@ -255,7 +255,7 @@ def _joint(cell: Ints, rows: tuple[Ints, Ints], levels: NDArray[Any], shape: tup
     """
     first, second = rows
     steps, cells = shape[0], shape[1] * shape[2]
-    lasting = np.maximum(levels[:, first], levels[:, second])
+    lasting = np.maximum(levels.take(first, axis=1), levels.take(second, axis=1))
     at, pair = np.nonzero(lasting < steps)
     place = (at * cells + cell[pair]) * steps + lasting[at, pair]
     counted = np.bincount(place, minlength=len(levels) * cells * steps)

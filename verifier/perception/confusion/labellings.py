@@ -198,9 +198,10 @@ def _empty_items(scene: Scene, rule: CountingRule) -> list[Items]:
     at, alarms = surest_leftovers(scene, taken)
     none, top = np.zeros(len(at), np.int64), np.full(len(at), rule.threshold_count)
     nothing, sequence = np.full(len(at), empty), scene.sequence[alarms.frame]
+    later = np.flatnonzero(alarms.level < rule.threshold_count)
     items = [
         _items(sequence, alarms.place, alarms.reported, nothing, none, alarms.level),
-        _items(sequence, alarms.place, nothing, nothing, alarms.level, top),
+        _items(*(each.take(later) for each in (sequence, alarms.place, nothing, nothing, alarms.level, top))),
     ]
     items += _free_frames(scene, *np.divmod(np.concatenate([taken, at]), bins), rule, empty)
     return [spread_in_place(each, scene.layout) for each in items]

@@ -21,12 +21,18 @@ from verifier.perception.settings import CountSettings
 def prepared(
     settings: CountSettings, data: DetectionSet | None = None, part: bool = False
 ) -> tuple[DetectionSet, CountingRule]:
-    """The data that the settings name, or `data`, with distances and filtered, and the rule they are counted by.
+    """As `placed`, with the rule that the data are counted by; errors of it, too."""
+    data, measure = placed(settings, data, part)
+    return data, counting_rule(settings, data.classes, measure)
+
+
+def placed(settings: CountSettings, data: DetectionSet | None = None, part: bool = False) -> tuple[DetectionSet, str]:
+    """The data that the settings name, or `data`, with distances and filtered, and the measure of distance.
 
     A `part` is judged together with all others by `whole_depth`.
 
     Raises:
-        VerifierError: as reading, filters and the rule raise.
+        VerifierError: as reading and filters raise.
     """
     _check_distances(settings)
     data = _with_distances(settings, read(settings) if data is None else data, part)
@@ -35,8 +41,7 @@ def prepared(
     measure = settings.distance or ("given" if any(sources) or projected else default_measure(data))
     if settings.calibration is not None:
         data = with_ground(data, settings.calibration, measure)
-    data = filters(settings, measure)(data)
-    return data, counting_rule(settings, data.classes, measure)
+    return filters(settings, measure)(data), measure
 
 
 def read(settings: CountSettings) -> DetectionSet:

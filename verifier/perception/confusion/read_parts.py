@@ -17,21 +17,20 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from verifier.base.arrays import Ints
-from verifier.perception.confusion.choices import default_policy, matching_policy
+from verifier.base.errors import Place
+from verifier.perception.confusion.choices import counting_rule, default_policy, matching_policy
 from verifier.perception.confusion.context_counts import Memory
 from verifier.perception.confusion.drives import DriveTable
-from verifier.perception.confusion.folders import IMAGES, counted_part, drives_of_parts
-from verifier.perception.confusion.preparing import prepared, read
-from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.folders import IMAGES, How, check_alike, counted_part, drives_of_parts
+from verifier.perception.confusion.preparing import placed, read
+from verifier.perception.confusion.stores import copied
 from verifier.perception.confusion.streaming import ADDED, PartCount
 from verifier.perception.detections.columns import NO_SEQUENCE, Boxes, DetectionSet
 from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of
 from verifier.perception.detections.tableparts import TablePart, Tables
-from verifier.perception.matching import MatchingPolicy
 from verifier.perception.settings import CountSettings
 
 Block: TypeAlias = "tuple[int, DetectionSet] | str"
-How: TypeAlias = tuple[CountingRule, MatchingPolicy]
 OF_FIRST = (*ADDED, "projected", "distances")
 """Of the origin of data what is told by the first part alone, so that the sum of all has it once."""
 MOST_PARTS = 1000
@@ -87,7 +86,7 @@ class ReadCount:
     """How data that are read are counted: a pure function of a part.
 
     Attributes:
-        how: rule and matching policy; None where each part has to be placed by depth maps first.
+        how: rule and matching policy.
         data: what is counted; None for whoever is sent parts of it.
     """
 
@@ -95,18 +94,20 @@ class ReadCount:
     memory: Memory | None
     drives: DriveTable | None
     tables: Frames
-    how: How | None
+    how: How
     data: DetectionSet | None
 
     @classmethod
     def of(cls, settings: CountSettings, memory: Memory | None) -> ReadCount:
         """Read all; VerifierError."""
-        table, how = drives_of_parts(settings), None
-        if settings.depth_folder is not None:
-            data = read(settings)
-        else:
-            data, rule = prepared(settings)
-            how = rule, matching_policy(settings, default_policy(data))
+        table = drives_of_parts(settings)
+        with copied(settings) as copies:
+            if settings.depth_folder is None:
+                data, measure = placed(copies.settings)
+            else:  # which is for workers to read
+                data, measure = read(copies.settings), settings.distance or "given"
+            data = data.change(files=tuple(map(copies.told, data.files)))
+        how = counting_rule(settings, data.classes, measure), matching_policy(settings, default_policy(data))
         return cls(settings, memory, table, Frames.of_data(data, str(settings.annotations)), how, data)
 
     def shared(self, mine: Sequence[tuple[int, TablePart]]) -> tuple[ReadCount, list[Block]]:
@@ -117,20 +118,17 @@ class ReadCount:
 
     def __call__(self, block: Block) -> PartCount:
         """Count a part; errors as counting at once."""
-        data, how = block[1], self.how
+        data = block[1]
         assert isinstance(data, DetectionSet)
-        if how is None:
-            data, rule = prepared(self.settings, data, part=True)
-            how = rule, matching_policy(self.settings, default_policy(data))
-        found = counted_part(data, *how, self.settings, self.memory)
+        if self.settings.depth_folder is not None:
+            data, measure = placed(self.settings, data, part=True)
+            check_alike(data, measure, self.how, self.settings, Place(self.tables.files[0].name))
+        found = counted_part(data, *self.how, self.settings, self.memory)
         return replace(found, digests={self.tables.files[0].name: self.tables.digest})
 
     def how_of(self, partition: tuple[int, TablePart]) -> How:
-        """What every part is counted by, as one of them shows."""
-        work, (block,) = self.shared([partition])
-        how = self.how or work(block).how
-        assert how is not None
-        return how
+        """What every part is counted by."""
+        return self.how
 
 
 def _parts(data: DetectionSet, ends: Sequence[int]) -> Callable[[int], DetectionSet]:

@@ -38,6 +38,7 @@ from verifier.perception.confusion.preparing import dependence_document, prepare
 from verifier.perception.confusion.record import Table, record_table
 from verifier.perception.confusion.sanity import refuse_absurd, with_projected
 from verifier.perception.confusion.shards import joined_shards, shards_of
+from verifier.perception.confusion.stores import copied
 from verifier.perception.confusion.streaming import StreamFiles
 from verifier.perception.confusion.unit_counts import with_units
 from verifier.perception.detections import (
@@ -114,7 +115,8 @@ def counted(
     memory = _memory(settings)
     stated = None if settings.data_set is None else read_stated(settings.data_set)
     if not check_stream(settings):
-        found = _counted_at_once(settings, memory, data)
+        with copied(settings) as copies:
+            found = _counted_at_once(copies.settings, memory, data)
     else:
         counts, files, shares = stream_counted(settings, memory, report)
         found = Counted(counts, None, files, shares)

@@ -18,7 +18,7 @@ from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.document_dependence import check_dependence, combined_dependence
+from verifier.perception.confusion.document_dependence import IN_PARTS, check_dependence, combined_dependence
 from verifier.perception.confusion.document_reader import METADATA
 from verifier.perception.confusion.drives import DriveTable, sequences_in_drives
 from verifier.perception.confusion.localisation import with_localisation
@@ -109,6 +109,7 @@ class ReadShard:
     localised: Ints | None
     accepted: list[str]
     drives: DriveTable | None
+    named: list[str]
 
     @classmethod
     def of(cls, name: str, counts: ConfusionCounts) -> ReadShard | None:
@@ -132,7 +133,12 @@ class ReadShard:
             if drives is not None:
                 places = dict.fromkeys(drives["drives"], Place(drives["name"]))
                 drives = DriveTable(drives["of"], drives["drives"], places, drives["name"], drives["sha256"])
-            accepted, tests, table = list(map(str, told["accepted"])), list(told["tests"]), told["localised"]
+            accepted, named, tests = (
+                list(map(str, told["accepted"])),
+                list(map(str, told["named"])),
+                list(told["tests"]),
+            )
+            table = told["localised"]
             bins = counts.bins.shape[0]
             table = None if table is None else np.array(table, dtype=np.int64).reshape(bins + 1, bins)
             for test in tests:
@@ -145,7 +151,7 @@ class ReadShard:
         except (UsageError, AttributeError, KeyError, TypeError, ValueError):
             message = "what the shard says of itself is damaged"
             raise InputError(message, Place(name, path="/source/shard"), "count the shard again") from None
-        return cls(name, counts, (number, of), rows, tables, digests, tests, table, accepted, drives)
+        return cls(name, counts, (number, of), rows, tables, digests, tests, table, accepted, drives, named)
 
 
 def shards_of(names: Sequence[str], parts: Sequence[ConfusionCounts]) -> list[ReadShard]:
@@ -217,8 +223,13 @@ def joined_shards(found: Sequence[ReadShard], hashes: Sequence[str]) -> Confusio
         source["sources"] = [
             each.record(role, own) for role, each, own in zip(ROLES, first.tables, digests, strict=False)
         ]
+    known = () if total.sequences is None else total.sequences.names
+    for sequence in (name for name in first.named if name and name not in known):
+        message = f"{source['distances']['name']} names the sequence {shown(sequence)}, which no shard has"
+        raise InputError(message, hint="correct its rows, and count all shards again")
     tests = [test for each in shards for test in each.tests]
-    metadata = {**total.metadata, "source": source} | ({"dependence": combined_dependence(tests)} if tests else {})
+    metadata = {**total.metadata, "source": source}
+    metadata |= {"dependence": combined_dependence(tests, IN_PARTS)} if tests else {}
     total = replace(total, metadata={key: metadata[key] for key in METADATA if key in metadata and key != "remarks"})
     total = with_sanity(total, [each for each in made if each["kind"] not in OF_COUNTS])
     tables = [each.localised for each in shards if each.localised is not None]

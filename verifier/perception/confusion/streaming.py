@@ -8,6 +8,7 @@ before the checkpoint that counts it: a part the checkpoint does not know is wri
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -69,7 +70,7 @@ class PartCount:
     Attributes:
         progress: the counts; None of a file, and of a part without frames.
         digests: path -> SHA-256.
-        how: rule and matching policy, where these follow from the data.
+        how: rule and matching policy; None of a file.
         tests: of dependence along the tracks, of one part after the other; documents of the key `dependence`.
     """
 
@@ -80,13 +81,8 @@ class PartCount:
 
 
 def added_parts(one: PartCount, other: PartCount) -> PartCount:
-    """Two parts, which hold different sequences; InputError where they are not counted by one rule."""
+    """Two parts, which hold different sequences and are counted by one rule."""
     digests, how = {**one.digests, **other.digests}, one.how or other.how
-    if other.how not in (None, how):
-        raise InputError(
-            "some sequences have other boxes or distances than others, and would be matched by another rule",
-            hint="name --distance and --affinity",
-        )
     if one.progress is None or other.progress is None:
         return PartCount(one.progress or other.progress, digests, how, one.tests + other.tests)
     before, now, by_context = one.progress, other.progress, None
@@ -274,9 +270,10 @@ def _contexts_document(found: Count, begun: Begun) -> dict[str, Any]:
     }
 
 
-def _tally_document(tally: Tally) -> dict[str, list[int]]:
-    """In one row each: a list for each row would take longer than counting."""
-    return {"index": tally.index.ravel().tolist(), "counts": tally.counts.ravel().tolist()}
+def _tally_document(tally: Tally) -> dict[str, str]:
+    """As bytes: a number of each cell after each chunk would take as long as counting."""
+    columns = {"index": tally.index, "counts": tally.counts}
+    return {name: b64encode(numbers.astype("<i8").tobytes()).decode() for name, numbers in columns.items()}
 
 
 def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> Progress:
@@ -313,8 +310,11 @@ def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> P
 
 
 def _tally_of(told: Mapping[str, Any], rule: CountingRule) -> Tally:
-    index = np.array(told["index"], dtype=np.int64).reshape(-1, 4)
-    return Tally(index, np.array(told["counts"], dtype=np.int64).reshape(len(index), rule.threshold_count))
+    index, counts = (
+        np.frombuffer(b64decode(told[name], validate=True), "<i8").astype(np.int64) for name in ("index", "counts")
+    )
+    index = index.reshape(-1, 4)
+    return Tally(index, counts.reshape(len(index), rule.threshold_count))
 
 
 def _plain(value: Any) -> Any:

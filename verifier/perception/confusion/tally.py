@@ -80,8 +80,9 @@ def counted(parts: Sequence[Items], thresholds: int) -> Tally:
     low = np.concatenate([part.low for part in parts])
     high = np.concatenate([part.high for part in parts])
     weight = np.concatenate([part.weight for part in parts])
-    used = np.flatnonzero((low < high) & (weight != 0))
-    index, low, high, weight = (each.take(used, axis=0) for each in (index, low, high, weight))
+    used = (low < high) & (weight != 0)
+    if not used.all():
+        index, low, high, weight = (each[used] for each in (index, low, high, weight))
     rows, row_of = distinct_rows(index)
     cells = len(rows) * (thresholds + 1)
     changes = np.bincount(row_of * (thresholds + 1) + low, weight, cells)

@@ -165,7 +165,7 @@ def opened(path: str) -> Iterator[Any]:
 
 def _stream(path: str) -> Any:
     """The bytes of a file."""
-    return _filesystem(path).open(path, "rb") if "://" in path else Path(path).open("rb")
+    return filesystem(path).open(path, "rb") if "://" in path else Path(path).open("rb")
 
 
 def _listed(path: str) -> list[str]:
@@ -173,8 +173,9 @@ def _listed(path: str) -> list[str]:
     if "://" not in path:
         found = sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else [path]
     else:
-        files = _filesystem(path)
+        files = filesystem(path)
         try:
+            files.invalidate_cache()  # a process that lives long sees what is there now
             found = [path]
             if files.isdir(path):
                 found = sorted(map(files.unstrip_protocol, files.glob(path.rstrip("/") + "/**/*.parquet")))
@@ -185,7 +186,7 @@ def _listed(path: str) -> list[str]:
     return found
 
 
-def _filesystem(path: str) -> Any:
+def filesystem(path: str) -> Any:
     """What reads an address; UsageError where nothing does."""
     try:
         return library("fsspec").core.url_to_fs(path)[0]

@@ -263,8 +263,8 @@ class _Side:
         change = np.zeros(n, dtype=bool)
         change[:1] = True
         names = [name for name in ("sequence", "frame") if name in self.buffer.column_names]
-        for name in names:
-            column = self.buffer[name].combine_chunks()
+        columns = {name: self.buffer[name].combine_chunks() for name in names}
+        for name, column in columns.items():
             if column.null_count:
                 row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
                 raise InputError(f"{name}: the cell is empty", self.files.place(self.rows_done + row))
@@ -272,10 +272,8 @@ class _Side:
                 differs = compute.not_equal(column[1:], column[:-1])
                 change[1:] |= differs.to_numpy(zero_copy_only=False)
         self.starts = np.flatnonzero(change)
-        runs = self.buffer.select(names).take(self.starts)
-        frame = runs["frame"].to_pylist()
-        sequence = runs["sequence"].to_pylist() if "sequence" in names else [None] * len(frame)
-        self.keys = list(zip(sequence, frame, strict=True))
+        runs = [column.take(library("pyarrow").array(self.starts)).to_pylist() for column in columns.values()]
+        self.keys = list(zip(*(runs if len(runs) == 2 else [[None] * len(runs[0]), *runs]), strict=True))
         self._check_order()
 
     def _check_order(self) -> None:

@@ -194,7 +194,7 @@ def _walk(data: DetectionSet, policy: MatchingPolicy, pairs: _Pairs) -> Ints:
     """The order in which the pairs are offered, see the policy's `order`."""
     score = data.detections.score
     unlike = pairs.value if policy.by_distance else -pairs.value
-    unsure = np.zeros(len(unlike)) if score is None else -score[pairs.detection]
+    unsure = np.zeros(len(unlike)) if score is None else -score.take(pairs.detection)
     detection = pairs.detection if policy.score_ties == "first" else -pairs.detection
     annotation = pairs.annotation if policy.affinity_ties == "first" else -pairs.annotation
     keys: list[NDArray[Any]]  # the most significant last
@@ -272,11 +272,11 @@ def greedy(detection: Ints, annotation: Ints, annotation_of: Ints, detection_of:
         # Where an index repeats, the last value assigned stays: reversed, the first pair's rank.
         first_of_detection[detection[::-1]] = rank[::-1]
         first_of_annotation[annotation[::-1]] = rank[::-1]
-        taken = (first_of_detection[detection] == rank) & (first_of_annotation[annotation] == rank)
+        taken = (first_of_detection.take(detection) == rank) & (first_of_annotation.take(annotation) == rank)
         annotation_of[detection[taken]] = annotation[taken]
         detection_of[annotation[taken]] = detection[taken]
-        free = (annotation_of[detection] < 0) & (detection_of[annotation] < 0)
-        detection, annotation = detection[free], annotation[free]
+        free = np.flatnonzero((annotation_of.take(detection) < 0) & (detection_of.take(annotation) < 0))
+        detection, annotation = detection.take(free), annotation.take(free)
     for one, other in zip(detection.tolist(), annotation.tolist(), strict=True):
         if annotation_of[one] < 0 and detection_of[other] < 0:
             annotation_of[one], detection_of[other] = other, one

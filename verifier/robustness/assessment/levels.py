@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,9 @@ import numpy as np
 from verifier.base.errors import UsageError, unknown_name
 from verifier.closedloop.comparison import BASELINE
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.assessment.degradation import Degradation, Level, Scale, middle
+from verifier.robustness.assessment.degradation import Degradation, Level
 from verifier.robustness.assessment.level_recipe import LevelRecipe
+from verifier.robustness.brackets import Scale, halfway, middle
 from verifier.robustness.campaign.draws import weights_of
 from verifier.robustness.campaign.looking import Condition, Looking
 from verifier.robustness.campaign.made_files import new_folder
@@ -65,19 +67,18 @@ def made_levels(
         levels.append(made(level))
     done, (most, wanted) = replace(asked, levels=tuple(levels), recipe=None), refine or (0, None)
     while wanted is not None and len(levels) < most + len(asked.levels):
-        found = wanted(done)
-        between = sorted(found, key=lambda gap: -found[gap])
-        new = list(dict.fromkeys(at for gap in between if (at := _between(recipe, *gap, asked.scale)) is not None))
+        room = most + len(asked.levels) - len(levels)
+        new = halfway(wanted(done), partial(_between, recipe, asked.scale), room)
         if not new:
             break
-        for at in progress(new[: most + len(asked.levels) - len(levels)], "levels"):
+        for at in progress(new, "levels"):
             levels.append(made(Level(at)))
         rising = asked.levels[0].at < asked.levels[-1].at
         done = replace(done, levels=tuple(sorted(levels, key=lambda level: level.at, reverse=not rising)))
     return done
 
 
-def _between(recipe: LevelRecipe, mild: float, severe: float, scale: Scale) -> float | None:
+def _between(recipe: LevelRecipe, scale: Scale, mild: float, severe: float) -> float | None:
     """The level halfway, whole where the mutation takes whole numbers only; None where there is none between."""
     half = middle(mild, severe, scale)
     for at in () if half is None else (half, float(round(half))):

@@ -27,13 +27,14 @@ from verifier.perception.confusion.choices import default_measure
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings, pick_thresholds
 from verifier.robustness.assessment.definition import Assessment, DataSet
-from verifier.robustness.assessment.degradation import Degradation, gaps
+from verifier.robustness.assessment.degradation import Degradation
 from verifier.robustness.assessment.detected import measured
 from verifier.robustness.assessment.follow_up import check_complete, make_follow_up
 from verifier.robustness.assessment.levels import check_levels, made_levels
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.assessment.preflight import check_depth_files, check_sizes, check_target
 from verifier.robustness.assessment.result import MadeHere
+from verifier.robustness.brackets import gaps
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 from verifier.robustness.campaign.draws import ADR
 from verifier.robustness.campaign.looking import Condition, Looking, Opened, Progress, Sources, no_progress
