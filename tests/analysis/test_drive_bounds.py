@@ -10,6 +10,7 @@ import pytest
 from drive_tables import drives_of, recall_counts, sequences_of
 from hypothesis import given
 from hypothesis import strategies as st
+from interval_models import contains
 from recall_chains import measured_of, product_of_recalls, told
 from scipy.stats import beta
 from small_objectives import channel_of, objective_of
@@ -399,7 +400,7 @@ def test_three_reports_have_an_interval_each_and_the_pooled_column_lies_within()
     for at in range(2):
         total = int(measured.counts[at, :, 1].sum())
         exact[at, :, 1] = [Fraction(int(n), total) for n in measured.counts[at, :, 1]]
-    assert region.contains(exact)
+    assert contains(region, exact)
     for at in range(2):
         for number, members in enumerate(([0, 3], [1], [2])):
             held = [(int(own[at, members, 1].sum()), int(own[at, :, 1].sum())) for own in counts]

@@ -13,7 +13,7 @@ from PIL import Image
 from small_logs import HAND, made_logs
 
 from verifier.base.errors import UsageError
-from verifier.closedloop.roboticizer import Standardizer, localize, standardizer_of, to_ground
+from verifier.closedloop.roboticizer import Standardizer, localize, standardizer_of
 from verifier.perception.detections import read_detections, with_depth
 from verifier.perception.matching import MatchingPolicy
 
@@ -99,16 +99,6 @@ def test_what_cannot_be_localized_in(change, message):
         localize(**arguments)
 
 
-@pytest.mark.parametrize(
-    ("heading", "expected"),
-    [(0, (6, -1)), (math.pi / 2, (3, 6)), (math.pi, (-4, 3)), (math.atan2(3, 4), (1 + 4 + 1.2, 1 + 3 - 1.6))],
-)
-def test_to_the_ground(heading, expected):
-    # The camera at (1, 1); 5 m ahead and 2 m to the right of it.
-    point = to_ground(np.array([[2.0, -7, 5]]), np.array([[1.0, 1]]), np.array([heading]))
-    assert point[0].tolist() == pytest.approx(expected, abs=1e-12)
-
-
 def test_kitti_depth_images(shared, tmp_path):
     """The depths are those of `with_depth`, and the points lie where the labels say, as far as LiDAR can tell."""
     folder = shared / "data/images_kitti_depth"
@@ -132,9 +122,6 @@ def test_kitti_depth_images(shared, tmp_path):
         # The labels: camera right = - ego left. Compared by bearing, which the depth does not change.
         truth = -boxes.box_3d[rows, 1] / boxes.box_3d[rows, 0]
         aside += (np.abs(points[:, 0] / points[:, 2] - truth)).tolist()
-        # A heading of 0 turns camera axes into ego axes: the labels again.
-        ground = to_ground(points, np.zeros((len(rows), 2)), np.zeros(len(rows)))
-        assert np.abs(ground[:, 1] / ground[:, 0] - boxes.box_3d[rows, 1] / boxes.box_3d[rows, 0]).max() < 0.2
     assert np.median(aside) < 0.02  # radians; half a car at 40 m
 
 

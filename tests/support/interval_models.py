@@ -22,6 +22,17 @@ SIMPLE = ["F p", "G p", "p U q", "(F p) & (G !q)", "X (p | X q)", "F[0,3] p", "(
 RECURRENT = ["G F p", "F G p", "(G F p) -> (G F q)", "G (p -> F q)", "(G F p) & (F G !q)", "G F (p & X q)"]
 
 
+def contains(region: Region, rates: np.ndarray) -> bool:
+    """Whether (bins, predicted, true) rates lie in a region; compared are exact numbers, sums are not looked at."""
+    for index, column in np.argwhere(region.needed).tolist():
+        rate = [Fraction(each) * UNIT for each in rates[index, :, column]]
+        for group in range(region.group_count):
+            total = sum((r for r, g in zip(rate, region.group.tolist(), strict=True) if g == group), Fraction(0))
+            if not region.lower[index, group, column] <= total <= region.upper[index, group, column]:
+                return False
+    return True
+
+
 def region_of(objective, bounds, labels=None):
     """The region with these bounds; for any values of all other rates.
 

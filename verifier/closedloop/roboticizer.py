@@ -50,22 +50,6 @@ def localize(depth_m: Floats, box_2d: Floats, camera: Floats) -> Floats:
     return np.column_stack([z * (u - centre_x) / focal_x, z * (v - centre_y) / focal_y, z])
 
 
-def to_ground(camera_m: Floats, position_m: Floats, heading_rad: Floats) -> Floats:
-    """(n, 2) points of the camera frame in the ground plane, of cameras that look level along the heading.
-
-    The camera stands for the vehicle, as in section 6.3: forward (z) and right (x) of it become ground coordinates.
-
-    Args:
-        camera_m: (n, 3) as from `localize`.
-        position_m: (n, 2) of the camera, one row per point.
-        heading_rad: (n,) counter-clockwise from the x of the ground plane.
-    """
-    cos, sin = np.cos(heading_rad), np.sin(heading_rad)
-    right, _, forward = camera_m.T
-    ground: Floats = position_m + np.column_stack([forward * cos + right * sin, forward * sin - right * cos])
-    return ground
-
-
 def _row_median(known: Floats, box: Sequence[float]) -> float:
     """The median of the medians of the rows that have a known depth (not NaN); NaN where there is none."""
     if not np.isfinite(box).all():

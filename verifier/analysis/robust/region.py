@@ -129,20 +129,6 @@ class Region:
         """Number of groups of labels."""
         return int(self.lower.shape[1])
 
-    def contains(self, rates: NDArray[Any]) -> bool:
-        """Whether (bins, predicted, true) rates lie in the region; compared are exact numbers.
-
-        Whether the columns sum to 1 is not looked at. Fractions and whole numbers are exact; doubles are taken for
-        the fractions that they are.
-        """
-        for index, column in np.argwhere(self.needed).tolist():
-            rate = [Fraction(each) * UNIT for each in rates[index, :, column]]
-            for group in range(self.group_count):
-                total = sum((r for r, g in zip(rate, self.group.tolist(), strict=True) if g == group), Fraction(0))
-                if not self.lower[index, group, column] <= total <= self.upper[index, group, column]:
-                    return False
-        return True
-
     @classmethod
     def of_bounds(cls, skeleton: Skeleton, lower: NDArray[Any], upper: NDArray[Any]) -> Region:
         """The box of all matrices between two given ones, for a statement that starts from an assumption.

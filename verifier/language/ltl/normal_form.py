@@ -1,16 +1,7 @@
 """Positive normal form: negation only in front of state formulas, and four temporal operators.
 
-A formula becomes a directed acyclic graph of numbered nodes, built with these equivalences (Baier and Katoen,
-Principles of Model Checking, section 5.1.5, with bounds):
-
-| formula          | positive normal form        | its negation                |
-|------------------|-----------------------------|-----------------------------|
-| `F[i,j] a`       | `true U[i,j] a`             | `false R[i,j] !a`           |
-| `G[i,j] a`       | `false R[i,j] a`            | `true U[i,j] !a`            |
-| `a U[i,j] b`     | itself                      | `!a R[i,j] !b`              |
-| `a W b`          | `b R (a \\| b)`              | `!b U (!a & !b)`            |
-| `a M b`          | `b U (a & b)`               | `!b R (!a \\| !b)`           |
-| `X[n] a`         | itself                      | `X[n] !a`                   |
+A formula becomes a directed acyclic graph of numbered nodes: `TEMPORAL` of `verifier.language.expressions.syntax`
+says what each operator is by `U` and `R`, `DUAL` what its negation is over negated operands; `!X[n] a` is `X[n] !a`.
 
 `a U[i,j] b` holds at a position p when b holds at some p+k with i <= k <= j and a holds at every position from p
 to p+k-1; `R` is its dual. Maximal subformulas without a temporal operator stay whole (unless nested deeper than
