@@ -19,7 +19,9 @@ import yaml
 from printed_text import without_noise
 
 import verifier
+from verifier.base.options import options_of
 from verifier.cli import command_parser, main
+from verifier.cli.verbs import VERBS
 from verifier.evidence.context import read_context
 from verifier.language.specs.reader import parse_spec
 from verifier.manual.pages import (
@@ -33,6 +35,8 @@ from verifier.manual.pages import (
     page,
     write_website,
 )
+from verifier.perception.confusion.folders import FOLDERS
+from verifier.perception.detections.formats import FORMATS
 from verifier.systems.reader import read_model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -147,6 +151,18 @@ def test_the_documents_and_answers_of_the_manual_are_read(tmp_path):
     assert (found.detector.trained_on, found.documents) == (
         ("0001",), ("docs/track_tests.pdf", "docs/training_sequences.txt"),
     )  # fmt: skip
+
+
+def test_the_page_of_clusters_names_what_the_code_shares_out():
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page("cluster").splitlines() if "|" in line]
+    names = {row[0]: set(re.findall("`([a-z0-9_-]+)`", row[0])) for row in rows}
+    named = {name: {each.name for _, each in options_of(verb.settings)} for name, verb in VERBS.items()}
+    sharing = {name for name, options in named.items() if "scheduler" in options}
+    assert {name for row in rows if len(row) == 2 for name in names[row[0]] & VERBS.keys()} == sharing
+    by_files = {name for row in rows if row[2:] == ["files of its parts"] for name in names[row[0]]}
+    assert by_files == set(FOLDERS)
+    read = {name for row in rows if row[2:] and row[2].startswith("nothing") for name in names[row[0]]}
+    assert by_files | read | {"table"} == set(FORMATS)
 
 
 def commands_page():

@@ -117,6 +117,10 @@ def test_pezzementi_2018(tmp_path):
     assert "kappa = 3.600 m px" in told["table III"]
     assert [float(row[1]) for row in rows(output / "table_2.csv")[1:]] == pytest.approx([97.8, 326, 978], rel=1e-3)
     assert "defocus R^2 = 0.991" in told["figure 7"]  # the paper: above 0.98 for all detectors
+    shares = rows(output / "figure_8_pixels.csv")[1:]
+    assert len(shares) == 12 * 8 + 3 * 10
+    assert {row[2] for row in shares} == {"no data"}
+    assert "no data for 15 of 15 mutations, they need --images" in told["figure 8"]
     assert [len(list((output / f"figure_{k}").rglob("*.png"))) for k in (1, 2, 3)] == [7, 3, 8]
     # Haze of 97.8 m visibility at 20 m: T = exp(-0.8), of grey 120 and haze 205.
     (hazy,) = (output / "figure_2").glob("*97.8*/a.png")
@@ -148,8 +152,14 @@ def test_pezzementi_2018_on_detections_of_ones_own(tmp_path):
             {"image_id": k, "category_id": 1, "bbox": [5, 5, 8, 10], "score": score} for k, score in enumerate(scores)
         ]
         (tmp_path / f"found/{name}.json").write_text(json.dumps([*found, false]))
+    (tmp_path / "depth").mkdir()
+    for k in range(4):  # half of each object at 10 m, and half at 40 m
+        depth = np.full((20, 30), 10.0)
+        depth[10:] = 40
+        np.save(tmp_path / f"depth/{k}.npy", depth)
     output = tmp_path / "out"
     given = ["--annotations", tmp_path / "truth.json", "--detections", tmp_path / "found"]
+    given += ["--depth", tmp_path / "depth"]
     told = run("pezzementi_2018", output, *given, "--images", tmp_path / "images")
     assert {"table IV", "figure 4", "figure 6"} <= made(told)
     table = {row[0]: row[1] for row in rows(output / "table_4.csv")[1:]}
@@ -160,6 +170,13 @@ def test_pezzementi_2018_on_detections_of_ones_own(tmp_path):
     assert told["table IV"].endswith("no data for 46 of 49 cells")
     assert told["figure 5"].startswith("not made: no data of defocus")
     assert told["figure 6"] == "figure_6.png, 1 objects"
+    # Figure 8: 1 - exp(-3.912 D / u) and kappa |D - u_f| / (D u_f) of the two depths, half of the pixels each.
+    shares = {(row[0], row[1]): float(row[2]) for row in rows(output / "figure_8_pixels.csv")[1:] if row[2] != "0.0"}
+    for depth in (10, 40):
+        blend = int(10 * (1 - np.exp(-3.912 * depth / 97.8)))
+        assert shares["u_V_m=97.8 beta_per_m=0.04", f"{blend / 10:g}-{(blend + 1) / 10:g}"] == 0.5
+    assert shares["u_f_m=10.0 kappa=3.6", "0-0.5 px"] == 1  # 0 in focus, 0.27 behind
+    assert sum(shares.values()) == 15
 
 
 def test_pezzementi_2021(reproduced):
@@ -213,5 +230,10 @@ def test_pezzementi_2021_on_logs_of_ones_own(tmp_path):
     assert {value for row in table[1:] for value in row[1:]} == {"no data"}
     assert told["table 9"] == "table_9.csv, table_9.png; no data for 50 of 52 cells"
     assert told["figure 10"].endswith("no data of Faster R-CNN w/ ResNet-101 under channel_dropout:channel=Cb")
+    assert "no data for 52 of 52 cells; needs --logs-2d FOLDER, where people, too, are placed" in told["table 8"]
+    assert "needs --logs-2d" in rows(output / "table_8.csv")[0][0]
+    told = run("pezzementi_2021", output, "--logs-2d", tmp_path / "logs")
+    assert "no data for 50 of 52 cells; that people are placed so is not said there" in told["table 8"]
+    told = run("pezzementi_2021", output, "--logs", tmp_path / "logs")
     assert told["table 4"] == "table_4.png"
     assert told["table 3"] == "not made: no data: no detector of one stage"

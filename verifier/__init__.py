@@ -272,7 +272,7 @@ def drive_logs(logs: File, **choices: Any) -> TradeOffs:
     from verifier.closedloop.request import trade_offs
     from verifier.closedloop.settings import ClosedLoopSettings
 
-    return trade_offs(settings_from(ClosedLoopSettings, {"logs": logs, **choices}))
+    return trade_offs(settings_from(ClosedLoopSettings, {"logs": logs, **choices}, ("scheduler",)))
 
 
 def robroc(files: Files = (), **choices: Any) -> TradeOffs:
@@ -303,17 +303,19 @@ def mutate(images: Files, output: File, **choices: Any) -> BatchResult:
     return mutated(settings_from(MutateSettings, chosen, outputs=("output",)))
 
 
-def campaign(file: File, output: File, jobs: int = 1) -> CampaignResult:
+def campaign(file: File, output: File, scheduler: str | None = None) -> CampaignResult:
     """What mutations do to detectors, from images to every number and the files behind it (`verify campaign`).
 
     Args:
         file: campaign file (.toml).
         output: folder for all that is made; one of an earlier run is gone on with.
-        jobs: conditions at the same time.
+        scheduler: who mutates and detects, as `--scheduler`.
     """
+    from verifier.base.blocks import Pool
     from verifier.robustness.campaign.running import campaign_result
 
-    return campaign_result(str(file), str(output), jobs)
+    with Pool(scheduler) as pool:
+        return campaign_result(str(file), str(output), pool)
 
 
 def adr(annotations: Files | Mapping[str, File], detections: Mapping[str, File], **choices: Any) -> AdrResult:
@@ -360,10 +362,13 @@ def assess(assessment: File, **choices: Any) -> AssessmentResult:
     >>> assess("examples/12_robustness_assessment.toml", system="mds").verdict.value
     'violated'
     """
+    from verifier.base.blocks import Pool
     from verifier.robustness.assessment.request import assessed
     from verifier.robustness.settings import AssessSettings
 
-    return assessed(settings_from(AssessSettings, {"file": assessment, **choices}))
+    settings = settings_from(AssessSettings, {"file": assessment, **choices}, ("scheduler",))
+    with Pool(settings.scheduler) as pool:
+        return assessed(settings, pool=pool)
 
 
 def report(results: Files, title: str | None = None) -> str:

@@ -8,6 +8,8 @@ import argparse
 import csv
 from pathlib import Path
 
+from verifier.telling.figures.drawing import figure_bytes
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -40,8 +42,8 @@ def write_rows(path, header, rows):
 
 def write_figure(figure, path):
     """A figure of matplotlib as PNG, and beside it as SVG; the name of the first."""
-    figure.savefig(path, dpi=150, metadata={"Software": None})
-    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+    for each in (path, path.with_suffix(".svg")):
+        each.write_bytes(figure_bytes(figure, str(each)))
     return path.name
 
 

@@ -3,7 +3,8 @@
 Table IV, as printed, stands in average_detection_rates.json beside this file; the regressions of figures 7 and 8
 follow from it. Figures 1 to 3 are made of any images, those by depth with depth maps FRAME.npy in metres. With
 annotations (COCO) and a folder of detections DETECTOR.json and DETECTOR@MUTATION.json (mutations as verify mutate
-names them or their folders) table IV and figures 4 to 6 are made of these.
+names them or their folders) table IV and figures 4 to 6 are made of these. The distributions of figure 8 need
+annotations, images and depth maps.
 
   python examples/reproduce/pezzementi_2018.py OUTPUT [--images FOLDER [--depth FOLDER]]
                                                       [--annotations FILE --detections FOLDER]
@@ -12,14 +13,19 @@ names them or their folders) table IV and figures 4 to 6 are made of these.
 import json
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from parts import mutated, options, reproduce, write_figure, write_rows
 from PIL import Image
 
+from verifier.robustness.campaign.definition import AnnotationFiles, DataFiles
+from verifier.robustness.campaign.magnitudes import EDGES, magnitudes
+from verifier.robustness.campaign.scenes import open_scenes
 from verifier.robustness.mutators import Frame, apply, needs_depth
 from verifier.robustness.mutators.batch_result import folder_name
+from verifier.robustness.mutators.depths import DepthSource
 from verifier.robustness.mutators.mutation import generator_for
 from verifier.robustness.mutators.sweeps import published
 from verifier.robustness.prediction import AdrTable, predict
@@ -38,6 +44,9 @@ SIMPLE = [
     "salt_and_pepper:share=0.05", "channel_dropout:channel=Cb",
     "additive_noise:constant_sd=15,signal_sd=0.5,exponent=0.5",
 ]  # fmt: skip
+PREDICTED = {"defocus": "gaussian_blur", "haze": "alpha_blend"}
+MAGNITUDES = {"defocus": ("sigma_px", " px"), "haze": ("alpha", "")}
+DEFOCUS_AND_HAZE = [each for each in published("published-2018") if each.steps[0].name in PREDICTED]
 HAZE = [f"haze:visibility_m={each}" for each in (978, 326, 97.8)]
 DEFOCUS = [f"defocus:kappa_m_px={kappa},focus_m={focus}" for kappa in (2.0, 3.6) for focus in (1, 2, 5, 10)]
 
@@ -69,7 +78,7 @@ def regressions(output):
     table, families = read_published()
     figure, axes = subplots(1, 2, figsize=(9, 4), layout="constrained")
     rows, told = [], []
-    for axis, target, simple in zip(axes, ("defocus", "haze"), ("gaussian_blur", "alpha_blend"), strict=True):
+    for axis, (target, simple) in zip(axes, PREDICTED.items(), strict=True):
         found = predict(table, families[target], families[simple])
         for name, observed, predicted in zip(found.detectors, found.observed.T, found.predicted.T, strict=True):
             axis.plot(observed, predicted, "o", markersize=3, label=name)
@@ -83,21 +92,55 @@ def regressions(output):
     return f"{', '.join(files)}; {', '.join(told)}"
 
 
-def weights(output):
-    """Figure 8: the weights of the blurs with which defocus is predicted, and of alpha blends for haze."""
+def weights(pixels=None):
+    """Figure 8: the weights of the blurs with which defocus is predicted, and of alpha blends for haze; below them
+    the shares of the pixels in objects' rectangles by the blur or blend that they get, by `pixels` (condition)."""
     table, families = read_published()
-    rows = []
-    figure, axes = subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for axis, target, simple in zip(axes, ("defocus", "haze"), ("gaussian_blur", "alpha_blend"), strict=True):
-        found = predict(table, families[target], families[simple])
-        told = found.weights_of_all.round(3).tolist()
-        for name, own in zip(found.targets, told, strict=True):
-            rows += [[name, feature, weight] for feature, weight in zip(found.features, own, strict=True)]
-        texts = [[f"{each:.2f}" if each else "" for each in own] for own in told]
-        share_grid(axis, np.array(told), texts, found.targets, found.features)
-        axis.set_title(f"{target} from {simple.replace('_', ' ')}", fontsize="small")
-    file = write_rows(output / "figure_8.csv", ["predicted", "from", "weight"], rows)
-    return f"{file}, {write_figure(figure, output / 'figure_8.png')}"
+    known = {each.condition: each for each in pixels or ()}
+
+    def make(output):
+        rows, shares, none = [], [], 0
+        figure, axes = subplots(2, 2, figsize=(9.5, 7.2), layout="constrained")
+        for (above, below), (target, simple) in zip(axes.T, PREDICTED.items(), strict=True):
+            found = predict(table, families[target], families[simple])
+            told = found.weights_of_all.round(3).tolist()
+            for name, own in zip(found.targets, told, strict=True):
+                rows += [[name, feature, weight] for feature, weight in zip(found.features, own, strict=True)]
+            texts = [[f"{each:.2f}" if each else "" for each in own] for own in told]
+            share_grid(above, np.array(told), texts, found.targets, found.features)
+            above.set_title(f"weights of {target} from {simple.replace('_', ' ')}", fontsize="small")
+            parameter, unit = MAGNITUDES[target]
+            edges = EDGES[parameter]
+            bins = [f"{low:.2g}-{high:.2g}{unit}" for low, high in pairwise(edges)]
+            of_target = [each for each in DEFOCUS_AND_HAZE if each.steps[0].name == target]
+            measured = [known.get(folder_name(each)) for each in of_target]
+            none += sum(each is None for each in measured)
+            values = [[np.nan] * len(bins) if each is None else list(each.shares) for each in measured]
+            texts = [[f"{share:.2f}" if share else "" for share in own] for own in values]
+            for each, text in zip(measured, texts, strict=True):
+                if each is None:  # once in a row, where there is room
+                    text[:] = [NO_DATA if at == len(bins) // 2 else "" for at in range(len(bins))]
+            shares += [
+                [name, each, NO_DATA if np.isnan(share) else round(share, 4)]
+                for name, own in zip(found.targets, values, strict=True)
+                for each, share in zip(bins, own, strict=True)
+            ]
+            share_grid(below, np.array(values), texts, found.targets, bins)
+            below.set_title(f"share of the pixels of people, by {parameter.partition('_')[0]}", fontsize="small")
+        files = [write_rows(output / "figure_8.csv", ["predicted", "from", "weight"], rows)]
+        files += [write_rows(output / "figure_8_pixels.csv", ["mutation", "magnitude", "share of pixels"], shares)]
+        told = f"; distributions: {NO_DATA} for {none} of {len(DEFOCUS_AND_HAZE)} mutations" if none else ""
+        lacking = "" if pixels is not None else ", they need --images, --depth and --annotations"
+        return f"{', '.join(files)}, {write_figure(figure, output / 'figure_8.png')}{told}{lacking}"
+
+    return make
+
+
+def pixels_of(annotations, images, depth):
+    """The magnitudes of blur and blend that defocus and haze have in the rectangles of the annotations."""
+    source = DataFiles(str(images), depth=DepthSource(depth), annotations=AnnotationFiles("coco", str(annotations)))
+    scenes = open_scenes(source, Path.cwd(), "--images")
+    return list(magnitudes(scenes, {folder_name(each): each for each in DEFOCUS_AND_HAZE}))
 
 
 def rates_of(annotations, folder):
@@ -225,6 +268,9 @@ def main(words=None):
         depth = given.depth if by_depth else None
         return lambda output: mutated(given.images, depth, mutations, output / f"figure_{number}")
 
+    pixels, here = None, (given.annotations, given.images, given.depth)
+    if None not in here:
+        pixels = pixels_of(*(each.absolute() for each in here))
     needed = f"needs {DATA}"
     figure_6 = f"{needed}, and --images FOLDER"
     if found is not None and given.images is not None:
@@ -244,7 +290,7 @@ def main(words=None):
             "figure 5": needed if found is None else missed(found, 5, blurred),
             "figure 6": figure_6,
             "figure 7": regressions,
-            "figure 8": weights,
+            "figure 8": weights(pixels),
         },
         given.output,
     )

@@ -3,9 +3,11 @@
 The logs and detections of the paper are not published. With logs of your own (as for verify closed-loop, with sources
 named DETECTOR or DETECTOR@MUTATION) the same figures and tables are made of them: each table in the paper's order of
 all its mutations, as CSV and as a picture, with "no data" where the logs have none. The paper gives no radii; 2 m and
-1.5 m are taken here.
+1.5 m are taken here. Table 8 is of logs in which people, too, are placed by their rectangles, as the folder `logs`
+that verify campaign writes.
 
-  python examples/reproduce/pezzementi_2021.py OUTPUT [--logs FOLDER] [--images FOLDER --depth FOLDER]
+  python examples/reproduce/pezzementi_2021.py OUTPUT [--logs FOLDER] [--logs-2d FOLDER]
+                                                      [--images FOLDER --depth FOLDER]
 """
 
 import math
@@ -22,7 +24,7 @@ from verifier.robustness.mutators.batch_result import folder_name
 from verifier.robustness.mutators.sweeps import published
 from verifier.robustness.rates import published_severities
 from verifier.telling.figures.closedloop import curves_figure, table_figure
-from verifier.telling.figures.drawing import plain, subplots
+from verifier.telling.figures.drawing import plain, subplots, wrapped
 
 LOGS = "needs --logs FOLDER; the paper's logs and detections are not published"
 SIMPLE = [
@@ -33,6 +35,7 @@ SIMPLE = [
 HAZE = [f"haze:visibility_m={each}" for each in (978, 326, 97.8)]
 DEFOCUS = [f"defocus:kappa_m_px={kappa},focus_m={focus}" for kappa in (2.0, 2.8) for focus in (1, 2, 5)]
 NO_DATA = "no data"
+PLACED = "people and detections are placed by their rectangles"  # as logs say that verify campaign wrote
 METRICS = {"5": "roc_a", "6": "roc_b", "7": "roboticizer", "9": "pathifier", "10": "closed_loop"}
 STRIPES = ("roc_b", "roboticizer", "pathifier", "closed_loop")  # of a cell of tables 3 and 4, from left to right
 ONE_STAGE = re.compile("ssd|yolo|retina", re.IGNORECASE)
@@ -59,15 +62,15 @@ def stopping(output):
     return f"{file}; full speed from {MOST_MPS**2 / (2 * BRAKING_MPS2):.3f} m on"
 
 
-def driven(folder):
-    """What the logs say of every detector under every mutation, by all metrics that they define."""
+def driven(folder, *metrics):
+    """What the logs say of every detector under every mutation, by these metrics, or all that they define."""
     sources = [path.stem for kind in ("csv", "parquet") for path in (folder / "detections").glob(f"*.{kind}")]
     conditions = {name.partition("@")[2] for name in sources if "@" in name}
     severity = published_severities(sorted(conditions))
     severe = tuple(name for name, kind in severity.items() if kind == "severe")
     return verifier.drive_logs(
         folder, validation="self", control_radius=2, safety_radius=1.5, match_distance=1, draws=200,
-        metric=tuple(METRICS.values()), severity=severity, group={"AnySevere": severe} if severe else {},
+        metric=metrics or tuple(METRICS.values()), severity=severity, group={"AnySevere": severe} if severe else {},
     )  # fmt: skip
 
 
@@ -84,6 +87,30 @@ def cell(table, names, detector):
     """A detector's cell in the row that is called by one of the names; None where there are no data."""
     cells = (each for row in table.rows if row.name in names for each in row.cells if each.detector == detector)
     return next(cells, None)
+
+
+def sheet(found, number, table, remark=""):
+    """One of tables 5 to 10: the areas of a metric, as CSV and as a picture."""
+
+    def make(output):
+        rows = lines(found.tables)
+        cells = {row: [cell(table, names, each) for each in table.detectors] for row, names in rows.items()}
+        texts = [[row, *(NO_DATA if one is None else one.area for one in each)] for row, each in cells.items()]
+        files = [write_rows(output / f"table_{number}.csv", [f"{table.metric}{remark}", *table.detectors], texts)]
+        none = Row("", "condition", (), (), ())
+        whole = [next((each for each in table.rows if each.name in names), none) for names in rows.values()]
+        whole = [replace(each, name=name) for each, name in zip(whole, rows, strict=True)]
+        figure = table_figure(replace(found, tables=(replace(table, rows=tuple(whole)),)))
+        for text in figure.axes[0].texts:
+            if text.get_text() == "-":
+                text.set(text=NO_DATA, fontsize="xx-small")
+        if remark:
+            figure.suptitle(wrapped(remark.removeprefix("; "), 50), fontsize="x-small")
+        files.append(write_figure(figure, output / f"table_{number}.png"))
+        lacking = sum(one is None for each in cells.values() for one in each)
+        return f"{', '.join(files)}; {NO_DATA} for {lacking} of {len(rows) * len(table.detectors)} cells{remark}"
+
+    return make
 
 
 def stripes(found, detectors, path):
@@ -120,10 +147,16 @@ def stripes(found, detectors, path):
 
 def main(words=None):
     """Make what can be made."""
-    more = {"logs": "folder of recorded drives", "images": "folder of images", "depth": "folder of their depth maps"}
+    more = {
+        "logs": "folder of recorded drives",
+        "logs-2d": "folder of drives with people placed by their rectangles",
+        "images": "folder of images",
+        "depth": "folder of their depth maps",
+    }
     given = options(__doc__.splitlines()[0], **more).parse_args(words)
     found = None if given.logs is None else driven(given.logs)
     tables = {} if found is None else {table.metric: table for table in found.tables}
+    flat = None if given.logs_2d is None else driven(given.logs_2d, "roboticizer")
 
     def pictures(number, mutations, by_depth):
         if given.images is None or (by_depth and given.depth is None):
@@ -151,19 +184,18 @@ def main(words=None):
         return make
 
     def areas(number, metric):
-        def make(output):
-            table, rows = tables[metric], lines(found.tables)
-            cells = {row: [cell(table, names, each) for each in table.detectors] for row, names in rows.items()}
-            texts = [[row, *(NO_DATA if one is None else one.area for one in each)] for row, each in cells.items()]
-            files = [write_rows(output / f"table_{number}.csv", [metric, *table.detectors], texts)]
-            whole = [next((row for row in table.rows if row.name in names), Row(name, "condition", (), (), ()))
-                     for name, names in rows.items()]  # fmt: skip
-            figure = table_figure(replace(found, tables=(replace(table, rows=tuple(whole)),)))
-            files.append(write_figure(figure, output / f"table_{number}.png"))
-            none = sum(one is None for each in cells.values() for one in each)
-            return ", ".join(files) + (f"; {NO_DATA} for {none} of {len(rows) * len(table.detectors)} cells")
+        return sheet(found, number, tables[metric]) if metric in tables else lacking(metric)
 
-        return make if metric in tables else lacking(metric)
+    def placed():
+        """Table 8: as table 7, with people where their rectangles and the depth say."""
+        if flat is not None:
+            as_said = any(each.startswith(PLACED) for each in flat.remarks)
+            return sheet(flat, 8, flat.tables[0], "" if as_said else "; that people are placed so is not said there")
+        if "roboticizer" not in tables:
+            return LOGS.replace("--logs", "--logs-2d")
+        no_rows = replace(tables["roboticizer"], rows=())
+        why = "; needs --logs-2d FOLDER, where people, too, are placed by their rectangles and a depth camera"
+        return sheet(found, 8, no_rows, why)
 
     def striped(number, one_stage):
         names = dict.fromkeys(name for table in tables.values() for name in table.detectors)
@@ -187,8 +219,9 @@ def main(words=None):
             "table 2": "a list of detectors, without numbers",
             "table 3": striped(3, True),
             "table 4": striped(4, False),
-            **{f"table {number}": areas(number, metric) for number, metric in METRICS.items()},
-            "table 8": "needs distances that detectors of image rectangles were given by a depth camera",
+            **{f"table {number}": areas(number, METRICS[number]) for number in ("5", "6", "7")},
+            "table 8": placed(),
+            **{f"table {number}": areas(number, METRICS[number]) for number in ("9", "10")},
         },
         given.output,
     )

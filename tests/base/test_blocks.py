@@ -7,7 +7,7 @@ from functools import partial
 
 import distributed
 import pytest
-from dask_clusters import Killer, cluster, listed, suicidal, taking
+from dask_clusters import Killer, cluster, kept_seconds, listed, suicidal, taking
 
 from verifier.base import blocks
 from verifier.base.blocks import Pool
@@ -144,6 +144,14 @@ def test_a_worker_holds_to_the_limit_of_memory():
         assert pool.sum(taking, [1 << 20, 1 << 27], joined) == [1 << 20, 1 << 27]
         with pytest.raises(NoAnswerError, match="more memory is needed than the limit of"):
             pool.sum(taking, [1 << 20, 1 << 30], joined)
+
+
+def test_a_worker_keeps_nothing_of_what_it_did_and_tells_its_own_memory():
+    held = bytes(400 << 20).replace(b"\0", b"1")  # by the process that starts it
+    with Pool("1") as pool:
+        assert pool.sum(kept_seconds, [1.2], joined) == [0]
+    (share,) = pool.shares
+    assert 0 < share.peak_bytes < len(held) // 2
 
 
 def test_a_missing_extra_is_named(monkeypatch):

@@ -49,16 +49,24 @@ class Measured:
     detail: str = ""
 
 
-def alternately(rounds: int, *functions: Callable[[], object]) -> list[float]:
+def alternately(
+    rounds: int, *functions: Callable[[], object], clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
     """Median seconds of each function; every round calls each of them once."""
-    times = [[_seconds(function) for function in functions] for _ in range(rounds)]
+    times = [[_seconds(function, clock) for function in functions] for _ in range(rounds)]
     return [statistics.median(column) for column in zip(*times, strict=True)]
 
 
-def _seconds(function: Callable[[], object]) -> float:
-    started = time.perf_counter()
+def _seconds(function: Callable[[], object], clock: Callable[[], float]) -> float:
+    started = clock()
     function()
-    return time.perf_counter() - started
+    return clock() - started
+
+
+def children_cpu_s() -> float:
+    """Seconds of processor time of all processes that this one started and that have ended: a clock."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def peak_mib(usage: resource.struct_rusage | None = None) -> float:

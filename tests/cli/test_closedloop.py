@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dask_clusters import cluster
 from small_logs import made_logs, straight
 from typed_documents import read_back
 
@@ -491,3 +492,15 @@ def test_odd_names_are_shown_letter_by_letter(tmp_path, monkeypatch, capsys):
         assert main(["robroc", "a.csv", option, name]) == ExitCode.SATISFIED
         assert Path(name).stat().st_size > 1000
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_workers_drive_the_same_curves(data, capsys):
+    outputs = ["--csv", "rows.csv", "--curves", "curves.json", "--output", "found.json"]
+    made = []
+    with cluster(2, processes=False) as address:
+        for more in ([], ["--scheduler", address]):
+            assert main([*USUAL, *outputs, *more]) == ExitCode.SATISFIED
+            made.append([Path(name).read_bytes() for name in ("rows.csv", "curves.json", "found.json")])
+            told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tcp://127.0.0.1:")]
+            assert sum(int(line.split(": ")[1].split(" blocks")[0]) for line in told) == (4 if more else 0)
+    assert made[0] == made[1]

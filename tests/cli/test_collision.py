@@ -72,7 +72,7 @@ reported  25 mph  recommended interval       all points at once
 15 m      0       [0, 0.169] exact_monotone  [0, 0.197]
 
 Recommended interval, over 2 points:
-* 100 %: exact_monotone: fewer than 10 images near this distance collide, or fewer than 10 do not
+* 100 %: exact_monotone: fewer than 10 independent images near this distance collide, or fewer than 10 do not
 Intervals: what each covers and assumes:
 * exact_window: the probability of collision averaged over a window of reported distances; images independent of \
 each other

@@ -37,6 +37,17 @@ def test_help_shows_at_most_25_options_and_all_on_request(name, capsys):
         assert len(every) == len(few) + hidden
 
 
+@pytest.mark.parametrize("name", VERBS)
+def test_prose_of_help_fits_the_terminal_and_examples_stay_as_they_are(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    text = printed([*name.split(), "--help"], capsys)[0]
+    assert max(len(line) for line in text.split("\n") if line[:1] not in ("", " ", "u")) <= 90
+    verb = VERBS[name]
+    assert all(line in text for line in (verb.epilog or "").split("\n") if line.startswith(" "))
+    shown = " ".join(text.split())
+    assert all(" ".join(told.split()) in shown for told in (verb.description, verb.epilog or ""))
+
+
 def test_options_that_help_does_not_show_work_like_the_others(capsys, tmp_path):
     assert "--draws" not in options_in(printed(["run", "--help"], capsys)[0])
     text, code = printed(["run", "spec.ltl", "--draws", "few"], capsys)
@@ -48,6 +59,11 @@ def test_options_that_help_does_not_show_work_like_the_others(capsys, tmp_path):
     ("line", "message"),
     [
         ("rnu spec.ltl", "unknown command 'rnu'\n  hint: did you mean run? see verify --help"),
+        (
+            "run s.ltl --json r.json",
+            "unexpected argument 'r.json': --json takes no value\n  hint: see verify run --help",
+        ),
+        ("evidence check a b", "unexpected argument 'b'\n  hint: see verify evidence check --help"),
         ("evidence chekc", "unknown command 'chekc'\n  hint: did you mean check? see verify evidence --help"),
         ("run s.ltl --drasw 5", "unknown option '--drasw'\n  hint: did you mean --draws? see verify run --help"),
         (

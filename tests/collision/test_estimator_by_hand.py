@@ -225,5 +225,5 @@ def test_a_map_belongs_to_its_pairs():
 
 def test_too_large_a_grid_is_refused_with_its_number():
     grid = Grid(np.arange(10_000.0), np.arange(10_000.0))
-    with pytest.raises(LimitError, match=r"^this would need about 6264 MiB; the limit is 1024 MiB"):
+    with pytest.raises(LimitError, match=r"^this would need about 6.117 GiB; the limit is 1 GiB"):
         collision_map(FOUR, grid, POLICY, HALVING)

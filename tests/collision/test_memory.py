@@ -71,5 +71,5 @@ def test_bootstrap_does_not_grow_with_the_grid(monkeypatch):
 def test_a_bootstrap_that_cannot_fit_is_refused():
     pairs = WIDE.draw(20, np.random.default_rng(1))
     of = collision_map(pairs, grid(2, 5000), POLICY)
-    with pytest.raises(LimitError, match=r"^this would need about \d+ MiB; the limit is 1024 MiB"):
+    with pytest.raises(LimitError, match=r"^this would need about [\d.]+ [GM]iB; the limit is 1 GiB"):
         bootstrap_intervals(pairs, of, rng=np.random.default_rng(1), replicates=10_000)

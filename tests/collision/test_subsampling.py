@@ -195,7 +195,7 @@ def test_levels_that_are_none(level):
 def test_too_many_subsamples_are_refused_before_they_are_drawn():
     pairs = WIDE.draw(300, np.random.default_rng(4))
     of = collision_map(pairs, GRID, POLICY)
-    with pytest.raises(LimitError, match=r"^this would need about \d+ MiB; the limit is 1024 MiB"):
+    with pytest.raises(LimitError, match=r"^this would need about [\d.]+ [GM]iB; the limit is 1 GiB"):
         subsampling_interval(
             pairs, of, rng=np.random.default_rng(0), subsampling=Subsampling(size=100, count=1_000_000)
         )

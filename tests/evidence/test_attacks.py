@@ -280,7 +280,7 @@ def test_what_only_making_it_again_can_tell_is_found_by_every_check(paths, chang
     ],
 )
 def test_a_request_cannot_pass_off_one_file_as_another(files, match, bundle):
-    raw = rewritten(bundle.files["request.json"], lambda each: each["files"].update(files))
+    raw = rewritten(bundle.files["request.json"], lambda each: each.update(files))
     report = check_files("b", forged(bundle, {"request.json": raw}))
     assert any(match in each.found for each in report.findings)
 

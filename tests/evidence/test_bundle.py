@@ -1,6 +1,7 @@
 """Building a bundle: what is in it, the same bytes every time, and nothing written where something is wrong."""
 
 import csv
+import datetime
 import hashlib
 import io
 import json
@@ -20,7 +21,7 @@ from verifier.cli import main
 from verifier.evidence.bundle.archive import read_bundle, write_bundle
 from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
-from verifier.evidence.bundle.request import Request, request_of
+from verifier.evidence.bundle.request import Request, request_of, typed
 from verifier.language.expressions import Source, parse_expression
 from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
@@ -274,19 +275,23 @@ def test_exact_runs_sweeps_and_narrowed_states_come_back_from_the_request(tmp_pa
     assert check_bundle(tmp_path / "b.zip", recompute=True).findings == ()
 
 
+names = st.from_regex(r"[a-z_]\w{0,8}", fullmatch=True)
+numbers = st.integers(-(10**20), 10**20) | st.fractions(-999, 999, max_denominator=999)
+
+
 @given(
     st.builds(
         RunOptions,
         selection=st.builds(
             Selection,
             planners=st.lists(st.sampled_from(["a", "b"])).map(tuple),
-            environments=st.lists(st.text()).map(tuple),
+            environments=st.lists(names).map(tuple),
             initial=st.sampled_from([None, *(parse_expression(text) for text in ("x = 0 & v < 1", "x + 1 > 2"))]),
-            settings=st.dictionaries(st.text(), st.integers() | st.fractions() | st.text()),
-            sweeps=st.dictionaries(st.text(), st.lists(st.integers() | st.fractions()).map(tuple)),
-            requirements=st.lists(st.text()).map(tuple),
+            settings=st.dictionaries(names, numbers | names),
+            sweeps=st.dictionaries(names, st.lists(numbers, min_size=1, unique=True).map(tuple)),
+            requirements=st.lists(names).map(tuple),
         ),
-        where=st.dictionaries(st.text(), st.text()),
+        where=st.dictionaries(names, names),
         score_threshold=st.none() | st.floats(0, 1),
         canonical=st.booleans(),
         empty_columns=st.sampled_from(["error", "prior"]),
@@ -298,12 +303,70 @@ def test_exact_runs_sweeps_and_narrowed_states_come_back_from_the_request(tmp_pa
 )
 def test_a_request_reads_back_as_it_was_written(options):
     options = options.by_default()
-    asked = Request("inputs/s", "inputs/m", "inputs/c", None, ("inputs/g",), options, ("verify",))
+    files = {"spec": "inputs/s", "model": "inputs/m", "matrices": "inputs/c", "given": ("inputs/g",)}
+    asked = Request(**files, asked=typed(options), command=("verify",), day=datetime.date(2026, 5, 1))
     text = asked.json_text()
     back = request_of(json.loads(text))
+    assert back == asked
     assert back.json_text() == text
     assert replace(back.options.selection, initial=None) == replace(options.selection, initial=None)
     assert replace(back.options, selection=Selection()) == replace(options, selection=Selection())
+
+
+def first_request(**options):
+    """What release 0.1.0.dev1 wrote."""
+    confidence = {
+        "level": 0.95, "interval": "auto", "bounds": "items", "weights": "item", "largest_drive": None,
+        "icc_at_most": None, "assume_independent_items": False, "looks": 2, "shift": "1/10", "semantics": "per_state",
+        "prior": 0.25, "draws": 100, "seed": 7,
+    }  # fmt: skip
+    selection = {
+        "planners": ["p"], "environments": [], "initial": "(x = 0) & (v < 1)", "requirements": ["stops"],
+        "settings": {"vmax": "1/3", "p.pick": {"word": "lowest"}}, "sweeps": {"step": ["1", "0.5"]},
+    }  # fmt: skip
+    plain = {"where": {"light": "day"}, "memory": None, "score_threshold": 0.5, "decimals": None, "max_lp": 100000}
+    told = {"selection": selection, **plain, "verdict_from": "bounds", "strict": True, "exact": True}
+    files = {"spec": "inputs/s", "model": "inputs/m", "matrices": "inputs/c", "context": None, "given": ["inputs/g"]}
+    head = {"schema": "verifier.bundle_request", "version": 1, "files": files, "command": [], "day": "2026-05-01"}
+    return head | {"options": {**told, "confidence": confidence, **options}}
+
+
+def test_a_request_of_the_first_release_is_read_and_says_the_same():
+    request = request_of(first_request())
+    assert (request.spec, request.given, request.day) == ("inputs/s", ("inputs/g",), datetime.date(2026, 5, 1))
+    condition = parse_expression("x = 0 & v < 1")
+    chosen = {"vmax": Fraction(1, 3), "p.pick": "lowest"}
+    selection = Selection(("p",), (), condition, chosen, {"step": (1, Fraction(1, 2))}, ("stops",))
+    bounds = ConfidenceSettings(bounds="items", looks=2, shift=Fraction(1, 10), prior=0.25, draws=100, seed=7)
+    expected = RunOptions(selection, where={"light": "day"}, score_threshold=0.5, confidence=bounds, strict=True)
+    assert request.options == replace(expected, engines=replace(FEW.engines, exact=True)).by_default()
+    point = request_of(first_request(confidence=None, verdict_from="point")).options
+    assert (point.confidence, point.verdict_from) == (None, "point")
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"mix": "/etc/passwd"}, "an option of which no bundle is made"),
+        ({"tricks": True}, "unknown choice"),
+        ({"where": 3}, "no request"),
+        ({"strict": "perhaps"}, "strict: expected True or False"),
+        ({"max_lp": 7}, "--max-lp belongs to --dependence-free"),
+    ],
+)
+def test_a_request_that_the_first_release_could_not_write_is_refused(options, match):
+    with pytest.raises(InputError, match=match):
+        request_of(first_request(**options))
+
+
+def test_a_request_has_one_way_to_say_what_it_asks():
+    content = {"schema": "verifier.bundle_request", "version": 2} | {"spec": "inputs/s", "model": "inputs/m"}
+    content |= {"matrices": "inputs/c", "asked": {"set": ["vmax=2"]}}
+    assert request_of(content).options.selection.settings == {"vmax": 2}
+    wrong = {"set": ["vmax=4/2"], "draws": "0100", "strict": "yes", "mix": "x", "level": "0.9", "seed": True}
+    for name, value in wrong.items():
+        with pytest.raises(InputError):
+            request_of(content | {"asked": {name: value}})
 
 
 def test_a_bundle_of_means_over_all_scenarios_is_sound(tmp_path):

@@ -202,10 +202,10 @@ def test_every_bound_needs_its_certificate_and_every_certificate_its_bound(bundl
 @pytest.mark.parametrize(
     "change",
     [
-        lambda request: request["options"].update(dependence_free=False),
-        lambda request: request["options"].update(horizon=1),
-        lambda request: request["options"].update(horizon=0),
-        lambda request: request["options"].update(dependence_free=1),
+        lambda request: request["asked"].pop("dependence_free"),
+        lambda request: request["asked"].update(horizon="1"),
+        lambda request: request["asked"].update(horizon="0"),
+        lambda request: request["asked"].update(dependence_free=1),
     ],
 )
 def test_results_of_another_request_are_found(change, bundle):
@@ -219,7 +219,7 @@ def asking(bundle, change):
 
 
 def test_programs_beyond_the_limit_of_the_request_are_not_decided(bundle):
-    files = forged(bundle, asking(bundle, lambda request: request["options"].update(max_lp=2)))
+    files = forged(bundle, asking(bundle, lambda request: request["asked"].update(max_lp="2")))
     with pytest.raises(NoAnswerError, match=r"no answer within the limits of this check: .* need more than 2 flows"):
         check_files("b", files)
 

@@ -63,17 +63,17 @@ def test_the_kernel_proves_bounds_by_context(bundle):
 
 
 def test_everything_is_recomputed_with_the_same_memory(bundle):
-    assert json.loads(bundle.files["request.json"])["options"]["memory"] == "run:2"
+    assert json.loads(bundle.files["request.json"])["asked"]["memory"] == "run:2"
     assert findings(bundle.files, recompute=True) == ()
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda request: request["options"].update(memory="run:1"),
-        lambda request: request["options"].update(memory="none"),
-        lambda request: request["options"].update(initial_context="wrong"),
-        lambda request: request["options"].update(assume_contexts=True),
+        lambda request: request["asked"].update(memory="run:1"),
+        lambda request: request["asked"].update(memory="none"),
+        lambda request: request["asked"].update(initial_context="wrong"),
+        lambda request: request["asked"].update(assume_contexts=True),
     ],
 )
 def test_results_of_another_memory_are_found(bundle, change):

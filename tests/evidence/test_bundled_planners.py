@@ -80,7 +80,7 @@ def test_a_planner_in_python_is_explained_searched_and_compared_as_its_rules(tmp
 def test_a_bundle_carries_the_files_of_planners(tmp_path):
     bundle = make_bundle(Sources(*inputs(tmp_path)), POINTS)
     assert bundle.files["inputs/tables/look.csv"].decode() == TABLE
-    assert json.loads(bundle.files["request.json"])["files"]["planners"] == ["inputs/tables/look.csv"]
+    assert json.loads(bundle.files["request.json"])["planners"] == ["inputs/tables/look.csv"]
     found = json.loads(bundle.files["results/run.json"])
     assert found["settings"]["planners"]["written"].keys() == {"kind", "pick", "table"}
     assert not check_files("b", bundle.files).findings

@@ -211,3 +211,15 @@ def test_a_sample_looks_and_memory_are_goals_where_they_are_shown(tmp_path):
     assert {each["status"] for each in numbers_of(case).values()} == {"supported"}
     assert all("doc.txt" in str([case[one] for one in each["supportedBy"]]) for text, each in numbers_of(case).items()
                if not text.startswith(("Given", "The level")))  # fmt: skip
+
+
+def test_looks_are_argued_from_the_verdicts_that_the_record_of_the_data_names(tmp_path):
+    uses = [{"title": "r", "sha256": digit * 64, "verdict": "satisfied", "day": "2026-05-04"} for digit in "ab"]
+    matrices = MATRICES | {"version": 2, "data_set": {"uses": uses}}
+    case = case_in(make_bundle(Sources(*write_inputs(tmp_path, matrices=matrices)), FEW).files)
+    (goal,) = [each for text, each in numbers_of(case).items() if text.startswith("The level of")]
+    assert "allows for the 2 verdicts that the record of the data names" in goal["text"]
+    assert "for 3 looks at the data" in goal["text"]
+    cited = "".join(case[name]["text"] for name in goal["supportedBy"])
+    assert "inputs/matrices" in cited
+    assert "results/run.json" in cited

@@ -176,7 +176,7 @@ def test_the_copied_spec_finds_the_copied_model_wherever_it_lay(up, spec_path, m
     found = input_paths(read_spec(spec), matrices, None, ())
     assert list(found) == [spec_path, model_path, "inputs/matrices/matrices.json"]
     files = {path: file.read_bytes() for path, file in found.items()}
-    with unpacked_inputs(files, Request(*found, None, (), RunOptions())) as read:
+    with unpacked_inputs(files, Request(**dict(zip(("spec", "model", "matrices"), found, strict=True)))) as read:
         assert read.inputs.model.sha256 == hashlib.sha256(MODEL.encode()).hexdigest()
 
 

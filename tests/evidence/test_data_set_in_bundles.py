@@ -33,7 +33,7 @@ def files(tmp_path_factory):
 
 def test_the_record_is_there_as_croissant_about_the_matrices(files):
     found = json.loads(files["data/croissant.json"])
-    assert found["@type"] == "Dataset"
+    assert found["@type"] == "sc:Dataset"
     assert found["conformsTo"][0] == "http://mlcommons.org/croissant/1.0"
     assert (found["license"], found["description"]) == ("CC-BY-4.0", "Release test")
     assert found["rai:dataAnnotationProtocol"] == "Guide 2"
@@ -43,6 +43,20 @@ def test_the_record_is_there_as_croissant_about_the_matrices(files):
     assert len(found["verifier:notStated"]) == len(NAMES) + len(PARTS) - 5
     assert found["verifier:domainDistance"] == {"weather": pytest.approx(0.2)}
     assert [each["title"] for each in found["verifier:uses"]] == ["r.json: stops"]
+
+
+@pytest.mark.parametrize("stated", [RECORD, {"stated": {}}])
+def test_the_library_of_croissant_loads_the_record(stated, tmp_path):
+    """Its command ends with an error where the context, a type or a property is not Croissant's."""
+    croissant = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed")
+    path = tmp_path / "croissant.json"
+    path.write_bytes(bundle(tmp_path, stated)["data/croissant.json"])
+    found = croissant.Dataset(path).metadata
+    assert found.ctx.issues.errors == set()
+    (file,) = found.distribution
+    assert (found.name, file.content_url) == ("made up", "../inputs/matrices/matrices.json")
+    assert len(file.sha256) == 64
+    assert found.license == (["CC-BY-4.0"] if stated["stated"] else None)
 
 
 def test_page_one_counts_what_is_not_stated(files, tmp_path):

@@ -4,6 +4,7 @@ import csv
 import datetime
 import hashlib
 import io
+import json
 
 import pytest
 import yaml
@@ -30,16 +31,17 @@ ITEMS = RunOptions(confidence=ConfidenceSettings(draws=100, bounds="items", assu
 
 def evidence(name, claim=None, **more):
     """One entry, with what is required and more."""
-    told = {"claim": claim or name, "title": f"About {name}", "file": f"docs/{name}.txt", "author": "N. N."} | more
+    told = {"claim": claim or name, "title": f"About {name}", "file": f"docs/{name}.txt", "author": "N. N."}
+    told |= {"date": "2026-05-04"} | more
     lines = [
         f"{key} = {value if key in DATES else repr(value).lower() if isinstance(value, bool) else repr(value)}"
         for key, value in told.items()
         if value is not None
     ]
-    return "\n".join([f"[evidence.{name}]", "date = 2026-05-04", *lines, ""])
+    return "\n".join([f"[evidence.{name}]", *lines, ""])
 
 
-DATES = ("valid_until",)
+DATES = ("date", "valid_until")
 SAID = 'reason = "Kerb"\nby = "N. N."\ndate = 2026-05-06\n'
 
 
@@ -48,6 +50,7 @@ def declared(folder, *entries, head=""):
     (folder / "docs").mkdir(exist_ok=True)
     for name in (*PEOPLE, "numbers", "training_data"):
         (folder / f"docs/{name}.txt").write_text(f"{name}\n")
+    (folder / "docs/empty.txt").write_text("")
     (folder / "docs/training.txt").write_text("# trained on\ntrain_01\ntrain_02\n")
     (folder / "case.toml").write_text("\n".join([head, *entries]))
     return folder / "case.toml"
@@ -123,6 +126,8 @@ def test_with_documents_for_all_that_people_answer_for_the_top_goal_is_supported
     [
         ({"valid_until": "2026-01-01"}, "expired on 2026-01-01"),
         ({"file": "docs/nobody.txt"}, "the file is missing"),
+        ({"file": "docs/empty.txt"}, "the file is empty"),
+        ({"file": "docs/away.txt", "copy": False, "sha256": hashlib.sha256().hexdigest()}, "the file is empty"),
         ({"sha256": "0" * 64}, "the file was altered: SHA-256 "),
     ],
 )
@@ -242,6 +247,10 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
     first = built(folder, context=declared(folder, numbers), options=options)
     rows = list(csv.DictReader(io.StringIO(first.files["trace.csv"].decode())))
     assert rows[0]["status"] == "defeated"
+    summary = first.files["report/report.md"].decode().partition("**All requirements**")[2].partition("**What was")[0]
+    (row,) = [line.replace("\\", "") for line in summary.splitlines() if "no\\_hit" in line]
+    assert "satisfied, if" in row
+    assert "; its status: defeated |" in row
     told = [each.split(" ") for each in rows[0]["doubts"].split("; ")]
     entries = [
         f'[disposition."{key}"]\ndecision = "accepted"\ndoubt = "{digest}"\n{SAID}'
@@ -269,13 +278,26 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
     ("text", "path", "said"),
     [
         (evidence("a", "modell"), "evidence.a.claim", "'modell'"),
+        (
+            evidence("a", node_of_duty("model")[:-1] + "x"),
+            "evidence.a.claim",
+            f"did you mean '{node_of_duty('model')}'?",
+        ),
         (evidence("a", "model", titel="x"), "evidence.a.titel", "unknown key 'titel'"),
         (evidence("a", "model", author=None), "evidence.a", "missing key 'author'"),
         (evidence("a", "model", file=None), "evidence.a", "missing key 'file'"),
         (evidence("a", "model", file="../a.txt"), "evidence.a.file", "found '../a.txt'"),
         (evidence("a", "model", file="/etc/passwd"), "evidence.a.file", "found '/etc/passwd'"),
+        (evidence("a", "model", file="case.toml"), "evidence.a.file", "found the file that declares it"),
         (evidence("a", "model", grade="proven"), "evidence.a.grade", "'proven'"),
         (evidence("a", "model", valid_until='"soon"'), "evidence.a.valid_until", "expected a date"),
+        (evidence("a", "model", date="2999-05-04"), "evidence.a.date", "expected a day that has been, today is "),
+        (
+            '[disposition.x]\ndecision = "open"\nreason = "r"\nby = "b"\ndate = 2999-05-04',
+            "disposition.x.date",
+            ", found 2999-05-04",
+        ),
+        ('[document]\nid = "a"\nissued = 2999-05-04', "document.issued", "expected a day that has been"),
         (evidence("a", "model", copy=False), "evidence.a", "missing key 'sha256'"),
         (
             evidence("a", "model", file="docs/model.txt", copy=False, sha256="0" * 64),
@@ -300,6 +322,11 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
             "'e'",
         ),
         ('[detector]\ntrained_list = "docs/none.txt"', None, "no such file"),
+        (
+            '[detector]\ntrained_list = "docs/empty.txt"',
+            None,
+            "empty.txt: expected a sequence in each line, found none",
+        ),
         ('[detector]\ntrained_list = "../training.txt"', "detector.trained_list", "beside this one or below"),
     ],
 )
@@ -311,6 +338,16 @@ def test_what_is_wrong_is_named(text, path, said, tmp_path):
     if path is not None:
         assert caught.value.place.file.endswith("case.toml")
         assert caught.value.place.line is not None
+
+
+def test_today_is_that_of_the_clock_or_of_the_build_and_it_is_tomorrow_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "4102444800")  # 2100-01-01, behind the clock
+    for day in ("2099-12-31", "2100-01-02"):
+        read_context(declared(tmp_path, evidence("a", "model", date=day)))
+    with pytest.raises(InputError, match="today is 2100-01-01, found 2100-01-03"):
+        read_context(declared(tmp_path, evidence("a", "model", date="2100-01-03")))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    read_context(declared(tmp_path, evidence("a", "model")))
 
 
 def test_an_answer_to_no_doubt_is_refused(folder):
@@ -368,6 +405,19 @@ def test_frames_that_both_sets_have_are_found_by_their_hashes(more, trained, tes
         assert "trained_on_tests/no_hit" in bundle.files["trace.csv"].decode()
     assert {"inputs/context/docs/training.sha256", "inputs/context/docs/test.sha256"} <= set(bundle.files)
     assert check_files("b", bundle.files).findings == ()
+
+
+def test_the_list_of_tested_frames_is_the_one_that_was_counted(folder):
+    """By its SHA-256 in the matrices: as many frames of another list show nothing."""
+    frames(folder, "abc", ENOUGH)
+    head = f'[detector]\ntrained_on = ["train_*"]\n{BY_FRAME}'
+    counted = hashlib.sha256((folder / "docs/test.sha256").read_bytes()).hexdigest()
+    for digest, stands in ((counted, ("supported", "documented")), ("0" * 64, ("undeveloped", "declared"))):
+        for path in folder.rglob("day*.json"):
+            content = json.loads(path.read_text().replace('"frames": 1000000', '"frames": 1'))
+            path.write_text(json.dumps(content | {"version": 2, "data_set": {"frames": {digest: 10}}}))
+        bundle = built(folder, context=declared(folder, head=head), options=FEW)
+        assert goal_about(case_of(bundle), TRAINED) == stands
 
 
 @pytest.mark.parametrize(

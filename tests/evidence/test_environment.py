@@ -2,12 +2,18 @@
 
 import importlib.metadata
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
+import tomllib
 
 import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from forged_bundles import forged, with_manifest
+from packaging.specifiers import SpecifierSet
 from small_bundles import write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
@@ -66,23 +72,37 @@ def test_only_what_is_needed_is_named_where_the_program_is_installed(monkeypatch
         environment._needed.cache_clear()
 
 
-def test_the_lock_has_hashes_of_everything_that_is_required_and_fits_the_project(root):
-    lock = environment_texts()["environment/requirements.lock"]
-    entries = re.split(r"\n(?=[a-z])", lock)
-    pinned = {re.match(r"[\w.-]+", each)[0] for each in entries if "==" in each}
-    assert pinned >= set(REQUIRED)
-    for each in entries:
-        if "==" in each:
+NOT_LOCKED = {"features", "roundtrips", "stores", "test"}
+
+
+def test_the_locks_have_hashes_of_everything_that_is_required_and_fit_the_project(root):
+    locks = [
+        {re.match(r"[^\\]+", each)[0].strip(): each for each in re.split(r"\n(?=[a-z])", text) if "==" in each}
+        for path, text in environment_texts().items()
+        if path.endswith(".lock")
+    ]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [line for name, lines in extras.items() if name not in NOT_LOCKED for line in lines]
+    for lock, lines in zip(locks, (project["dependencies"], [*project["dependencies"], *wanted]), strict=True):
+        pinned = dict(each.split(" ;")[0].split("==") for each in reversed(lock))
+        for line in lines:
+            name, bounds = re.fullmatch(r"([\w-]+)(.*)", line).groups()
+            assert SpecifierSet(bounds).contains(pinned[name]), line
+        for each in lock.values():
             assert re.findall(r"--hash=sha256:[0-9a-f]{64}\b", each), each
-    for line in re.findall(r'^    "([\w-]+)>=([\d.]+)', (root / "pyproject.toml").read_text(), flags=re.M):
-        if line[0] in REQUIRED:
-            (first, *_) = re.findall(rf"^{line[0]}==([\d.]+)", lock, flags=re.M)
-            assert tuple(map(int, first.split(".")))[: line[1].count(".") + 1] >= tuple(map(int, line[1].split(".")))
+    required, whole = locks
+    assert {name: text.strip() for name, text in required.items()}.items() <= {
+        name: text.strip() for name, text in whole.items()
+    }.items()
 
 
 def test_the_bundle_has_all_of_it_and_its_check_finds_nothing(files):
     assert set(environment_texts()) <= set(files)
-    assert "--require-hashes -r /source/requirements.lock" in files["environment/Containerfile"].decode()
+    recipe = files["environment/Containerfile"].decode()
+    assert "ARG LOCK=requirements.lock\n" in recipe
+    assert "--require-hashes -r /source/$LOCK" in recipe
+    assert "--build-arg BASE=python:3.11-slim@sha256:..." in recipe
     report = check_files("b", files)
     assert report.findings == ()
 
@@ -130,3 +150,25 @@ def test_the_version_has_its_commit(commit, expected, monkeypatch):
     sbom_text.cache_clear()
     assert json.loads(sbom_text())["metadata"]["component"]["version"] == expected
     sbom_text.cache_clear()
+
+
+@pytest.mark.slow  # pip fetches setuptools and builds
+def test_an_installed_wheel_knows_the_commit_that_it_was_built_from(tmp_path):
+    clone, site = tmp_path / "clone", tmp_path / "site"
+
+    def run(*command, cwd=tmp_path):
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True, env=os.environ | path)
+        return done.stdout
+
+    path = {"PYTHONPATH": str(site)}
+    run("git", "clone", "-q", "--no-hardlinks", str(identity._PACKAGE.parent), str(clone))
+    head = run("git", "rev-parse", "HEAD", cwd=clone).strip()
+    for said in ("", ".dirty"):
+        run(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site), "--upgrade", str(clone))
+        assert run(sys.executable, "-m", "verifier", "--version").split()[-1] == f"{__version__}+g{head[:12]}{said}"
+        (clone / "verifier/base/version.py").open("a").write("# changed\n")
+    code = "from verifier.evidence.identity import *; print(tool_identity().sha256, installed_differences())"
+    assert run(sys.executable, "-c", code).split()[1] == "()"
+    shutil.rmtree(clone / ".git")
+    run(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site), "--upgrade", str(clone))
+    assert "+" not in run(sys.executable, "-m", "verifier", "--version")

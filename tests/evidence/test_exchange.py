@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import importlib.util
 import io
 import json
 import re
@@ -28,8 +29,9 @@ from verifier.evidence.exchange.reqif import reqif_into
 from verifier.evidence.exchange.sacm import sacm_text
 from verifier.evidence.exchange.tables import links_text, nodes_text
 from verifier.study.options import RunOptions
-from verifier.telling.blocks import Cell, Fold, Listing, Page, Paragraph, Section, Table
+from verifier.telling.blocks import Cell, Figure, Fold, Listing, Page, Paragraph, Section, Table
 from verifier.telling.docx import docx_bytes
+from verifier.telling.pictures import ruler
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 NAMES = {
@@ -319,6 +321,24 @@ def objects(path):
     }
 
 
+def test_strictdoc_reads_and_writes_requirements_without_losing_a_text(bundle, tmp_path):
+    """Identifiers become its own."""
+    command = shutil.which("strictdoc") or pytest.skip("strictdoc is not installed")
+    for folder in ("documents", "written"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "a.reqif").write_bytes(bundle[1]["exchange/requirements.reqif"])
+    for step in (["convert", "a.reqif", "documents"], ["export", "documents", "--formats=reqif-sdoc"]):
+        output = ["--output-dir", "written"] if step[0] == "export" else []
+        subprocess.run([command, *step, *output], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+
+    def texts(path):
+        objects = ReqIFParser.parse(str(path)).core_content.req_if_content.spec_objects
+        names = (tuple(each.value for each in one.attributes if each.value) for one in objects)
+        return [each for each in names if each]
+
+    assert texts(next((tmp_path / "written").rglob("*.reqif"))) == texts(tmp_path / "a.reqif")
+
+
 def test_verdicts_come_into_a_document_of_ones_own_whose_identifiers_stay(bundle, tmp_path, capsys):
     own, out, kept = (tmp_path / name for name in ("own.reqif", "out.reqif", "kept.reqif"))
     own.write_text(OWN)
@@ -433,6 +453,29 @@ def test_every_block_of_a_page_is_in_the_word_document():
                      "inside", "T", "deep", "End of the document."]  # fmt: skip
     assert [[cell.text for cell in row.cells] for row in read.tables[0].rows] == [["x", "y"], ["1", "2"]]
     assert "PAGE" in read.sections[0].footer.paragraphs[0]._p.xml
+
+
+def test_pictures_are_in_the_word_document_with_their_captions(bundle, tmp_path, monkeypatch):
+    """As wide as on the page, and told to those who do not see them; without matplotlib the caption stands alone."""
+    figure = Figure(ruler(0.5, None, None, 0.9, "P"), "P beside its target")
+    page = Page("Title", (Section("S", (figure,)),))
+    read = docx.Document(io.BytesIO(docx_bytes(page)))
+    (shape,) = read.inline_shapes
+    assert (shape.width, shape.height) == (440 * 9525, 66 * 9525)
+    assert shape._inline.docPr.get("descr") == "P beside its target"
+    assert [each.text for each in read.paragraphs] == [
+        "Title",
+        "S",
+        "",
+        "P beside its target",
+        "End of the document.",
+    ]
+    out = tmp_path / "report.docx"
+    assert main(["evidence", "export", str(bundle[0]), "-o", str(out)]) == 0
+    assert len(docx.Document(out).inline_shapes) == bundle[1]["report/report.html"].count(b"<svg") > 3
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    read = docx.Document(io.BytesIO(docx_bytes(page)))
+    assert [each.text for each in read.paragraphs[2:3]] == ["Picture: P beside its target"]
 
 
 def test_report_is_written_as_a_word_document(bundle, tmp_path):

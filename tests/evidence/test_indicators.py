@@ -161,6 +161,7 @@ def test_the_day_on_which_an_indicator_fired_is_told(plain, tmp_path, capsys):
 BAD = {
     f'metric,count,of,date\n"{RECALL}",1,2,yesterday\n': "field.csv:2: expected a date such as 2026-05-04",
     f'metric,count,of,date\n"{RECALL}",1,2,2026-05-04\n"{RECALL}",1,2,2026-05-03\n': "field.csv:3: expected",
+    f'metric,count,of,date\n"{RECALL}",1,2,2999-05-04\n': "field.csv:2: expected a day that has been, today is ",
     "": "expected the columns metric, count, of, found nothing",
     "metric,count\n": "expected the columns metric, count, of",
     "metric,count,of\nrecal ped,1,2\n": "unknown metric",

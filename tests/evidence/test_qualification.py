@@ -215,6 +215,14 @@ def test_known_problems_are_those_of_what_was_used_in_this_version(tmp_path):
     assert ids("verifier.collision") == {"KP-6"}
     own_bin = ids("verifier.confusion", matching={"unmatched": "own_bin"})
     assert ids("verifier.confusion", matching={"unmatched": "drop"}) == own_bin - {"KP-3"} < own_bin
+    before = ids("verifier.confusion", version="0.1.0.dev1", matching={"unmatched": "own_bin"})
+    assert (before - own_bin, own_bin - before) == ({"KP-7"}, {"KP-9"})
+    for matching in ({"unmatched": "own_bin"}, {"unmatched": "drop"}):
+        of_counts = ids("verifier.confusion", matching=matching)
+        assert ids("verifier.run", **run, matrices={"matching": matching}) == of_run | of_counts > of_run
+    assert (
+        ids("verifier.run", **run, matrices={"labelling": "class"}) == of_run
+    )  # nobody counted them with this program
 
 
 @pytest.mark.parametrize("version", ["9.9.9", "0.0.7"])

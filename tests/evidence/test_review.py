@@ -12,6 +12,8 @@ from small_bundles import MATRICES, SPEC, write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError
+from verifier.cli import main
+from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
 from verifier.evidence.case.anchors import anchors_of, digests_of
@@ -112,6 +114,24 @@ def test_a_finding_on_a_changed_node_reopens_and_one_on_another_does_not(plain, 
     assert other[duty["anchor"]]["review"].startswith("Review finding reopened")
 
 
+def test_a_comparison_says_which_findings_a_new_bundle_does_not_have(tmp_path, capsys):
+    """Answered ones stay the same; one that is left out or told otherwise is gone, and that is no success."""
+    row = "G-1,ab,{},{},A. B.,2026-05-04,{}\n"
+    first = row.format("Late", "major", "open") + row.format("Why?", "minor", "closed")
+    for name, review in (
+        ("old", first),
+        ("answered", first.replace(",open", ",answered")),
+        ("softer", first.replace("major", "minor")),
+        ("none", ""),
+    ):
+        write_bundle(built(tmp_path / f"in_{name}", review=review), tmp_path / name)
+    for name, code, gone in (("answered", 0, 0), ("softer", 3, 1), ("none", 3, 2)):
+        words = ["evidence", "diff", str(tmp_path / "old"), str(tmp_path / name)]
+        assert main([*words, "-o", str(tmp_path / "diff.json")]) == code
+        assert len(json.loads((tmp_path / "diff.json").read_text()).get("findings_gone", ())) == gone
+        assert ("G-1 (major, A. B., 2026-05-04): Late" in capsys.readouterr().out) == (gone > 0)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -123,6 +143,7 @@ def test_a_finding_on_a_changed_node_reopens_and_one_on_another_does_not(plain, 
         (HEAD + "G-1,,t,major,A,2026-05-04,closed\n", "content: expected a text, found nothing"),
         (HEAD + "G-1,,,major,A,2026-05-04,open\n", "text: expected a text, found nothing"),
         (HEAD + "G-1,,t,major,A,4.5.26,open\n", "expected a date such as 2026-05-04"),
+        (HEAD + "G-1,,t,major,A,2999-05-04,open\n", "expected a day that has been, today is "),
         (HEAD + '"G-1,,t\n', "no CSV"),
     ],
 )

@@ -1,7 +1,10 @@
 """RO-Crates: read by the library rocrate, with hostile file names."""
 
 import hashlib
+import importlib
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -87,6 +90,35 @@ def test_the_library_rocrate_reads_it(tmp_path):
     assert crate.get("#verification")["instrument"]["name"] == "verifier"
     crate.write(tmp_path / "copy")
     assert (tmp_path / "copy" / "a.json").read_bytes() == b"{}"
+
+
+def test_the_validator_of_the_specification_finds_nothing(tmp_path, monkeypatch):
+    """Against RO-Crate 1.1, by the terms of 1.3, which the library rocrate has: nothing is fetched."""
+    services = pytest.importorskip("rocrate_validator.services", reason="roc-validator is not installed")
+    http, models = (importlib.import_module(f"rocrate_validator.{name}") for name in ("utils.http", "models"))
+    terms = (Path(importlib.import_module("rocrate").__file__).parent / "data/ro-crate.jsonld").read_text()
+    answer = SimpleNamespace(
+        status_code=200, headers={"Content-Type": "application/ld+json"}, text=terms, json=lambda: json.loads(terms)
+    )
+    monkeypatch.setattr(http.HttpRequester, "get", lambda *_, **__: answer, raising=False)
+    contexts = importlib.import_module("rdflib.plugins.shared.jsonld.context")
+    monkeypatch.setattr(contexts, "source_to_json", lambda *_, **__: (json.loads(terms), None))
+
+    def issues():
+        settings = services.ValidationSettings(
+            rocrate_uri=str(tmp_path),
+            profile_identifier="ro-crate-1.1",
+            requirement_severity=models.Severity.REQUIRED,
+        )
+        return services.validate(settings).get_issues()
+
+    (tmp_path / "a.json").write_text("{}")
+    file = CrateFile(hashlib.sha256(b"{}").hexdigest(), 2, "result of verify run", "application/json")
+    text = crate_metadata({"a.json": file}, "A crate")
+    (tmp_path / "ro-crate-metadata.json").write_text(text)
+    assert issues() == []
+    (tmp_path / "ro-crate-metadata.json").write_text(text.replace('"datePublished"', '"published"'))
+    assert issues() != []
 
 
 HOSTILE_KIND = "<script>\x00 results"

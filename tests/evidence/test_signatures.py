@@ -120,6 +120,45 @@ def test_openssl_verifies_what_was_signed(signed, tmp_path):
     assert subprocess.run([*command, tmp_path / "pae"], capture_output=True, check=False).returncode == 0
 
 
+def test_openssl_verifies_a_time_stamp_of_signatures_without_network(signed, tmp_path):
+    """As the manual says it, with an authority of its own in place of one that is asked over the network."""
+    folder, _ = signed
+    (tmp_path / "tsa.cnf").write_text(AUTHORITY)
+    (tmp_path / "b.sig.json").write_bytes((folder / "b.sig.json").read_bytes())
+
+    def openssl(command):
+        return subprocess.run(
+            ["openssl", *command.split()], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    made = "req -x509 -newkey rsa:2048 -nodes -keyout tsa.key -out tsa.pem -days 9 -subj /CN=TSA -config tsa.cnf"
+    asked = "ts -query -data b.sig.json -sha256 -cert -out b.sig.json.tsq"
+    answered = "ts -reply -config tsa.cnf -queryfile b.sig.json.tsq -out b.sig.json.tsr"
+    assert [openssl(each).returncode for each in (made, asked, answered)] == [0, 0, 0]
+    verify = "ts -verify -data b.sig.json -in b.sig.json.tsr -CAfile tsa.pem"
+    assert "Verification: OK" in openssl(verify).stdout
+    with (tmp_path / "b.sig.json").open("a") as file:
+        file.write(" ")
+    assert openssl(verify).returncode != 0
+
+
+AUTHORITY = """
+[req]
+distinguished_name = name
+x509_extensions = extensions
+[name]
+[extensions]
+extendedKeyUsage = critical,timeStamping
+[tsa]
+default_tsa = authority
+[authority]
+serial = serial
+signer_cert = tsa.pem
+signer_key = tsa.key
+signer_digest = sha256
+default_policy = 1.2.3.4.1
+digests = sha256
+"""
 DAY = "2026-06-01"
 CHECKS = {
     "right": ("ed25519", "assessed", DAY, 0, "1 signature: assessed by N. N. on 2026-05-28, key "),

@@ -12,19 +12,10 @@ from verifier.base.errors import InputError
 from verifier.base.statistics import clopper_pearson
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.robustness.assessment.definition import Assessment
-from verifier.robustness.assessment.degradation import (
-    Criterion,
-    Degradation,
-    Level,
-    SystemModelRun,
-    break_of,
-    gaps,
-    in_order,
-    middle,
-    surely_before,
-)
+from verifier.robustness.assessment.degradation import Degradation, Level, SystemModelRun, in_order, surely_before
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.assessment.result import degradation_result
+from verifier.robustness.brackets import Criterion, break_of, gaps, middle
 
 LEVELS = (math.inf, 800.0, 400.0, 200.0)
 

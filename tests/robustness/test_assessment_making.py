@@ -7,10 +7,12 @@ command says is computed once more here, from the files it wrote, in plain loops
 import csv
 import json
 import math
+import shutil
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from dask_clusters import cluster
 from made_assessment import EDGE_M, SCENES, matched, overlap
 from typed_documents import read_back
 
@@ -48,6 +50,19 @@ def without_requirements(folder):
     """Take the spec out of the file, which saves the time of checking it at every level."""
     lines = (folder / "car.toml").read_text().splitlines()
     (folder / "car.toml").write_text("\n".join(each for each in lines if not each.startswith("run = ")) + "\n")
+
+
+def test_workers_make_the_same_files(source, made, tmp_path):
+    own = tmp_path / "own"
+    shutil.copytree(source, own)
+    without_requirements(own)
+    with cluster(1, processes=False) as address:
+        words = ["--make", str(tmp_path / "made"), "--scheduler", address]
+        assert main(["assess", str(own / "car.toml"), *words]) == ExitCode.VIOLATED
+    paths = [path for path in made[0].rglob("*.json") if path.name in ("annotations.json", "detections.json")]
+    assert len(paths) > 6
+    for path in paths:
+        assert (tmp_path / "made/car" / path.relative_to(made[0])).read_bytes() == path.read_bytes()
 
 
 def levels(made):

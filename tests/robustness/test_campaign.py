@@ -3,19 +3,33 @@
 import csv
 import html
 import json
+import re
 import shutil
 
 import numpy as np
 import pytest
+from dask_clusters import Killer, cluster
 from made_campaign import FILE, write_streets
+from single_commands import (
+    files_of,
+    same_ap_and_recall,
+    same_areas,
+    same_lambda,
+    same_matrices_and_probabilities,
+    same_rates,
+)
 
+from verifier.base.blocks import Pool
 from verifier.base.documents import read_document
 from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.pipeline import verified
+from verifier.robustness.campaign import looking
 from verifier.robustness.campaign.file import read_campaign
 from verifier.robustness.campaign.result import CampaignDocument
+from verifier.robustness.campaign.running import campaign_result
 from verifier.robustness.campaign.scenes import open_scenes
+from verifier.robustness.mutators.depths import DepthSource
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
@@ -53,11 +67,6 @@ def row_of(made, condition):
     return next(each for each in made[1].campaign if each.condition == condition)
 
 
-def files_of(made, condition):
-    folder = made[0] / "hog" / condition
-    return ["--annotations", str(folder / "annotations.json"), "--detections", str(folder / "detections.json")]
-
-
 def test_every_condition_has_a_row_and_groups_have_theirs(made):
     names = [each.condition for each in made[1].campaign]
     assert names == [*CONDITIONS, "Any", "AnyMild", "AnySevere"]
@@ -90,36 +99,37 @@ def test_ids_and_file_names_are_those_of_the_source(streets, made, capsys):
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_matrices_and_probabilities_are_those_of_the_commands(streets, made, condition, tmp_path):
-    target = tmp_path / "counted.json"
-    counting = ["--convention", "coco", "--bins", "0,9,inf", "--min-score", "0.5", "--accept", "nothing-matched"]
-    command = ["confusion", "--format", "coco", "--distance-field", "distance_m", *files_of(made, condition)]
-    assert main([*command, *counting, "-o", str(target)]) == 0
-    paths = target, made[0] / "hog" / condition / "confusion.json"
-    counted, own = (json.loads(path.read_text()) for path in paths)
-    assert counted["bins"] == own["bins"]
-    run = tmp_path / "run.json"
-    matrices = str(made[0] / "hog" / condition / "confusion.json")
-    assert main(["run", str(streets / "car.ltl"), "--cm", matrices, "-o", str(run)]) in (0, 1, 3)
-    (told,) = json.loads(run.read_text())["requirements"]
-    (row,) = row_of(made, condition).requirements
-    point = told["points"][told["worst"]]
-    assert row.probability == point["probability"]
-    bounds = point["uncertainty"]["confidence_bounds"]
-    assert row.bounds == (bounds["lower"], bounds["upper"])
-    assert row.verdict.startswith(told["verdict"])
+    counting = ["--bins", "0,9,inf", "--min-score", "0.5", "--accept", "nothing-matched"]
+    same_matrices_and_probabilities(streets / "car.ltl", made[0], row_of(made, condition), tmp_path, *counting)
 
 
 def test_rates_are_those_of_verify_adr(made, capsys):
-    command = ["adr", "--format", "coco", "--level", "0.2", "--level", "0.5", "--draws", "100", "--json"]
-    command += ["--annotations", files_of(made, "baseline")[1]]
+    rows = [row_of(made, name) for name in CONDITIONS]
+    same_rates(made[0], rows, capsys, "--level", "0.2", "--level", "0.5", "--draws", "100")
+
+
+def test_every_object_has_a_point_for_the_rate_it_requires(made, tmp_path):
+    """Before against after, a panel for each mutation; the baseline alone has none."""
+    pytest.importorskip("matplotlib")
+    command = ["adr", "--format", "coco", "--draws", "0", "--annotations", files_of(made[0], "hog", "baseline")[1]]
     for name in CONDITIONS:
         at = "" if name == "baseline" else f"@{name}"
-        command += ["--detections", f"hog{at}={files_of(made, name)[3]}"]
-    assert main(command) == 0
-    for told in json.loads(capsys.readouterr().out)["rates"]:
-        row = row_of(made, told["condition"])
-        assert (row.adr, row.normalised) == (told["adr"], told["normalised"])
-        assert list(row.adr_interval) == told["adr_interval"]
+        command += ["--detections", f"hog{at}={files_of(made[0], 'hog', name)[3]}"]
+    path = tmp_path / "objects.svg"
+    assert main([*command, "--plot-objects", str(path)]) == 0
+    text = path.read_text()
+    assert all(name in text for name in CONDITIONS[1:])
+    objects = len(json.loads((made[0] / "hog/baseline/annotations.json").read_text())["annotations"])
+    (points,) = {
+        len(re.findall("<use ", part)) for part in re.findall(r"<g clip-path[^>]*>(.*?)</g>", text, re.DOTALL)
+    }
+    assert points == objects
+    assert main([*command[:9], "--plot-objects", str(tmp_path / "none.svg")]) == ExitCode.USAGE
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_ap_and_recall_are_those_of_the_definition(made, condition):
+    same_ap_and_recall(made[0], row_of(made, condition), 0.5)
 
 
 def test_ap_and_recall_have_intervals_that_so_few_images_allow(streets, made):
@@ -147,24 +157,13 @@ def test_areas_are_those_of_verify_closed_loop(made, capsys):
     # The drives of a second each end before the reference vehicle has to stop: that is said, and no area is made up.
     assert made[1].not_defined == {"closed_loop": "the reference vehicle stops in no positive log"}
     assert "closed_loop is not defined: the reference vehicle stops in no positive log" in made[1].remarks
-    command = ["closed-loop", str(made[0] / "logs"), "--validation", "self", "--control-radius", "2"]
-    command += ["--safety-radius", "1.5", "--draws", "0", "--json", "--group", f"AnySevere={HAZY}"]
-    command += [word for name in metrics for word in ("--metric", name)]
-    command += ["--severity", "haze-visibility_m_978=mild"]
-    assert main(command) == 0
-    for table in json.loads(capsys.readouterr().out)["metrics"]:
-        for told in table["rows"]:
-            row, cell = row_of(made, told["name"]), told["cells"][0]
-            assert row.area[table["metric"]] == cell["area"]
-            assert row.robustness[table["metric"]] == cell["robustness"]
+    radii = ["--control-radius", "2", "--safety-radius", "1.5", "--draws", "0"]
+    kinds = ["--group", f"AnySevere={HAZY}", "--severity", "haze-visibility_m_978=mild"]
+    same_areas(made[0], made[1].campaign, capsys, *radii, *kinds)
 
 
 def test_lambda_is_that_of_verify_collision(made, capsys):
-    row = row_of(made, "baseline")
-    command = ["collision", str(made[0] / "hog/baseline/pairs.csv"), "--distances", "8", "--speeds", "10 m/s"]
-    assert main([*command, "--deceleration", "6.86", "--reaction", "0.1", "--bootstrap", "0", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["policies"][0]["detectors"][0]
-    assert row.collision == pytest.approx(found["probability"][0][0], abs=1e-12)
+    same_lambda(made[0], row_of(made, "baseline"), capsys, "--distances", "8", "--speeds", "10 m/s")
 
 
 def test_what_p_assumes_is_told(made):
@@ -245,6 +244,51 @@ def test_what_is_right_is_kept_and_the_rest_is_made_again(streets, made, tmp_pat
     assert len(checked) == 2  # what was made from something else, and what cannot be read
 
 
+def bytes_below(folder, *but):
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in but)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+@pytest.mark.slow
+def test_workers_make_the_same_files_though_one_is_killed(streets, made, tmp_path, monkeypatch):
+    monkeypatch.setattr(looking, "BATCH", 1)  # two images are a block
+    with cluster(2) as address, Pool(address) as pool:
+        killer = Killer(address, [0.0])
+
+        def watch(done, count):
+            for number, name in enumerate(done):
+                killer(number, count)
+                yield name
+
+        campaign_result(str(streets / "campaign.toml"), str(tmp_path), pool, watch)
+    assert len(killer.killed) == 1
+    assert sum(each.blocks for each in pool.shares) == 9
+    own = ("campaign.json", "campaign.csv", "adr.json", "closed_loop.json", "report.html", "run.json")
+    assert bytes_below(tmp_path, *own) == bytes_below(made[0], *own)
+
+
+def test_jobs_are_workers_too_and_a_broken_image_is_named(streets, made, tmp_path, capsys):
+    target = tmp_path / "made"
+    for name in ("campaign.toml", "camera.csv", "car.ltl", "car.toml", "poses.csv", "truth.json"):
+        shutil.copy(streets / name, tmp_path)
+    for name in ("images", "depth"):
+        shutil.copytree(streets / name, tmp_path / name)
+    command = ["campaign", str(tmp_path / "campaign.toml"), "-o", str(target), "--json"]
+    image = sorted((tmp_path / "images").iterdir())[4]
+    whole = image.read_bytes()
+    image.write_bytes(whole[: len(whole) // 2])
+    with cluster(1, processes=False) as address:
+        assert main([*command, "--scheduler", address]) == ExitCode.BAD_INPUT
+        assert image.name in capsys.readouterr().err
+        image.write_bytes(whole)
+        assert main([*command, "--jobs", address]) == ExitCode.INCONCLUSIVE
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["campaign"] == json.loads((made[0] / "campaign.json").read_text())["campaign"]
+    assert next(line for line in shown.err.splitlines() if line.endswith("GiB")).startswith("tcp://127.0.0.1:")
+    assert main(command) == ExitCode.INCONCLUSIVE  # nothing is left to be done, and nobody did it
+    assert "GiB" not in capsys.readouterr().err
+
+
 def test_the_exit_code_is_that_of_the_worst_verdict_under_any_condition(streets, tmp_path, capsys):
     """A target that no detector meets: violated, as `verify run` says of the matrices of the same condition."""
     (streets / "strict.ltl").write_text((streets / "car.ltl").read_text() + "never: P <= 0 [ true ]\n")
@@ -283,6 +327,18 @@ def test_without_poses_the_rocs_are_made_and_nothing_is_asked(streets, tmp_path,
     found = json.loads((tmp_path / "plain/campaign.json").read_text())
     assert set(found["campaign"][0]["area"]) == {"roc_a", "roc_b"}
     assert "every image is a log of its own" in capsys.readouterr().out
+
+
+def test_a_detector_that_reports_nothing_has_a_report(streets, tmp_path):
+    """Haze of 1 m: this was an internal error, as nothing had a rectangle to be placed by."""
+    (streets / "dense.toml").write_text(FILE.replace("978,97.8", "1"))
+    assert main(["campaign", str(streets / "dense.toml"), "-o", str(tmp_path / "dense")]) == ExitCode.INCONCLUSIVE
+    (dense,) = [
+        each
+        for each in json.loads((tmp_path / "dense/campaign.json").read_text())["campaign"]
+        if each["condition"] == "haze-visibility_m_1"
+    ]
+    assert (dense["recall"], dense["adr"]) == (0, 0)
 
 
 def test_what_moves_people_in_the_image_has_no_areas(streets, tmp_path, capsys):
@@ -337,10 +393,37 @@ HOSTILE = [
     (FILE.replace("seed", "seed") + "\n[mutations.more]\n", "more"),
     (FILE.replace("[mutations]", "[mutations]\nseed = 99999999999999999999999"), "whole number"),
     (FILE.replace("[mutations]", "[mutations]\nseverity = { fog = 'mild' }"), "no mutation has a folder"),
+    *((FILE.replace(".hog]", f".{name}]"), "cannot be called as a") for name in ("conditions", "Logs", "cache")),
+    (FILE.replace(".hog]", '."a\\\\b"]'), "no '\\'"),
+    (FILE.replace(".hog]", '.""]'), "cannot be a name"),
+    (FILE.replace("978,97.8", "nan"), "expected a number above 0, got 'nan'"),
+    (FILE.replace("978,97.8", "1..1e9/100000000"), "at most 10000"),
+    (FILE.replace('sweep = ["haze:visibility_m=978,97.8"]', "sweep = []"), "missing key 'sweep'"),
+    (FILE.replace('sweep = ["haze:visibility_m=978,97.8"]', "sweep = [7]"), "expected a text in quotes, got 7"),
+    (FILE.replace("draws = 100", "draws = true"), "expected a whole number"),
+    (FILE.replace("control_radius = 2", "control_radius = inf"), "expected a finite number"),
+    (FILE.replace("[0, 9, inf]", "[0, nan]"), "expected a finite number, got nan"),
+    (FILE.replace("distance_m = 8", "distance_m = nan"), "expected a number from 0, got nan"),
+    (FILE.replace("speed_mps = 10", "speed_mps = 1e308"), "exponent up to 300"),
+    (FILE.replace("reaction_s = 0.1", "reaction_s = -1"), "expected a number from 0, got -1"),
+    (FILE.replace("min_score = 0.5", "min_score = 0.5\nfalse_positives_per_image = 0.1"), "not both"),
+    (FILE.replace('"truth.json"', '"."'), "expected a file, found a directory"),
+    (FILE.replace('"truth.json"', '"images/street1.png"'), "expected UTF-8"),
+    (FILE.replace('"coco"', '"kitti_tracking"'), "expected one of coco, kitti_object, table"),
+    (FILE.replace('= "distance_m"', '= "nothing"'), "no annotation has a field 'nothing'"),
+    (FILE.replace('"HOG on drawn streets"', '"\\u001b[31m"'), "expected printable text"),
+    (FILE.replace('spec = "car.ltl"', 'spec = "car.ltl"\nenvironments = ["moon"]'), "unknown environment 'moon'"),
+    (FILE.replace('poses = "poses.csv"', 'poses = "truth.json"'), "unknown column"),
+    (FILE.replace('calibration = "camera.csv"', 'calibration = "poses.csv"'), "unknown column 'log'"),
+    (FILE.replace('poses = "poses.csv"', 'poses = "poses.csv"\npeople = ["nobody"]'), "unknown class 'nobody'"),
+    (FILE.replace('poses = "poses.csv"', 'poses = "poses.csv"\npeople = 5'), "expected a list"),
+    (FILE * 2, "not TOML"),
+    (FILE + "\nseed = " + "9" * 5000, "the number is too long"),
+    (FILE + "\n" + "[x" * 5000, "not TOML"),
 ]  # fmt: skip
 
 
-def test_guessed_depths_are_told_by_distance(tmp_path):
+def test_guessed_depths_are_told_by_distance(tmp_path, monkeypatch):
     """Of 200 x 320 pixels the upper 60 rows are unknown, and below every third column, which are of the road."""
     write_streets(tmp_path, 1)
     path = tmp_path / "depth/street1.npy"
@@ -352,6 +435,8 @@ def test_guessed_depths_are_told_by_distance(tmp_path):
     (tmp_path / "campaign.toml").write_text(text)
     campaign = read_campaign(tmp_path / "campaign.toml")
     scenes = open_scenes(campaign.data, tmp_path, "data")
+    fill, times = DepthSource.filled, []
+    monkeypatch.setattr(DepthSource, "filled", lambda *given: times.append(given[1]) or fill(*given))
     filled = scenes.depth_m("street1.png", (200, 320))
     assert (filled[:60] == 1e5).all()
     assert np.array_equal(filled[60:, 1::3], depth[60:, 1::3])
@@ -359,6 +444,9 @@ def test_guessed_depths_are_told_by_distance(tmp_path):
     told = scenes.guessed()
     assert told.startswith("pixels with a guessed depth: 0 to 10 m ")
     assert told.endswith("in the sky 100 % of 19200")
+    assert scenes.frame("street1.png", deep=True).depth_m is not None
+    assert scenes.moved_depth_m("street1.png", None) is filled
+    assert times == ["street1.png"]  # once, whoever asks
 
 
 @pytest.mark.parametrize(("text", "complaint"), HOSTILE, ids=range(len(HOSTILE)))

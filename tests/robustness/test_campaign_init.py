@@ -6,11 +6,20 @@ import resource
 import numpy as np
 import pytest
 from made_campaign import write_streets
+from single_commands import (
+    same_ap_and_recall,
+    same_areas,
+    same_lambda,
+    same_matrices_and_probabilities,
+    same_rates,
+)
 
+from verifier.base.documents import read_document
 from verifier.base.errors import ExitCode
 from verifier.base.toml import read_toml
 from verifier.cli import main
 from verifier.robustness.campaign.file import read_campaign
+from verifier.robustness.campaign.result import CampaignDocument
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -140,39 +149,69 @@ def cpu_seconds():
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-def two_commands(folder, *jobs):
-    """From a folder of images and a network to a report."""
+def two_commands(folder, *jobs, code=ExitCode.INCONCLUSIVE, more=""):
+    """From a folder of images and a network to a report; `more` is added to the file by hand."""
     dark_figures(folder / "net.onnx")
-    more = ["--depth", folder / "depth", "--spec", folder / "car.ltl"]
-    assert init(folder, folder, *more) == 0
+    files = ["--depth", folder / "depth", "--spec", folder / "car.ltl"]
+    assert init(folder, folder, *files) == 0
     path, fewer = folder / "campaign.toml", 'sweep = ["haze:visibility_m=978,97.8"]'
-    path.write_text(path.read_text().replace('list = "published-2021"', fewer))
-    assert main(["campaign", str(path), "-o", str(folder / "made"), *jobs]) == ExitCode.INCONCLUSIVE
-    return json.loads((folder / "made/campaign.json").read_text())
+    path.write_text(path.read_text().replace('list = "published-2021"', fewer) + more)
+    assert main(["campaign", str(path), "-o", str(folder / "made"), *jobs]) == code
+    return read_document(CampaignDocument, json.loads((folder / "made/campaign.json").read_text()), "campaign.json")
 
 
 def test_two_commands_from_images_and_a_network_to_a_report(tmp_path, capsys):
     write_streets(tmp_path, 6)
-    found = two_commands(tmp_path)
-    assert [each["condition"] for each in found["campaign"][:3]] == [
-        "baseline", "haze-visibility_m_978", "haze-visibility_m_97.8",
-    ]  # fmt: skip
-    assert found["campaign"][0]["recall"] == 1
-    assert found["campaign"][0]["requirements"][0]["name"] == "slow_near_people"
+    found = two_commands(tmp_path).campaign
+    assert [each.condition for each in found[:3]] == ["baseline", "haze-visibility_m_978", "haze-visibility_m_97.8"]
+    assert found[0].recall == 1
+    assert found[0].requirements[0].name == "slow_near_people"
     assert "HTML" in (tmp_path / "made/report.html").read_text()[:20].upper()
 
 
 @pytest.mark.slow
-def test_sixty_images_at_three_levels_take_ninety_cpu_seconds_at_most(tmp_path):
+def test_sixty_images_at_three_levels_take_ninety_cpu_seconds_at_most(tmp_path, capsys):
+    """And each of their numbers is that of the single command, with lambda and the loop added to the file."""
+    more = """
+[collision]
+distance_m = 8
+speed_mps = 10
+deceleration_mps2 = 6.86
+reaction_s = 0.1
+[closed_loop]
+metric = ["roc_a", "roc_b"]
+draws = 0
+"""
     write_streets(tmp_path, 60)
     before = cpu_seconds()
-    alone = two_commands(tmp_path)
+    alone = two_commands(tmp_path, code=ExitCode.VIOLATED, more=more).campaign  # in haze, and by how much is below
     assert cpu_seconds() - before <= 90
-    assert len(alone["campaign"]) == 6
+    assert len(alone) == 6
+    target, rows = tmp_path / "made", alone[:3]
+    for row in rows:
+        counting = ["--bins", "0,10,20,inf", "--min-score", "0.25", "--accept", "nothing-matched"]
+        same_matrices_and_probabilities(tmp_path / "car.ltl", target, row, tmp_path, *counting)
+        same_ap_and_recall(target, row, 0.25)
+        same_lambda(target, row, capsys, "--distances", "8", "--speeds", "10 m/s")
+    same_rates(target, rows, capsys)
+    kinds = ["--group", "AnySevere=haze-visibility_m_97.8", "--severity", "haze-visibility_m_978=mild"]
+    same_areas(target, alone, capsys, *kinds, "--draws", "0")
+    verdicts = [row.requirements[0].verdict.partition(",")[0] for row in rows]
+    assert verdicts == ["satisfied", "satisfied", "violated"]
+    assert (
+        main(["campaign", str(tmp_path / "campaign.toml"), "-o", str(target), "--refine", "2"]) == ExitCode.VIOLATED
+    )
+    document = json.loads((target / "campaign.json").read_text())
+    finer = read_document(CampaignDocument, document, "campaign.json")
+    (row,) = finer.breaks
+    names = [each.condition for each in finer.campaign]
+    assert names[:5] == ["baseline", "haze-visibility_m_978", *names[2:4], "haze-visibility_m_97.8"]
+    assert names.index(row.fails_at) == names.index(row.holds_at) + 1
+    assert [each for each in finer.campaign if each.images and each in alone] == list(rows)  # what was measured stays
     other = tmp_path / "other"
     other.mkdir()
     write_streets(other, 60)
-    assert two_commands(other, "--jobs", "2")["campaign"] == alone["campaign"]
+    assert two_commands(other, "--jobs", "2", code=ExitCode.VIOLATED, more=more).campaign == alone
 
 
 def test_classes_that_do_not_fit_the_scores_are_told(streets, tmp_path, capsys):

@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 from types import SimpleNamespace
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -181,7 +182,7 @@ def torchvision(monkeypatch):
             raise ValueError(f"Unknown model {name}")
         return SimpleNamespace(DEFAULT=SimpleNamespace(transforms=lambda: lambda pixels: Tensor(pixels.values / 255)))
 
-    def extractor(network, nodes):
+    def extractor(network, nodes, suppress_diff_warning):
         asked.append((network, nodes))
         return lambda batch: {"features": Tensor(batch.values.mean(axis=(2, 3)))}
 
@@ -248,3 +249,45 @@ def test_without_the_library_the_extra_is_named(tmp_path):
     except ImportError:
         with pytest.raises(UsageError, match=r"this needs the library torch.*\n.*\[features\]"):
             samples.extracted("torchvision:inception_v3", [])
+
+
+def test_weights_that_cannot_be_loaded_are_told_with_where_they_belong(torchvision, monkeypatch):
+    def fails(name, weights):
+        raise URLError("no such host")
+
+    models = samples.library("torchvision.models")
+    models.get_model_weights = lambda name: SimpleNamespace(DEFAULT=SimpleNamespace(url="https://host/net.pth"))
+    models.get_model = fails
+    with pytest.raises(UsageError, match=r"cannot be loaded: .*no such host.*\n.*host/net.pth into .*TORCH_HOME"):
+        samples.extracted("torchvision:inception_v3", [])
+
+
+@pytest.mark.slow
+def test_the_real_extractor_gives_what_the_last_layer_classifies_by(tmp_path, monkeypatch):
+    """With drawn weights, as the published ones must be downloaded: the pass of a network without its last layer."""
+    torch, torchvision = (pytest.importorskip(name) for name in ("torch", "torchvision"))
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
+    file = tmp_path / "checkpoints/inception_v3_google-0cc3c7bd.pth"
+    file.parent.mkdir()
+    file.write_text("junk")
+    with pytest.raises(UsageError, match="its weights cannot be loaded"):
+        samples.extracted("torchvision:inception_v3", [])
+    torch.manual_seed(0)
+    network = torchvision.models.inception_v3(weights=None, init_weights=False)
+    torch.save(network.state_dict(), file)
+    pictures(tmp_path / "clear", 0)
+    paths = sorted((tmp_path / "clear").iterdir())[:2]
+    found = samples.extracted("torchvision:inception_v3", paths)
+    assert found.shape == (2, 2048)
+    network.fc, network.transform_input = torch.nn.Identity(), True  # the published weights ask for it
+    normal = torchvision.transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+    rows = []
+    for path in paths:
+        whole = torch.from_numpy(np.array(Image.open(path), np.float32)).permute(2, 0, 1)[None]
+        sides = {"size": tuple(342 * side // 7 for side in (9, 7)), "mode": "bilinear", "antialias": True}
+        large = torch.nn.functional.interpolate(whole, **sides).round().clip(0, 255)
+        top, left = ((side - 299) // 2 for side in large.shape[2:])
+        crop = large[:, :, top : top + 299, left : left + 299]
+        with torch.no_grad():
+            rows.append(network.eval()(normal(crop / 255))[0].numpy())
+    assert found == pytest.approx(np.array(rows), rel=2e-2, abs=2e-3 * np.abs(found).max())

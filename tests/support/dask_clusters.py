@@ -31,6 +31,13 @@ def suicidal(block):
     return [block]
 
 
+def kept_seconds(seconds):
+    """Seconds of work of which this worker keeps what they were spent on, after so many of them."""
+    time.sleep(seconds)
+    worker = distributed.get_worker()
+    return [len(worker.profile_history) + len(worker.profile_keys_history) + len(worker.io_loop.profile)]
+
+
 @contextmanager
 def cluster(workers, processes=True):
     """The address of a scheduler with so many workers: processes, or threads of this one, which start at once."""
@@ -111,6 +118,9 @@ class OwnCluster:
                 break
             except OSError:
                 time.sleep(0.1)
+        self.work(workers)
+
+    def work(self, workers):
         self.workers += [
             self._process(
                 "distributed.cli.dask_worker",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from verifier.language.expressions.syntax import FALSE, TRUE, Interval, Name, Node, Operation, Temporal
+from verifier.language.expressions.syntax import FALSE, TEMPORAL, TRUE, Interval, Name, Node, Operation, Temporal
 
 a, b, c = Name("a"), Name("b"), Name("c")
 
@@ -51,6 +51,7 @@ def _intervals(draw: st.DrawFn) -> tuple[int, int | None] | None:
 
 _LEAVES = [a, b, c, neg(a), neg(b), TRUE, FALSE]
 _OPERATORS = ["!", "&", "|", "->", "xor", "<->", "X", "X", "F", "G", "F", "G", "U", "U", "R", "W", "M"]
+assert TEMPORAL.keys() <= {*_OPERATORS}, "an operator that no random formula has"
 
 
 @st.composite

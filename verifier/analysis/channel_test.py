@@ -24,6 +24,7 @@ from typing import Any, Literal, TypeAlias
 
 from verifier.analysis.intervals.measured import Measured
 from verifier.base.documents import ALWAYS, Count, Derives, Magnitude, Share, derived
+from verifier.base.numbers import fixed, p_value_text, significant
 from verifier.checking.verdicts import PERSISTENT, ChannelTest, Test, Verdict, VerdictRule, decide
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested
 from verifier.perception.confusion.document_dependence import added, fisher
@@ -98,7 +99,8 @@ class ReplayCheck:
     def __str__(self) -> str:
         return (
             f"replayed on {self.tracks} tracks in {self.range} m, {self.confirm} reports in {self.frames} frames did "
-            f"not come on {self.not_confirmed}, and were to fail on {self.expected:.3g} (p = {self.p_value:.2g})"
+            f"not come on {self.not_confirmed}, and were to fail on {significant(self.expected)} "
+            f"(p = {p_value_text(self.p_value)})"
         )
 
 
@@ -272,16 +274,16 @@ def channel_condition(channel: ChannelTest) -> str | None:
 
 def contradicted_text(label: str, p_value: float, contexts: str | None = None) -> str:
     """That the test of a class contradicts the detector."""
-    return f"the data contradict {detector_text(contexts)} ({label}, p = {p_value:.2g})"
+    return f"the data contradict {detector_text(contexts)} ({label}, p = {p_value_text(p_value)})"
 
 
 def memory_remark(test: ClassTest) -> str | None:
     """A warning where the test of a class contradicts a detector with memory; None where it does not."""
     if not isinstance(test, ContextTest) or test.test != "contradicted":
         return None
-    z = "" if test.z is None else f", {test.z:.1f} standard deviations"
-    residual = [] if test.p_value is None else [f"residual test p = {test.p_value:.2g}{z}"]
-    by_e = [] if test.log10_e is None else [f"e-value 10^{test.log10_e:.3g} for {test.against}"]
+    z = "" if test.z is None else f", {fixed(test.z, 1)} standard deviations"
+    residual = [] if test.p_value is None else [f"residual test p = {p_value_text(test.p_value)}{z}"]
+    by_e = [] if test.log10_e is None else [f"e-value 10^{significant(test.log10_e)} for {test.against}"]
     by_e += [] if test.replay is None else [str(test.replay)]
     return (
         f"warning: errors of {test.label} depend on more of the past than {test.contexts}: "

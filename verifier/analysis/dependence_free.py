@@ -51,6 +51,7 @@ from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.region import Region, Told, told_of
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import EngineError, NoAnswerError
+from verifier.base.numbers import significant
 from verifier.checking.graphs import components
 
 SIDES: tuple[Side, ...] = get_args(Side)
@@ -253,7 +254,8 @@ def _least(program: Program, side: str) -> tuple[Fraction, float, Proof]:
     proven = proof.bound()
     if found.fun < float(proven) - 1e-6:
         raise EngineError(
-            f"a linear program has the optimum {found.fun:.9g}, below the proven bound {float(proven):.9g}"
+            f"a linear program has the optimum {significant(found.fun, 9)}, below the proven bound "
+            f"{significant(float(proven), 9)}"
         )
     kept = np.where(program.after >= 0, program.often, 0).sum(axis=1)
     behind = np.asarray((program.total - program.wins - program.loses - kept) / program.total, dtype=float)

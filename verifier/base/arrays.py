@@ -1,6 +1,8 @@
 """The arrays that this package is made of: names of their types, and what every part asks of them."""
 
-from typing import TypeAlias
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,3 +36,9 @@ def row_sums(table: Floats) -> Floats:
     for column in table.T[1:]:
         total += column
     return total
+
+
+def plain_fields(columns: Any) -> tuple[Any, ...]:
+    """The fields of a dataclass in their order, as another process can be sent them: mappings as dictionaries."""
+    values = [getattr(columns, each.name) for each in fields(columns)]
+    return tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)

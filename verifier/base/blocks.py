@@ -11,7 +11,6 @@ import atexit
 import contextlib
 import logging
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +19,10 @@ from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Self, TypeVar
 
-from verifier.base.budget import memory_limit
-from verifier.base.errors import EngineError, NoAnswerError, UsageError, first_line, memory_text, shown
+from verifier.base.budget import memory_limit, peak_bytes
+from verifier.base.errors import EngineError, NoAnswerError, UsageError, first_line, shown
 from verifier.base.libraries import library
+from verifier.base.numbers import fixed, memory_text
 from verifier.base.version import __version__
 from verifier.base.words import some_of
 
@@ -55,7 +55,8 @@ class Share:
     peak_bytes: int
 
     def __str__(self) -> str:
-        return f"{self.worker}: {self.blocks} blocks, {self.seconds:.1f} s, at most {memory_text(self.peak_bytes)}"
+        used = f"{fixed(self.seconds, 1)} s, at most {memory_text(self.peak_bytes)}"
+        return f"{self.worker}: {self.blocks} blocks, {used}"
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class Pool:
         """Have a client with at least one worker.
 
         Raises:
-            UsageError: there can be no such scheduler.
+            UsageError: there can be no such scheduler, or a worker has another program.
             NoAnswerError: it does not answer in time.
         """
         scheduler, distributed = str(self.scheduler), library("distributed")
@@ -181,21 +182,32 @@ class Pool:
         elif re.fullmatch(ADDRESS, scheduler):
             where = scheduler
         else:
-            raise UsageError(
-                f"--scheduler: expected a number or an address such as tcp://HOST:8786, got {shown(scheduler)}"
-            )
+            expected = "a number or an address such as tcp://HOST:8786"
+            raise UsageError(f"--scheduler: expected {expected}, got {shown(scheduler)}")
         try:
             if where is scheduler:
                 _ask(where, patience_s)
             self._client = distributed.Client(where, timeout=patience_s, set_as_default=False)
             stack.callback(self._left)
             self._client.wait_for_workers(1, timeout=patience_s)
+            self._check_workers()
         except (OSError, TimeoutError):
             what = "has no worker" if self._client is not None else "does not answer"
             raise NoAnswerError(
                 f"the scheduler {scheduler} {what} within {patience_s:g} s",
                 hint="dask scheduler starts one, dask worker ADDRESS a worker; --scheduler N needs neither",
             ) from None
+
+    def _check_workers(self) -> None:
+        """Refuse workers that have another program, which end of what they cannot load; UsageError.
+
+        Raises:
+            OSError, TimeoutError: the scheduler does not answer.
+        """
+        told = self._client.sync(self._client._run, _version, on_error="return", callback_timeout=CONNECT_S)
+        for worker, version in told.items():
+            if version != __version__ and not isinstance(version, OSError):  # which a worker that is lost gives
+                raise _other_version(f"worker {worker}", first_line(version))
 
     def _left(self) -> None:
         client, self._client = self._client, None
@@ -270,7 +282,11 @@ class Pool:
             with completed.thread_condition:
                 completed.thread_condition.wait(0.1)
             if time.monotonic() - looked > LOOK_S:
-                alive = time.monotonic() if self._is_at_work() else alive
+                if self._is_at_work():
+                    alive = time.monotonic()
+                else:  # others may have come meanwhile
+                    with contextlib.suppress(OSError, TimeoutError):
+                        self._check_workers()
                 looked = time.monotonic()
                 if looked - alive > RETURN_S:
                     yield None
@@ -300,9 +316,8 @@ class Pool:
 
     def _fault(self, error: Any, place: int) -> Exception:
         if isinstance(error, library("distributed").KilledWorker):
-            message = (
-                f"block {place + 1} ended every process that worked on it; the last was {error.last_worker.address}"
-            )
+            last = error.last_worker.address
+            message = f"block {place + 1} ended every process that worked on it; the last was {last}"
             hint = "give workers more memory, or make blocks smaller (of verify confusion: --chunk-rows)"
             return NoAnswerError(message, hint=hint)
         if isinstance(error, ImportError | AttributeError) or "deserializ" in str(error):
@@ -326,7 +341,11 @@ HERE = Pool()
 def _own_cluster(workers: int, folder: str) -> Any:
     """Processes of this machine, on its loopback, with their files in a folder."""
     own, distributed = "127.0.0.1", library("distributed")
-    settings = {"distributed.scheduler.allowed-failures": MOST_DEATHS, "temporary-directory": folder}
+    settings = {
+        "distributed.scheduler.allowed-failures": MOST_DEATHS,
+        "distributed.worker.profile.enabled": False,  # it keeps what every second was spent on: 10 MB a minute
+        "temporary-directory": folder,
+    }
     looks = {"host": own, "dashboard_address": f"{own}:0", "silence_logs": SILENT}
     try:
         with library("dask").config.set(settings):
@@ -357,14 +376,16 @@ def _other_version(who: str, found: str) -> UsageError:
     )
 
 
+def _version() -> str:
+    return __version__
+
+
 def _sent(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
     return work
 
 
 def _worked(version: str, memory_bytes: int | None, block: Block, work: Callable[[Block], Result]) -> _Done[Result]:
     """The work on a block, done by a worker: what comes of it, and what it took."""
-    import resource
-
     worker = library("distributed").get_worker()
     is_alone = worker.nanny is not None and worker.state.nthreads == 1
     limit = memory_limit(memory_bytes) if memory_bytes and is_alone else contextlib.nullcontext()
@@ -376,6 +397,4 @@ def _worked(version: str, memory_bytes: int | None, block: Block, work: Callable
             result = work(block)
     except Exception as raised:
         error = raised
-    seconds, peak = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    share = Share(worker.address, 1, seconds, peak if sys.platform == "darwin" else peak * 1024)
-    return _Done(result, error, share)
+    return _Done(result, error, Share(worker.address, 1, time.monotonic() - begun, peak_bytes()))

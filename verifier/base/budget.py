@@ -16,6 +16,7 @@ import ctypes
 import functools
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -27,7 +28,8 @@ try:
 except ImportError:  # not on every system
     resource = None  # type: ignore[assignment]
 
-from verifier.base.errors import NoAnswerError, memory_text
+from verifier.base.errors import NoAnswerError
+from verifier.base.numbers import memory_text
 
 _STATUS = Path("/proc/self/status")
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
@@ -235,10 +237,21 @@ def _limits() -> tuple[int, int]:
     return (-1, -1) if resource is None else resource.getrlimit(resource.RLIMIT_DATA)
 
 
+def peak_bytes() -> int:
+    """The most memory that this process ever held, without that of the process that started it where the system
+    tells them apart; 0 where that is not known."""
+    if (peak := _told_bytes(b"VmHWM:")) is not None or resource is None:
+        return peak or 0
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1024)
+
+
 def _held_bytes() -> int | None:
     """What the limit of the system counts: private memory that can be written; None where that is not known."""
-    if resource is None:
-        return None
+    return None if resource is None else _told_bytes(b"VmData:")
+
+
+def _told_bytes(name: bytes) -> int | None:
+    """What the system says of this process."""
     try:
         descriptor = os.open(_STATUS, os.O_RDONLY)
     except OSError:
@@ -247,4 +260,4 @@ def _held_bytes() -> int | None:
         lines = os.read(descriptor, 1 << 16).splitlines()
     finally:
         os.close(descriptor)
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(b"VmData:")), None)
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), None)

@@ -7,6 +7,7 @@
 | a dataclass | an object with its fields as keys, in their order |
 | an `Enum`, a `Literal` | its value |
 | `Extended`, a number from 0 to infinity | the number, or the text "inf" |
+| a `date` | a text as "2026-05-01" |
 | `Exact`, a fraction | a text as "19/20", however many digits it has |
 | `... | None` | also null |
 
@@ -24,8 +25,10 @@ Reading and schemas are by pydantic, which is imported there only: writing does 
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from datetime import date
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -86,6 +89,11 @@ Condition = Annotated[str, Limits(pattern="^if ")]
 """Of a verdict: what must be true for it to hold."""
 Sha256 = Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
 """In hexadecimal."""
+
+
+def is_sha256(text: str) -> bool:
+    """Whether a text is a `Sha256`."""
+    return re.fullmatch("[0-9a-f]{64}", text) is not None
 
 
 class _Infinite:
@@ -198,6 +206,8 @@ def json_values(value: Any) -> Any:
         return value.value
     if isinstance(value, Fraction):
         return fraction_text(value)
+    if isinstance(value, date):
+        return value.isoformat()
     return "inf" if value == math.inf else value
 
 

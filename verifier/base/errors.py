@@ -129,18 +129,6 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def memory_text(count: int) -> str:
-    """Bytes for people, in the largest unit of which there is a tenth, so that small numbers are not shown as 0.
-
-    >>> memory_text(16 * 2**30), memory_text(2**29), memory_text(3 * 2**19), memory_text(10)
-    ('16 GiB', '0.5 GiB', '1.5 MiB', '10 bytes')
-    """
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if 10 * count >= size:
-            return f"{count / size:.4g} {unit}" if count < 9999 * size else f"{count / size:.0f} {unit}"
-    return f"{count} bytes"
-
-
 def one_line(text: str) -> str:
     """`text` safe for a terminal: line breaks, control characters and escapes are written out, not sent."""
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)

@@ -17,7 +17,7 @@ from typing import Any
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, LimitError, Place, one_line, shown
-from verifier.base.numbers import LARGEST_NUMBER, extreme_numbers
+from verifier.base.numbers import LARGEST_NUMBER, extreme_numbers, significant
 
 LARGEST_FILE = 256 * 2**20
 """Bytes; a larger text file is refused before it is read."""
@@ -166,7 +166,8 @@ def document_text(document: Any) -> str:
     for pointer, value in extreme_numbers(values):
         if abs(value) < math.inf:
             raise LimitError(
-                f"the result would hold {value:.3g} at {pointer}, and numbers of results go up to {LARGEST_NUMBER:g}",
+                f"the result would hold {significant(value)} at {pointer}, and numbers of results go up to "
+                f"{LARGEST_NUMBER:g}",
                 hint="give a number of a size that something has",
             )
     return with_checksums(json.dumps(values, indent=2, allow_nan=False) + "\n")

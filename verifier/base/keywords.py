@@ -3,11 +3,16 @@
 import argparse
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import MISSING
+from fractions import Fraction
 from pathlib import PurePath
-from typing import Any, get_origin
+from typing import Any, Literal, TypeAlias, get_origin
 
 from verifier.base.errors import UsageError, shown, unknown_name
-from verifier.base.options import Setting, Settings, options_of, reading_of, settings_of
+from verifier.base.numbers import decimal_text
+from verifier.base.options import Setting, Settings, chosen_of, options_of, reading_of, settings_of
+
+Typed: TypeAlias = Literal[True] | str | tuple[str, ...]
+"""A value as it would be typed: a flag, one text, or each of several."""
 
 
 def settings_from(settings: type[Settings], choices: Mapping[str, Any], outputs: Container[str] = ()) -> Settings:
@@ -41,6 +46,28 @@ def settings_from(settings: type[Settings], choices: Mapping[str, Any], outputs:
     return settings_of(argparse.Namespace(**typed), settings)
 
 
+def keywords_of(settings: object) -> dict[str, Typed]:
+    """The keywords by which `settings_from` makes such settings, but for what is as by default."""
+    found: dict[str, Typed] = {}
+    for setting, value in chosen_of(settings):
+        if value != setting.default:
+            spell = setting.option.spell or _spelled
+            if get_origin(setting.kind) is Mapping:
+                found[setting.name] = tuple(f"{name}={spell(each)}" for name, each in value.items())
+            else:
+                found[setting.name] = tuple(map(spell, value)) if setting.several else spell(value)
+    return found
+
+
+def _spelled(value: Any) -> Any:
+    """What would be typed for a value; True for a flag."""
+    if isinstance(value, tuple):
+        return ",".join(map(_spelled, value))
+    if isinstance(value, Fraction):
+        return decimal_text(value)
+    return value if isinstance(value, str | bool) else repr(value)
+
+
 def _meant(setting: Setting, value: Any) -> Any:
     """What `argparse` would make of a value that a keyword gives."""
     one = _one(setting)
@@ -59,6 +86,9 @@ def _one(setting: Setting) -> Callable[[Any], Any]:
     words = reading.get("choices")
 
     def convert(value: Any) -> Any:
+        if (setting.kind is bool) != isinstance(value, bool):
+            expected = "True or False" if setting.kind is bool else "a value"
+            raise UsageError(f"{setting.field or setting.name}: expected {expected}, got {shown(value)}")
         text = str(value) if isinstance(value, PurePath) else value
         if setting.kind is bool or not isinstance(text, str):
             return text

@@ -137,6 +137,53 @@ def short_text(number: str) -> str:
     return f"{float(Fraction(number)):.6g}"
 
 
+def number_words(value: float) -> str:
+    """A number as people write it."""
+    return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, three where nothing asks for more."""
+    return f"{value:.{digits}g}"
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A change, with its sign."""
+    return f"{value:+.{digits}g}"
+
+
+def fixed(value: float, decimals: int) -> str:
+    """A number of a column whose numbers all have so many decimals."""
+    return f"{value:.{decimals}f}"
+
+
+def p_value_text(value: float) -> str:
+    """A p value: two digits; more would say that the test is exact."""
+    return f"{value:.2g}"
+
+
+def power_text(exponent: float) -> str:
+    """10 to a power, written out below 10^9."""
+    return f"{10**exponent:.4g}" if exponent < 9 else f"1e{exponent:.0f}"
+
+
+def error_text(value: float) -> str:
+    """A numerical error, as a power of ten with two digits."""
+    return f"{value:.1e}"
+
+
+def memory_text(count: int) -> str:
+    """Bytes for people, in the largest unit of which there is a tenth, so that small numbers are not shown as 0.
+
+    >>> memory_text(16 * 2**30), memory_text(2**29), memory_text(3 * 2**19), memory_text(10)
+    ('16 GiB', '0.5 GiB', '1.5 MiB', '10 bytes')
+    """
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if 10 * count >= size:
+            return f"{count / size:.4g} {unit}" if count < 9999 * size else f"{count / size:.0f} {unit}"
+    return f"{count} bytes"
+
+
 def _side(value: Fraction, target: Fraction | int) -> int:
     return (value > target) - (value < target)
 

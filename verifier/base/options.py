@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from verifier.base.errors import UsageError, shown
+from verifier.base.numbers import number_words
 
 Settings = TypeVar("Settings")
 Role = Literal["choice", "file", "named_file", "output"]
@@ -44,6 +45,7 @@ class Option:
         also: further spellings, as `-o`.
         metavar: what stands for the value; for several values one for each.
         parse: the value of a text; ArgumentTypeError or UsageError where it is none.
+        spell: the text of a value, where that does not follow from its type.
         group: title of the group of arguments that begins here.
         role: what of it is recorded, see `verifier.cli.invocation`.
         positional: whether it is told by its place instead of its name.
@@ -58,6 +60,7 @@ class Option:
     also: tuple[str, ...] = ()
     metavar: str | tuple[str, ...] | None = None
     parse: Callable[[str], Any] | None = None
+    spell: Callable[[Any], str] | None = None
     group: str | None = None
     role: Role = "choice"
     positional: bool = False
@@ -192,13 +195,15 @@ def options_of(settings: type, part: Part = Part(), title: str = "") -> list[tup
 
 
 def chosen_of(settings: object) -> Iterator[tuple[Setting, Any]]:
-    """Every option of settings with its value, those of parts included."""
+    """Every option of settings with its value, those of parts included; True for the flag of a part left out."""
     for own, kind, note in _fields(type(settings)):  # type: ignore[arg-type]
         value = getattr(settings, own.name)
         if isinstance(note, Option):
             yield Setting(own.name, kind, note, _default(own)), value
         elif isinstance(note, Part) and value is not None:
             yield from chosen_of(value)
+        elif isinstance(note, Part) and note.absent is not None:
+            yield Setting("", bool, note.absent, False), True
 
 
 def add_options(parser: argparse.ArgumentParser, settings: type) -> None:
@@ -281,11 +286,6 @@ def settings_of(arguments: argparse.Namespace, settings: type[Settings], part: P
     return found
 
 
-def number_words(value: float) -> str:
-    """A number as people write it."""
-    return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
-
-
 @cache
 def _fields(settings: type) -> tuple[tuple[Field[Any], Any, Option | Part | None], ...]:
     hints = typing.get_type_hints(settings, include_extras=True)
@@ -359,8 +359,8 @@ def _help(setting: Setting) -> str:
 Printed = Annotated[bool, Option("print the result as JSON instead of a table", group="output", role="output")]
 PrintedTables = Annotated[bool, Option("print the result as JSON instead of tables", group="output", role="output")]
 Written = Annotated[str | None, Option("write the result as JSON", also=("-o",), metavar="FILE", role="output")]
-_WHO = "who works: N processes of this machine, or the workers of a Dask scheduler"
-Scheduler = Annotated[str | None, Option(_WHO, metavar="N|ADDRESS", role="output")]
+WHO = "who works: N processes of this machine, or the workers of a Dask scheduler"
+Scheduler = Annotated[str | None, Option(WHO, metavar="N|ADDRESS", role="output")]
 """What most commands do with their result."""
 
 

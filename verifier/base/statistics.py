@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 
-Items: TypeAlias = int | Ints
+Items: TypeAlias = int | Ints | Floats
 _TOLERANCE = 1e-6
 _HALVINGS = 100
 
 
-def clopper_pearson(events: Ints, trials: Ints, tail: float) -> tuple[Floats, Floats]:
+def clopper_pearson(events: Ints | Floats, trials: Ints | Floats, tail: float) -> tuple[Floats, Floats]:
     """Ends of exact intervals for binomial probabilities; [0, 1] without trials.
 
     C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits, Biometrika 26, 1934.
@@ -22,7 +22,7 @@ def clopper_pearson(events: Ints, trials: Ints, tail: float) -> tuple[Floats, Fl
     (0.0, 0.2589)
 
     Args:
-        events, trials: x of n, arrays that broadcast against each other.
+        events, trials: x of n, arrays that broadcast against each other; effective numbers need not be whole.
         tail: the probability that each end may be missed with, above 0 and below 1/2.
 
     Raises:
@@ -33,7 +33,7 @@ def clopper_pearson(events: Ints, trials: Ints, tail: float) -> tuple[Floats, Fl
     return binomial_lower_end(events, trials, tail), 1 - binomial_lower_end(trials - events, trials, tail)
 
 
-def binomial_lower_end(events: Ints, trials: Ints, tail: float) -> Floats:
+def binomial_lower_end(events: Ints | Floats, trials: Ints | Floats, tail: float) -> Floats:
     """The lower ends alone; arguments as for `clopper_pearson`, and as many digits as doubles have."""
     from scipy.special import betainc, betaincinv
 
@@ -137,6 +137,31 @@ def reaching_ratio(
     seen = 1 - share
     high = (seen * part + share) / (seen * whole) if seen else np.inf
     return min(ends[0], seen * part / (seen * whole + share)), min(max(ends[1], float(high)), top)
+
+
+def effective_number(weights: Ints | Floats) -> float:
+    """As how many alike items of these weights count: (sum w)^2 / sum w^2 (Kish 1965); 0 for none."""
+    squares = float((np.asarray(weights, np.float64) ** 2).sum())
+    return float(np.sum(weights)) ** 2 / squares if squares else 0.0
+
+
+def chance_ends(share: float, items: float, confidence: float) -> tuple[float, float]:
+    """The interval of the chance that other data of this size come out as a `share` of the draws did.
+
+    The share is itself drawn: of a difference d / s, with s its standard error, it is near Phi(d / s), and that of
+    other data is Phi of its mean. So both ends are Phi(z -+ t), z of the share and t of Student's law with one item
+    less. A share nearer to 0 or 1 than 2^-n is taken as that: n items all agree with so much luck, at least.
+
+    >>> [round(end, 3) for end in chance_ends(1.0, 5, 0.95)], [round(end, 3) for end in chance_ends(0.5, 100, 0.95)]
+    ([0.18, 1.0], [0.024, 0.976])
+    """
+    from scipy.special import ndtr, ndtri, stdtrit
+
+    if items <= 1:
+        return 0.0, 1.0
+    nearest = 0.5 ** min(items, 50)
+    z, reach = ndtri(min(max(share, nearest), 1 - nearest)), stdtrit(items - 1, (1 + confidence) / 2)
+    return float(ndtr(z - reach)), float(ndtr(z + reach))
 
 
 def percentile_ends(draws: Floats, confidence: float) -> tuple[float, float]:

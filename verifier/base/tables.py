@@ -217,17 +217,27 @@ def codes_of(column: Any, name: str, line: Ints, file: str, *, empty: bool = Fal
     """
     arrow = library("pyarrow")
     types = arrow.types
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not any(test(column.type) for test in (types.is_integer, types.is_string, types.is_large_string)):
-        raise InputError(f"column '{name}': expected names or whole numbers, got {column.type}", Place(file))
+    kind = value_type(column.type)
+    if not any(test(kind) for test in (types.is_integer, types.is_string, types.is_large_string)):
+        raise InputError(f"column '{name}': expected names or whole numbers, got {kind}", Place(file))
+    texts = None if kind == column.type or column.null_count else column.dictionary
+    if texts is not None and not texts.null_count and len(texts.unique()) == len(texts):
+        column = column.indices
+    else:
+        texts, column = None, column.cast(kind)
     if column.null_count and empty:
         column = column.cast(arrow.string()).fill_null("")
     elif column.null_count:
         row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
         raise InputError(f"{name}: the cell is empty", Place(file, int(line[row])))
     encoded = column.dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int64), tuple(map(str, encoded.dictionary.to_pylist()))
+    names = encoded.dictionary if texts is None else texts.take(encoded.dictionary)
+    return encoded.indices.to_numpy().astype(np.int64), tuple(map(str, names.to_pylist()))
+
+
+def value_type(kind: Any) -> Any:
+    """The Arrow type of the values of a column, whether or not they stand in a dictionary."""
+    return kind.value_type if library("pyarrow").types.is_dictionary(kind) else kind
 
 
 def is_number(kind: Any) -> bool:

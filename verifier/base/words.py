@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import interval_text, rounded
+from verifier.base.numbers import interval_text, rounded, significant
 
 DIGITS = 6
 """Of a probability, or of what it is away from 1, in an argument: it has no room for the values themselves."""
@@ -34,8 +34,9 @@ def rate_interval_text(lower: float, upper: float) -> str:
     >>> rate_interval_text(0.000123456, 12.0)
     '[0.0001234, 12]'
     """
-    ends = ((lower, ROUND_FLOOR), (upper, ROUND_CEILING))
-    parts = [f"{float(Context(prec=4, rounding=way).create_decimal(Decimal(repr(end)))):.4g}" for end, way in ends]
+    ways = (Context(prec=4, rounding=way) for way in (ROUND_FLOOR, ROUND_CEILING))
+    ends = [way.create_decimal(Decimal(repr(end))) for way, end in zip(ways, (lower, upper), strict=True)]
+    parts = [significant(float(end), 4) for end in ends]
     return parts[0] if lower == upper and parts[0] == parts[1] else f"[{parts[0]}, {parts[1]}]"
 
 
@@ -60,7 +61,7 @@ def percent(share: float, digits: int = 4) -> str:
     >>> percent(0.95), percent(0.999), percent(1)
     ('95 %', '99.9 %', '100 %')
     """
-    return f"{100 * share:.{digits}g} %"
+    return f"{significant(100 * share, digits)} %"
 
 
 def listed(texts: Sequence[str], word: str = "and") -> str:

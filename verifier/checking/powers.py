@@ -36,6 +36,7 @@ from scipy.sparse import csr_array
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 from verifier.base.budget import memory_left
 from verifier.base.errors import NoAnswerError
+from verifier.base.numbers import significant
 from verifier.chains.chain import MarkovChain
 from verifier.checking.graphs import coreachable
 
@@ -210,8 +211,9 @@ def _is_faster_squared(problem: _Problem, steps: int, seconds: float | None) -> 
         squaring = math.inf
     if seconds is not None and min(stepping, squaring) > seconds:
         raise NoAnswerError(
-            f"{steps} steps through {problem.count} states would take about {min(stepping, squaring):.2g} s; "
-            f"{seconds:.3g} s are left of the limit (--timeout)",
+            f"{steps} steps through {problem.count} states would take about "
+            f"{significant(min(stepping, squaring), 2)} s; "
+            f"{significant(seconds)} s are left of the limit (--timeout)",
             hint="shorten the window of the bounded operator, or allow more time",
         )
     return squaring < stepping

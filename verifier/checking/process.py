@@ -38,6 +38,7 @@ import numpy as np
 
 from verifier.base.budget import reached
 from verifier.base.errors import EngineError, InputError, NoAnswerError, shown
+from verifier.base.numbers import significant
 from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.chains.texts import Model
 from verifier.chains.umb import Gains, write_umb
@@ -287,8 +288,9 @@ def _failures_named(doing: str, timeout_s: float | None) -> Iterator[None]:
     try:
         yield
     except OverdueError:
+        assert timeout_s is not None
         advice = "allow more time, or check a smaller model, a simpler formula, or without exact arithmetic"
-        message = f"{doing} took longer than the limit of {timeout_s:.4g} s"
+        message = f"{doing} took longer than the limit of {significant(timeout_s, 4)} s"
         raise NoAnswerError(reached(message), hint=advice) from None
     except DiedError as error:
         raise RefusedError(reached(f"the Storm worker {error}, while {doing}")) from None

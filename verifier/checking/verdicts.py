@@ -34,6 +34,7 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from verifier.base.documents import Condition, Share
 from verifier.base.errors import ExitCode
+from verifier.base.numbers import p_value_text
 from verifier.checking.settings import Decided
 
 
@@ -260,7 +261,8 @@ def _channel_clause(channel: ChannelTest, rule: VerdictRule, *, told: bool) -> l
         longest = str(channel.contexts).removeprefix(PERSISTENT)
         return [f"no error lasts longer than {longest} frames and they begin as counted (assumed)"]
     if channel.test == "contradicted":
-        against = f"the data contradict it for {channel.label}, p = {channel.p_value:.2g}"
+        assert channel.p_value is not None
+        against = f"the data contradict it for {channel.label}, p = {p_value_text(channel.p_value)}"
         return [f"{detector} (assumed; {against})"]
     if channel.test == "not_contradicted":
         return []

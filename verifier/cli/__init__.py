@@ -1,6 +1,5 @@
 """The command `verify`: reads arguments, calls the pipeline, prints. Nothing is computed here."""
 
-import argparse
 import contextlib
 import errno
 import io
@@ -16,7 +15,7 @@ from verifier.base.errors import ExitCode, InputError, Place, UsageError, Verifi
 from verifier.base.options import add_common
 from verifier.base.version import __version__
 from verifier.cli.invocation import PROGRAM, invocation, with_config
-from verifier.cli.parser import VerbParser, add_verbs
+from verifier.cli.parser import HelpText, VerbParser, add_verbs
 
 DESCRIPTION = """\
 Probability that a perception-driven system meets its requirements, from the detector's confusion matrices.
@@ -149,9 +148,7 @@ def command_parser(given: Sequence[str] = ()) -> VerbParser:
         from verifier.evidence.identity import full_version
 
         version = full_version()
-    parser = VerbParser(
-        prog=PROGRAM, description=DESCRIPTION, epilog=EXIT_CODES, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = VerbParser(prog=PROGRAM, description=DESCRIPTION, epilog=EXIT_CODES, formatter_class=HelpText)
     add_common(parser, f"{PROGRAM} {version}")
     add_verbs(parser.add_subparsers(title="commands", metavar="COMMAND", required=True))
     return parser

@@ -7,11 +7,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from verifier.base.blocks import Pool
 from verifier.base.errors import InputError, Place, one_line
 from verifier.base.files import csv_text, write_text
+from verifier.base.numbers import fixed
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
-from verifier.cli.terminal import wants_colour, watched
+from verifier.cli.terminal import tell_shares, wants_colour, watched
 from verifier.closedloop.comparison import BASELINE
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.report.pages import report_page
@@ -26,7 +28,10 @@ from verifier.telling.rates import adr_blocks, campaign_blocks, campaign_table
 
 def campaign_command(arguments: CampaignSettings, command: Command) -> int:
     """Run `verify campaign` and give its exit code: of the worst verdict under any condition, as `verify run`."""
-    result = campaign_result(arguments.file, arguments.output, arguments.jobs, partial(watched, what="conditions"))
+    with Pool(arguments.scheduler) as pool:
+        watch = partial(watched, what="conditions")
+        result = campaign_result(arguments.file, arguments.output, pool, watch, arguments.refine)
+    tell_shares(pool.shares)
     folder = Path(arguments.output)
     texts = {"campaign.json": with_provenance(result.json_text(), command), "adr.json": result.adr.json_text()}
     if result.loop is not None:
@@ -70,7 +75,7 @@ def campaign_init_command(arguments: CampaignInitSettings, command: Command) -> 
     write_text(arguments.output, found.text)
     print(f"wrote {one_line(', '.join([arguments.output, *(str(folder / name) for name in found.others)]))}")
     together = "images can go through together" if found.batches else "one image at a time"
-    print(f"the network takes {found.milliseconds:.0f} ms for an image; {together}")
+    print(f"the network takes {fixed(found.milliseconds, 0)} ms for an image; {together}")
     print("guessed, to be confirmed:")
     for key, told in found.guesses.items():
         print(one_line(f"  {key} = {told}"))

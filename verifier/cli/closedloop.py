@@ -4,11 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from verifier.base.blocks import Pool
 from verifier.base.errors import UsageError, shown
 from verifier.base.files import csv_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import progress_bar, wants_colour
+from verifier.cli.terminal import progress_bar, tell_shares, wants_colour
 from verifier.closedloop.curvefiles import curves_csv, curves_json
 from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.request import ClosedLoopRequest, matrix_families, robroc_result
@@ -25,7 +26,9 @@ def closed_loop_command(arguments: ClosedLoopSettings, command: Command) -> int:
     check_targets(arguments, within=[str(file.path) for file in request.files])
     _check_new_folder(arguments.write_logs)
     trace = request.trace()
-    result = request.trade_offs(partial(progress_bar, what="sources"))
+    with Pool(arguments.scheduler) as pool:
+        result = request.trade_offs(partial(progress_bar, what="sources"), pool)
+    tell_shares(pool.shares)
     steps = "" if trace is None else csv_text(trace.rows())
     if arguments.write_logs is not None:
         write_logs(request.data[0], arguments.write_logs)

@@ -34,7 +34,7 @@ from verifier.evidence.settings import (
 )
 from verifier.evidence.signatures import default_path, find_signature
 from verifier.evidence.status import overall_text
-from verifier.perception.confusion.data_set import UseRecord, looks_at, with_uses
+from verifier.perception.confusion.data_set import UseRecord, looks_at, read_stated, with_record, with_uses
 from verifier.perception.confusion.document import read_hashed_counts, write_confusion
 from verifier.perception.settings import UsedSettings
 from verifier.study.provenance import program_versions
@@ -99,6 +99,8 @@ def diff_command(arguments: DiffSettings, command: Command) -> int:
 def used_command(arguments: UsedSettings, command: Command) -> int:
     """Run `verify confusion used`; exit code 0 where the record was written."""
     check_targets(arguments, "record")
+    if not arguments.results and arguments.data_set is None:
+        raise UsageError("expected results of verify run with these matrices, or --data-set, or both")
     counts, digest = read_hashed_counts(arguments.matrices)
     uses = list[UseRecord]()
     for path in arguments.results:
@@ -108,7 +110,8 @@ def used_command(arguments: UsedSettings, command: Command) -> int:
             raise InputError(f"expected {said}", Place(path))
         title = f"{run.name}: {listed([each.name for each in run.result.requirements])}"
         uses.append(UseRecord(title, run.sha256, run.result.verdict.value, str(today())))
-    found = with_uses(counts, uses, arguments.matrices)
+    stated = None if arguments.data_set is None else read_stated(arguments.data_set)
+    found = with_uses(with_record(counts, stated, arguments.data_set), uses, arguments.matrices)
     write_confusion(found, arguments.output)
     print(f"{one_line(arguments.output)}: the next verdict is look {looks_at(found.metadata)}")
     return 0

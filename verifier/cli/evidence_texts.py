@@ -92,6 +92,8 @@ Record in the data set record of MATRICES that these verdicts were drawn from th
 confidence bounds of later runs with the new file allow for all of them.
 
   verify confusion used results.json run.json -o results_used.json
+
+With --data-set the record says what is stated of the data, as verify confusion --data-set does.
 """
 REPORT = """\
 One report of any results of this program: the verdicts first, then every requirement with how it fails and what would

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
+import textwrap
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any, NoReturn
@@ -13,6 +14,17 @@ from verifier.base.errors import nearest_name, one_line, shown
 from verifier.base.options import add_common, add_options, options_of, settings_of, show_only
 from verifier.cli.evidence_texts import FAMILY_HELP
 from verifier.cli.verbs import FAMILIES, VERBS, Verb
+
+
+class HelpText(argparse.HelpFormatter):
+    """Help whose paragraphs fit the terminal; lines that are indented, such as examples, stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        told: list[str] = []
+        for is_kept, group in itertools.groupby(text.rstrip().split("\n"), lambda line: line[:1] in ("", " ")):
+            lines = list(group)
+            told += lines if is_kept else textwrap.wrap(" ".join(lines), width, break_on_hyphens=False)
+        return "\n".join(told) + "\n"
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -39,7 +51,12 @@ class VerbParser(argparse.ArgumentParser):
             name = word.partition("=")[0]
             if name.startswith("--") and not any(known.startswith(name) for known in self._option_string_actions):
                 self._refuse(f"unknown option {shown(name)}", nearest_name(name, self._option_string_actions))
-        return super().parse_known_args(args, namespace)
+        found, rest = super().parse_known_args(args, namespace)
+        if rest and not self._below():
+            before = args[args.index(rest[0]) - 1] if rest[0] in args[1:] else ""
+            takes_none = f": {before} takes no value" if before in self._option_string_actions else ""
+            self._refuse(f"unexpected argument {shown(rest[0])}{takes_none}", None)
+        return found, rest
 
     def _below(self) -> dict[str, VerbParser]:
         groups: list[Any] = self._subparsers._group_actions if self._subparsers is not None else []
@@ -73,7 +90,7 @@ def add_verbs(commands: Any, family: str = "") -> None:
                 help=verb.help,
                 description=verb.description,
                 epilog=verb.epilog,
-                formatter_class=argparse.RawDescriptionHelpFormatter,
+                formatter_class=HelpText,
             )
             parser.set_defaults(command=partial(_run, verb))
         parser.fill = partial(_fill, name=name)

@@ -27,7 +27,9 @@ def assess_command(arguments: AssessSettings, command: Command) -> int:
     """Run `verify assess` and give its exit code."""
     _check_folders(arguments)
     check_targets(arguments, "assessment")
-    result = assessed(arguments, progress_bar)
+    with Pool(arguments.scheduler) as workers:
+        result = assessed(arguments, progress_bar, workers)
+    tell_shares(workers.shares)
     give(
         arguments,
         with_provenance(document_text(assess_document(result)), command),

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from verifier.base.blocks import Share
 from verifier.base.errors import one_line
+from verifier.base.numbers import fixed
 
 Item = TypeVar("Item")
 
@@ -36,7 +37,7 @@ def plain_lines(what: str) -> Callable[[int, int], None]:
         if now - last < EVERY_S or sys.stderr is None:
             return
         last = now
-        left = f", about {(now - start) / done * (total - done):.0f} s left" if 0 < done < total else ""
+        left = f", about {fixed((now - start) / done * (total - done), 0)} s left" if 0 < done < total else ""
         print(f"verify: {done} of {total or '?'} {what}{left}", file=sys.stderr, flush=True)
 
     return told
@@ -75,7 +76,7 @@ def watched(finished: Iterable[Item], count: int, what: str) -> Iterator[Item]:
     start = time.monotonic()
     for number, each in enumerate(finished, 1):
         left = (time.monotonic() - start) / number * (count - number)
-        told = f", about {left:.0f} s left" if number < count else ""
+        told = f", about {fixed(left, 0)} s left" if number < count else ""
         print(f"verify: {number} of {count} {what}{told}", file=sys.stderr, flush=True)
         yield each
 

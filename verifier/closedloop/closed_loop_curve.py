@@ -258,9 +258,11 @@ class LogSums:
             raise ValueError(f"the limit must be above 0, got {self.limit}")
 
     @property
-    def informative(self) -> int:
-        """How many logs speak about safety, or about efficiency where these are fewer."""
-        return min(int(np.count_nonzero(self.wanted)) - self.idle, int(np.count_nonzero(self.whole.any(axis=1))))
+    def informative(self) -> tuple[Floats, Floats]:
+        """Of each log that speaks about safety what is wanted there, and of each that speaks about efficiency how
+        large it is: its images, or the time of the reference vehicle, which no detector changes."""
+        wanted, sizes = np.sort(self.wanted[self.wanted > 0]), self.part if self.limit is None else self.whole
+        return wanted[self.idle :], sizes.max(axis=1)[self.whole.any(axis=1)]
 
     @property
     def curve(self) -> TradeOffCurve:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats
 from verifier.base.documents import Magnitude, Share
 from verifier.base.errors import UsageError, shown, unknown_name
-from verifier.base.statistics import percentile_ends, reaching, reaching_ratio
+from verifier.base.statistics import chance_ends, effective_number, percentile_ends, reaching, reaching_ratio, unseen
 from verifier.closedloop.closed_loop_curve import Draws, LogSums
 from verifier.closedloop.curves import TradeOffCurve, area, areas, robroc, robustness, worst_case
 
@@ -62,6 +62,7 @@ class Cell:
             allow (`verifier.base.statistics.reaching`), and of both engines where a time step was taken; or None.
         best_probability: share of the draws in which no detector of the row has more, ties shared; where a time step
             was taken half of the draws are without it; or None.
+        best_interval: of that chance on other logs, as many as these (`verifier.base.statistics.chance_ends`).
         step_error: by how much the area differs without the time step; None where none was taken.
     """
 
@@ -72,6 +73,7 @@ class Cell:
     area_interval: Ends | None = None
     robustness_interval: Ends | None = None
     best_probability: Share | None = None
+    best_interval: tuple[Share, Share] | None = None
     step_error: Magnitude | None = None
 
 
@@ -220,13 +222,13 @@ def _plan(
 @dataclass(frozen=True, eq=False)
 class _Column:
     """A detector's baseline area, its cells, None where it lacks a condition, (rows, B) areas in every draw, areas
-    without the time step, and how many logs say something."""
+    without the time step, and the weights of the logs that say something: of the kind of which most may be unseen."""
 
     baseline: float
     cells: list[Cell | None]
     drawn: Floats
     limits: list[float | None]
-    logs: list[int]
+    logs: list[Floats]
 
 
 def _column(
@@ -237,10 +239,11 @@ def _column(
     stepped = all(each.limit is not None for each in own.values())
     resampled = {} if draws is None else {name: _drawn(each, draws, stepped) for name, each in own.items()}
     drawn = np.full((len(plan), 0 if draws is None else len(draws.weights) * (1 + stepped)), np.nan)
-    cells, limits, logs = list[Cell | None](), list[float | None](), list[int]()
+    cells, limits, logs = list[Cell | None](), list[float | None](), list[Floats]()
     for at, (_, kind, conditions) in enumerate(plan):
         there = [own[each] for each in conditions if each in own]
-        logs.append(min((each.sums.informative for each in there if each.sums is not None), default=0))
+        weights = [own for each in there if each.sums is not None for own in each.sums.informative]
+        logs.append(max(weights, key=lambda own: unseen(own, 0.95), default=np.zeros(0)))
         limits.append(
             area(robroc([each.limit.curve for each in there if each.limit is not None])) if stepped else None
         )
@@ -274,7 +277,7 @@ def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None
         known = best.any(axis=0)
         shares = best[:, known] / best[:, known].sum(axis=0)
         found = [
-            _with_draws(cell, column, at, share, draws)
+            _with_draws(cell, column, at, share, draws, len(found) - 1)
             for cell, column, share in zip(cells, columns, shares, strict=True)
             if cell is not None
         ]
@@ -287,11 +290,12 @@ def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None
     return Row(*entry, best_areas, tuple(found), _best(limits) if found and len(limits) == len(found) else None)
 
 
-def _with_draws(cell: Cell, column: _Column, at: int, best: Floats, draws: Draws) -> Cell:
+def _with_draws(cell: Cell, column: _Column, at: int, best: Floats, draws: Draws, rivals: int) -> Cell:
     """A cell with what the draws say of it; `best` is its share of being best in each draw that has a best."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = column.drawn[at] / column.drawn[0]
     area_ends, ends = _ends(column.drawn[at], cell.area, draws), _ends(ratio, cell.robustness, draws)
+    chance = float(best.mean()) if best.size else None
     found: Ends | None = (1.0, 1.0)  # of the baseline, by definition
     if at and cell.robustness is not None:
         found = reaching_ratio(ends, cell.area, column.baseline, column.logs[at], 1.0, draws.confidence)
@@ -299,7 +303,10 @@ def _with_draws(cell: Cell, column: _Column, at: int, best: Floats, draws: Draws
         cell,
         area_interval=reaching(area_ends, cell.area, column.logs[at], confidence=draws.confidence) or (None, None),
         robustness_interval=found if found is not None and cell.robustness is not None else (None, None),
-        best_probability=float(best.mean()) if best.size else None,
+        best_probability=chance,
+        best_interval=None
+        if chance is None or rivals == 0
+        else chance_ends(chance, effective_number(column.logs[at]), draws.confidence),
     )
 
 

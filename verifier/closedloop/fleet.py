@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError
+from verifier.base.numbers import memory_text
 from verifier.closedloop.traces import Course, VehicleSettings
 
 LARGEST_BATCH = 60_000_000
@@ -130,7 +131,7 @@ def _nearest(levels: int, places: int, level: Ints, place: Ints, distance: Float
     if (levels + 1) * places > LARGEST_BATCH:
         raise LimitError(
             f"logs with {places} images that matter, at {levels} levels, need about "
-            f"{(levels + 1) * places * BYTES_PER_ENTRY / 2**30:.1f} GiB; at most {LARGEST_BATCH} entries are made",
+            f"{memory_text((levels + 1) * places * BYTES_PER_ENTRY)}; at most {LARGEST_BATCH} entries are made",
             hint="cut long logs into pieces",
         )
     table = np.full((levels + 1, places), np.inf)

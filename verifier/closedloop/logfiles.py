@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_text, write_bytes, write_text
+from verifier.base.numbers import significant
 from verifier.base.tables import SUFFIXES, Kind, Table, read_table, table_bytes
 from verifier.closedloop.logs import FARTHEST_M, Detections, LogLimits, Logs, check_plausible
 from verifier.perception.detections.columns import faulty_boxes
@@ -144,7 +145,8 @@ class _Index:
         _refuse(images, _again(key), lambda row: f"{what(row)} occurs twice")
         same = np.zeros(len(order), dtype=np.bool_)
         same[order[1:]] = (np.diff(log[order]) == 0) & (np.diff(time[order]) == 0)
-        _refuse(images, same, lambda row: f"{what(row)} has the same time as another image, {time[row]:.9g} s")
+        at = "has the same time as another image"
+        _refuse(images, same, lambda row: f"{what(row)} {at}, {significant(float(time[row]), 9)} s")
         without = np.flatnonzero(np.bincount(log, minlength=len(names)) == 0)
         if len(without):
             raise InputError(f"log {shown(names[int(without[0])])} has no image", logs.place(int(without[0])))

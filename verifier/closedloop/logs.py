@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.arrays import Floats, Ints, Mask, plain_fields
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
 from verifier.perception.detections.columns import Boxes, DetectionSet, faulty_boxes
 from verifier.perception.matching import MatchingPolicy, match
@@ -121,6 +121,9 @@ class Logs:
         for what, image in images:
             if image.size and (image.min() < 0 or image.max() >= n):
                 raise ValueError(f"{what}: an index outside 0..{n - 1}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), plain_fields(self)
 
     def _check_images(self) -> None:
         if (np.diff(self.image_log) < 0).any():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from verifier.base.blocks import HERE, Pool
 from verifier.base.documents import InputFile
 from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.base.files import hashes_of_files, read_bytes
@@ -52,7 +53,8 @@ def trade_offs(settings: ClosedLoopSettings, progress: Progress = iter) -> Trade
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
-    return ClosedLoopRequest(settings).trade_offs(progress)
+    with Pool(settings.scheduler) as pool:
+        return ClosedLoopRequest(settings).trade_offs(progress, pool)
 
 
 class ClosedLoopRequest:
@@ -101,10 +103,10 @@ class ClosedLoopRequest:
         """The steps of the run that the settings name, None where they name none; see `study_trace`."""
         return None if self.settings.trace is None else _trace(self.settings.trace[0], *self.data, self.study)
 
-    def trade_offs(self, progress: Progress = iter) -> TradeOffs:
+    def trade_offs(self, progress: Progress = iter, pool: Pool = HERE) -> TradeOffs:
         """Everything found; see the function of this name."""
         logs, validation, files = self._read
-        found = study(logs, validation, self.study, progress)
+        found = study(logs, validation, self.study, progress, pool)
         return recorded(
             TradeOffs,
             found,

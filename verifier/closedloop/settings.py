@@ -16,6 +16,7 @@ from verifier.base.errors import UsageError, shown
 from verifier.base.options import (
     Option,
     PrintedTables,
+    Scheduler,
     Written,
     above_0,
     from_0,
@@ -292,6 +293,7 @@ class ClosedLoopSettings:
     seed: Annotated[int, Option("of the bootstrap, and of drawn detections", metavar="N", parse=whole(0))] = 0
     confidence: Annotated[float, Option("level of its intervals", metavar="LEVEL", parse=share)] = 0.95
 
+    scheduler: Scheduler = None
     json: PrintedTables = False
     output: Written = None
     csv: Csv = None

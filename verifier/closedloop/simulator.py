@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import LimitError
+from verifier.base.numbers import significant
 from verifier.closedloop.fleet import Engine, Fleet, make_batch
 from verifier.closedloop.settings import EngineName
 from verifier.closedloop.traces import NEAR, Course, Ramp, VehicleSettings, ramp, safe_speed_mps
@@ -242,7 +243,8 @@ def _check_steps(vehicle: VehicleSettings) -> None:
     steps = vehicle.top_speed_mps / (weakest * vehicle.dt_s)
     if steps > MOST_STEPS:
         raise LimitError(
-            f"between rest and top speed lie {steps:.3g} steps of {vehicle.dt_s:g} s; at most {MOST_STEPS} are made",
+            f"between rest and top speed lie {significant(steps)} steps of {vehicle.dt_s:g} s; at most "
+            f"{MOST_STEPS} are made",
             hint="take longer time steps or greater accelerations",
         )
 

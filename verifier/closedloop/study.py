@@ -12,12 +12,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from verifier.base.arrays import Floats, Mask
+from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_name
+from verifier.base.numbers import memory_text, significant
 from verifier.base.statistics import few_units_note
 from verifier.closedloop.closed_loop_curve import (
     FEWEST_LOGS,
@@ -76,7 +79,9 @@ class Study:
     remarks: tuple[str, ...]
 
 
-def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress: Progress = iter) -> Study:
+def study(
+    logs: Logs, validation: Logs | None, settings: StudySettings, progress: Progress = iter, pool: Pool = HERE
+) -> Study:
     """Compare every detector under every condition, by every metric that was asked for.
 
     Args:
@@ -84,6 +89,7 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
         validation: images as they were taken, with a source per detector, from which scores are standardized; None
             to take the logs themselves, which a remark then says.
         progress: wraps the list of sources, for a progress bar.
+        pool: who drives the closed loop of each source.
 
     Raises:
         UsageError, InputError: sources, logs and settings do not fit together; each says what to do.
@@ -105,9 +111,9 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
     limit_m = np.zeros(0)
     if settings.radii is not None and set(settings.metrics) & set(DRIVEN):
         limit_m = violation_m(logs, paths_of(logs, settings.path), settings.radii.safety_m)
-    for source in progress(sources):
+    work = partial(_curves, logs, tables, limit_m, settings)
+    for source, (curves, driven) in zip(progress(sources), pool.map(work, sources), strict=True):
         severity = settings.severities.get(source.condition, "")
-        curves, driven = _curves(logs, source.name, tables[source.detector], limit_m, settings)
         loops += driven
         for metric, (curve, sums) in curves.items():
             found[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, *sums))
@@ -197,10 +203,11 @@ class _Driven:
 
 
 def _curves(
-    logs: Logs, source: str, standardizer: Standardizer, limit_m: Floats, settings: StudySettings
+    logs: Logs, tables: Mapping[str, Standardizer], limit_m: Floats, settings: StudySettings, one: Source
 ) -> tuple[dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]], list[_Driven]]:
     """The curve of every metric with what each log adds to it, with the step and without one where there is one;
     and of the simulated ones what is kept."""
+    source, standardizer = one.name, tables[one.detector]
     found: dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]] = {}
     for metric in settings.metrics:
         if metric not in DRIVEN:
@@ -287,7 +294,7 @@ def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]
     if numbers > LARGEST_BOOTSTRAP:
         raise LimitError(
             f"{settings.draws} draws of {len(positive)} logs at {len(settings.sensitivity)} levels need about "
-            f"{numbers * 8 / 2**30:.1f} GiB; at most {LARGEST_BOOTSTRAP * 8 / 2**30:.1f} GiB are taken",
+            f"{memory_text(numbers * 8)}; at most {memory_text(LARGEST_BOOTSTRAP * 8)} are taken",
             hint="take fewer draws or levels",
         )
     weights = draw_logs(positive, settings.draws, np.random.default_rng(settings.seed))
@@ -336,8 +343,9 @@ def _remarks(
     images = min(each.image_count for each in tables.values())
     if settings.sensitivity[0] * images < 1:
         remarks.append(
-            f"{images} validation images cannot tell sensitivities below {1 / images:.2g} false positives per image "
-            "apart; the levels below let through what is stronger than every false positive of theirs"
+            f"{images} validation images cannot tell sensitivities below {significant(1 / images, 2)} false "
+            "positives per image apart; the levels below let through what is stronger than every false "
+            "positive of theirs"
         )
     for names, what in (
         (used.truth_never_stops, "the reference vehicle never stops in {}, where every detector counts as safe"),

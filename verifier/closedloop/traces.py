@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import LimitError
+from verifier.base.numbers import significant
 from verifier.closedloop.settings import BetweenImages, TooClose
 
 NEAR = 1e-9
@@ -188,7 +189,7 @@ def trace(course: Course, sensitivity: float | None, vehicle: VehicleSettings, m
         if len(rows) > most_steps:
             raise LimitError(
                 f"a run needs more than {most_steps} steps of {vehicle.dt_s:g} s; it has come to "
-                f"{position:.6g} of {course.finish_m:.6g} m at {speed:.3g} m/s"
+                f"{significant(position, 6)} of {significant(course.finish_m, 6)} m at {significant(speed)} m/s"
             )
         after = _towards(speed, held, vehicle)
         position += 0.5 * vehicle.dt_s * (speed + after)

@@ -318,6 +318,7 @@ def _flat(metric: str, row: Row | None, cell: Cell | None) -> dict[str, str | fl
         lower, upper = getattr(cell, f"{name}_interval", None) or (None, None)
         numbers |= {name: getattr(cell, name, None), f"{name}_lower": lower, f"{name}_upper": upper}
     numbers |= {name: getattr(cell, name, None) for name in ("own_area", "best_probability", "step_error")}
+    numbers["best_lower"], numbers["best_upper"] = getattr(cell, "best_interval", None) or (None, None)
     return {
         "metric": metric,
         "row": "" if row is None else row.name,

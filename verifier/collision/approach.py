@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import LimitError, UsageError
+from verifier.base.numbers import significant
 from verifier.chains.chain import MarkovChain
 from verifier.checking.graphs import reachable
 from verifier.collision.distance_channel import DistanceChannel
@@ -194,8 +195,8 @@ def approach(channel: DistanceChannel, speed_mps: float, reach_m: float, drive: 
     states = count * speeds * 2**drive.delay
     if states > drive.max_states:
         raise LimitError(
-            f"{states} states: {count} cells of {drive.cell_m:.4g} m, {speeds} speeds, {2**drive.delay} sets of "
-            f"commands under way; at most {drive.max_states} are built",
+            f"{states} states: {count} cells of {significant(drive.cell_m, 4)} m, {speeds} speeds, "
+            f"{2**drive.delay} sets of commands under way; at most {drive.max_states} are built",
             hint="take a longer period between two reports, or a nearer start",
         )
     units = np.arange(first, 0, -2 * drive.refinement, dtype=np.int64)

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
+from verifier.base.numbers import significant
 from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import check_formulas
@@ -145,7 +146,7 @@ def cars_near(found: ReadPairs, first_report_m: float, width_m: float, channel: 
     away = (pairs.predicted_m - first_report_m) / width_m
     near = np.flatnonzero(np.abs(away) <= KERNEL_REACH)
     if not len(near):
-        reach = f"{KERNEL_REACH * width_m:.3g} m"
+        reach = f"{significant(KERNEL_REACH * width_m)} m"
         raise UsageError(
             f"{found.name}no pair is reported within {reach} of the first report at {first_report_m:g} m"
         )

@@ -11,9 +11,9 @@ Each detector is compared with the oracle of its own pairs; all four maps have t
 
 From subsamples, as in Algorithm 1: p is the share of roots tau_b (theta_b,i - theta_n) at or below tau_n theta_n (at
 or above it for SECOND), and 1/s instead of 0. All of theta_b,i, both detectors and both oracles, are from the same
-drawn objects. From bootstrap replicates of whole images (`bootstrap_p_values`): the same with tau_b = tau_n. The
-bootstrap keeps the number of objects and the kernel's width, and with them how much of the two detectors' noise is
-common; in worlds where neither detector is better its p-values were closer to uniform.
+drawn objects. From bootstrap replicates of whole images, or drives where they are known (`bootstrap_p_values`): the
+same with tau_b = tau_n. The bootstrap keeps the number of objects and the kernel's width, and with them how much of
+the two detectors' noise is common; in worlds where neither detector is better its p-values were closer to uniform.
 """
 
 import math
@@ -45,9 +45,9 @@ from verifier.collision.resampling import (
     Subsampling,
     Weighted,
     check_bootstrap,
-    image_draws,
     replicate_blocks,
     subsample_blocks,
+    unit_draws,
 )
 from verifier.collision.score import EVEN, Penalty, oracle_map
 from verifier.collision.stopping import BrakingPolicy
@@ -181,7 +181,7 @@ def bootstrap_p_values(
     replicates: int = REPLICATES,
     progress: Progress | None = None,
 ) -> Floats:
-    """(Y, V) p-values of a comparison of these detectors, from replicates of whole images common to both.
+    """(Y, V) p-values of a comparison of these detectors, from replicates of whole images, or drives, common to both.
 
     Raises:
         UsageError: two bandwidths, no replicate, or a detector without spread in its reported distances.
@@ -199,7 +199,7 @@ def bootstrap_p_values(
                 f"{pairs.title or 'a detector'} cannot be resampled: its reported distances have no spread"
             )
         sides.append(Weighted.of(pairs, each))
-    draws = image_draws(joint.image_count, replicates, rng)
+    draws = unit_draws(joint.image_count, joint.pairs[0].drive, replicates, rng)
     sides += [each.as_oracle() for each in sides]
     p_value = np.full(grid.shape, np.nan)
     for block, (*found, oracle_1, oracle_2) in replicate_blocks(sides, grid, draws, progress):

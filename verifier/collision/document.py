@@ -129,7 +129,7 @@ class IntervalRecord:
     kind: Annotated[
         str,
         Limits(
-            pattern="^(subsampling|bootstrap_percentile|bootstrap_basic|bootstrap_drives|exact_window|exact_monotone|exact_simultaneous)$"
+            pattern="^(subsampling|bootstrap_percentile|bootstrap_basic|bootstrap_drives|exact_window|exact_monotone|exact_simultaneous|drives_(window|monotone|simultaneous))$"
         ),
     ]
     covers: str

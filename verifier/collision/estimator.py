@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import LimitError, UsageError
+from verifier.base.numbers import memory_text
 from verifier.collision.kernel import (
     BLOCK_BYTES,
     CONSTANTS,
@@ -63,7 +64,7 @@ def check_memory(needed: int) -> None:
     """
     if needed > MEMORY_LIMIT:
         raise LimitError(
-            f"this would need about {needed / 2**20:.0f} MiB; the limit is {MEMORY_LIMIT / 2**20:.0f} MiB",
+            f"this would need about {memory_text(needed)}; the limit is {memory_text(MEMORY_LIMIT)}",
             hint="take fewer distances, speeds, pairs or resamples",
         )
 

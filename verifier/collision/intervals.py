@@ -12,6 +12,10 @@ in a window, the number with D_min <= S(v) is binomial with the probability
 
 if images are independent: nothing is assumed about pairs within an image, and no kernel is involved.
 
+Where images of a drive depend on each other the kinds DRIVES_* count the images of a window as (sum of m)^2 / sum of
+m^2 ones, m of each drive: as if those of a drive were copies (Kish, Survey Sampling, 1965; Korn and Graubard, Survey
+Methodology 24, 1998). They are then as wide as so many drives of one image allow.
+
 To cover lambda(y, v) itself something must be known of its course. Where lambda does not rise with y, its average
 over a window that ends at y is at least lambda(y), and over one that starts at y at most: the upper end from the
 window [y - w, y] and the lower end from [y, y + w] cover lambda(y, v) with at least the level, at any number of
@@ -19,6 +23,7 @@ images.
 """
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -45,6 +50,9 @@ class IntervalKind(Enum):
     EXACT_MONOTONE = "exact_monotone"
     BY_DRIVE = "bootstrap_drives"
     EXACT_SIMULTANEOUS = "exact_simultaneous"
+    DRIVES_WINDOW = "drives_window"
+    DRIVES_MONOTONE = "drives_monotone"
+    DRIVES_SIMULTANEOUS = "drives_simultaneous"
 
     @property
     def covers(self) -> str:
@@ -77,11 +85,20 @@ _ASSUMES = {
     IntervalKind.BY_DRIVE: "many drives, independent of each other",
 }
 _ASSUMES[IntervalKind.EXACT_SIMULTANEOUS] = _ASSUMES[IntervalKind.EXACT_MONOTONE]
+BY_DRIVES = {
+    IntervalKind.EXACT_WINDOW: IntervalKind.DRIVES_WINDOW,
+    IntervalKind.EXACT_MONOTONE: IntervalKind.DRIVES_MONOTONE,
+    IntervalKind.EXACT_SIMULTANEOUS: IntervalKind.DRIVES_SIMULTANEOUS,
+}
+"""What takes the place of an exact interval where images of one drive depend on each other."""
+for _exact, _drives in BY_DRIVES.items():
+    _COVERS[_drives] = _COVERS[_exact]
+    _ASSUMES[_drives] = _ASSUMES[_exact].replace("images", "drives, of sizes that say nothing of collisions,", 1)
 
 
 @dataclass(frozen=True, eq=False)
 class IntervalMap:
-    """Intervals of one kind on a grid: pointwise, but for EXACT_SIMULTANEOUS.
+    """Intervals of one kind on a grid: pointwise, but for EXACT_SIMULTANEOUS and DRIVES_SIMULTANEOUS.
 
     Attributes:
         level: nominal probability that an interval covers, at each point on its own; that all do, of a band.
@@ -102,6 +119,12 @@ class IntervalMap:
     def clipped(self) -> tuple[Floats, Floats]:
         """The ends cut to [0, 1], for drawing."""
         return np.clip(self.lower, 0.0, 1.0), np.clip(self.upper, 0.0, 1.0)
+
+
+def safer(kind: IntervalKind, made: Container[IntervalKind | str]) -> IntervalKind:
+    """That of `BY_DRIVES` where it was made, which it is where the data ask for it; `made` by kind or its name."""
+    by_drives = BY_DRIVES.get(kind, kind)
+    return by_drives if by_drives in made or by_drives.value in made else kind
 
 
 def check_level(level: float) -> None:
@@ -165,6 +188,18 @@ def window_counts(
     return stop - first, events
 
 
+def effective_images(pairs: Pairs, grid: Grid, before_m: float, after_m: float) -> Floats:
+    """(Y,) (sum of m)^2 / sum of m^2, m the images of a window of each drive; 0 where the window has none."""
+    reported, _ = image_minima(pairs)
+    drive, sums = pairs.drive[np.unique(pairs.image)], np.zeros((2, len(grid.distances_m)))
+    order = np.lexsort((reported, drive))
+    for own in np.split(reported[order], np.flatnonzero(np.diff(drive[order])) + 1):
+        first = np.searchsorted(own, grid.distances_m - before_m, side="left")
+        count = np.searchsorted(own, grid.distances_m + after_m, side="right") - first
+        sums += count, count**2
+    return np.asarray(sums[0] ** 2 / np.maximum(sums[1], 1))
+
+
 def image_minima(pairs: Pairs) -> tuple[Floats, Floats]:
     """D^_min and D_min of every image that has pairs, in the order of the images."""
     order = np.argsort(pairs.image, kind="stable")
@@ -183,27 +218,36 @@ def exact_interval(
     level: float = 0.95,
     window_m: float = WINDOW_M,
 ) -> IntervalMap:
-    """Exact intervals on the grid, of kind EXACT_WINDOW, EXACT_MONOTONE or EXACT_SIMULTANEOUS.
+    """Exact intervals on the grid, of kind EXACT_WINDOW, EXACT_MONOTONE or EXACT_SIMULTANEOUS, or those by drives.
 
     They are defined everywhere: where no image lies in the window they are [0, 1].
 
     Raises:
         UsageError: a level outside (0, 1), or a window that is not positive.
-        ValueError: another kind.
+        ValueError: another kind, or one by drives of pairs whose drives are not known.
     """
     check_level(level)
     check_window(window_m)
-    if kind is IntervalKind.EXACT_WINDOW:
-        trials, events = window_counts(pairs, grid, policy, window_m / 2, window_m / 2)
-        lower, upper = clopper_pearson(events, trials[:, None], (1 - level) / 2)
-    elif kind in (IntervalKind.EXACT_MONOTONE, IntervalKind.EXACT_SIMULTANEOUS):
-        points = 1 if kind is IntervalKind.EXACT_MONOTONE else grid.shape[0] * grid.shape[1]
-        trials, events = window_counts(pairs, grid, policy, 0.0, window_m)
-        lower, _ = clopper_pearson(events, trials[:, None], (1 - level) / 2 / points)
-        trials, events = window_counts(pairs, grid, policy, window_m, 0.0)
-        _, upper = clopper_pearson(events, trials[:, None], (1 - level) / 2 / points)
-    else:
+    by_drives = kind in BY_DRIVES.values()
+    if not kind.value.startswith("exact") and not by_drives:
         raise ValueError(f"{kind} is not exact")
+    if by_drives and not len(pairs.drive):
+        raise ValueError("the drives of the images are not known")
+    points = grid.shape[0] * grid.shape[1] if "simultaneous" in kind.value else 1
+    tail = (1 - level) / 2 / points
+
+    def ends(before_m: float, after_m: float) -> tuple[Floats, Floats]:
+        trials, events = window_counts(pairs, grid, policy, before_m, after_m)
+        if by_drives:
+            effective = effective_images(pairs, grid, before_m, after_m)[:, None]
+            shares = events / np.maximum(trials, 1)[:, None]
+            return clopper_pearson(np.minimum(shares * effective, effective), effective, tail)
+        return clopper_pearson(events, trials[:, None], tail)
+
+    if kind in (IntervalKind.EXACT_WINDOW, IntervalKind.DRIVES_WINDOW):
+        lower, upper = ends(window_m / 2, window_m / 2)
+    else:
+        lower, upper = ends(0.0, window_m)[0], ends(window_m, 0.0)[1]
     return IntervalMap(kind, level, lower, upper, 0, np.zeros(grid.shape, dtype=np.int64))
 
 

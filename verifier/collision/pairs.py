@@ -15,7 +15,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
+from verifier.base.arrays import Ints
 from verifier.base.errors import UsageError
 
 
@@ -183,12 +186,32 @@ def joined(detectors: Sequence[Pairs]) -> JointPairs:
         maps, names = [np.arange(each.image_count) for each in detectors], ()
     total = len(names) or detectors[0].image_count
     held = np.sum([np.bincount(each, minlength=total) for each in maps], axis=0)
-    unknown = np.zeros(0, np.int64)
+    drive = common_drives([each.drive for each in detectors], maps, total)
     pairs = tuple(
-        replace(each, image=where[each.image], image_count=total, image_names=names, drive=unknown)
+        replace(each, image=where[each.image], image_count=total, image_names=names, drive=drive)
         for each, where in zip(detectors, maps, strict=True)
     )
     return JointPairs(pairs, total, _pair_of(pairs), int((held == len(detectors)).sum()))
+
+
+def common_drives(drives: Sequence[Ints], places: Sequence[Ints], image_count: int) -> Ints:
+    """(image_count,) the drive of each image by what any source says; empty where none says it of some image.
+
+    Sources number drives each in its own way: drives that have an image in common are one.
+
+    Args:
+        drives: of the images of each source; empty where it knows none.
+        places: of the same images among all.
+    """
+    offsets = np.cumsum([0, *(int(each.max(initial=-1)) + 1 for each in drives)])
+    known = [(each + start, place) for each, start, place in zip(drives, offsets, places, strict=False) if len(each)]
+    if not known or np.bincount(np.concatenate([place for _, place in known]), minlength=image_count).min() == 0:
+        return np.zeros(0, np.int64)
+    node, image = (np.concatenate(each) for each in zip(*known, strict=True))
+    every = int(offsets[-1]) + image_count
+    graph = coo_array((np.ones(len(node)), (node, offsets[-1] + image)), shape=(every, every))
+    of_images = connected_components(graph, directed=False)[1][offsets[-1] :]
+    return np.unique(of_images, return_inverse=True)[1].astype(np.int64)
 
 
 def _pair_of(detectors: Sequence[Pairs]) -> NDArray[np.int64]:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, LimitError, Place, UsageError, one_line, shown, unknown_name
 from verifier.collision.pair_tables import ColumnTable, read_columns
-from verifier.collision.pairs import Pairs
+from verifier.collision.pairs import Pairs, common_drives
 from verifier.collision.settings import NegativeReports
 
 REQUIRED = ("image", "true_m", "predicted_m")
@@ -262,10 +262,13 @@ def on_common_images(found: Sequence[ReadPairs]) -> list[ReadPairs]:
             number.setdefault(name, len(number))
     count = max(len(number), *(each.pairs.image_count for each in found))
     names = (*number, *_unlisted(count - len(number)))
+    places = [
+        np.array([number[name] for name in each.pairs.image_names[: each.listed]], dtype=np.int64) for each in found
+    ]
+    drive = common_drives([each.pairs.drive[: each.listed] for each in found], places, count)
     moved = []
-    for each in found:
-        place = np.array([number[name] for name in each.pairs.image_names[: each.listed]], dtype=np.int64)
-        pairs = replace(each.pairs, image=place[each.pairs.image], image_count=count, image_names=names)
+    for each, place in zip(found, places, strict=True):
+        pairs = replace(each.pairs, image=place[each.pairs.image], image_count=count, image_names=names, drive=drive)
         moved.append(replace(each, pairs=pairs, missed_image=place[each.missed_image], listed=len(number)))
     return moved
 

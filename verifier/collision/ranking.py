@@ -5,8 +5,8 @@ With ratio = beta / alpha the score of each detector is a line,
     L / alpha = base + ratio * slope,
 
 base = O and slope = U when "below" the oracle is heavy (the paper's formula), and the other way round for "above".
-So the best detector changes only where two lines cross. Images are resampled, the same for all detectors, and the
-ranking of every replicate tells how sure the ranking is.
+So the best detector changes only where two lines cross. Images, or drives where they are known, are resampled, the
+same for all detectors, and the ranking of every replicate tells how sure the ranking is.
 
 The intervals are percentiles of the replicates. They are for the score as the kernel smooths it, at the width of the
 data: neither the kernel's blur nor the choice of its width is in them.
@@ -33,7 +33,7 @@ from verifier.base.errors import UsageError
 from verifier.collision.estimator import DEFAULT, CollisionMap, EstimatorSettings, Grid, with_common_width
 from verifier.collision.intervals import check_level, end_quantiles
 from verifier.collision.pairs import Pairs, joined, split
-from verifier.collision.resampling import Progress, Weighted, check_bootstrap, image_draws, replicate_blocks
+from verifier.collision.resampling import Progress, Weighted, check_bootstrap, replicate_blocks, unit_draws
 from verifier.collision.score import (
     EVEN,
     PRINTED,
@@ -153,7 +153,7 @@ def rank(
     level: float = 0.95,
     progress: Progress | None = None,
 ) -> Ranking:
-    """Score every detector beside its own oracle, all with the same kernel width, and resample images.
+    """Score every detector beside its own oracle, all with the same kernel width, and resample images or drives.
 
     Of the penalty only the heavy side matters here.
 
@@ -174,7 +174,7 @@ def rank(
     oracles = [oracle_map(each, of) for each, of in zip(joint.pairs, maps, strict=True)]
     among = common_points([*maps, *oracles])
     scores = tuple(score(m.probability, o.probability, weight, among) for m, o in zip(maps, oracles, strict=True))
-    draws = image_draws(joint.image_count, replicates, rng)
+    draws = unit_draws(joint.image_count, joint.pairs[0].drive, replicates, rng)
     above, below = _replicated(joint.pairs, maps, weight, among, draws, progress)
     titles = tuple(each.title for each in detectors)
     return Ranking(titles, scores, above, below, penalty.heavy, level, weight.name)
@@ -237,7 +237,7 @@ def combine(
     penalty: Penalty = EVEN,
     fraction: float = 0.5,
 ) -> Combination:
-    """Choose on about `fraction` of the images, divided at random, and score on the others.
+    """Choose on about `fraction` of the images, or drives, divided at random, and score on the others.
 
     Scores are over the points where the choice and every detector are defined.
 
@@ -246,7 +246,9 @@ def combine(
         LimitError: it would need more memory than the limit.
     """
     joint = joined(detectors)
-    parts = split(joint.image_count, fraction, rng)
+    drive = joint.pairs[0].drive
+    units = drive if drive.max(initial=0) else np.arange(joint.image_count)  # images of a drive stay together
+    parts = [np.flatnonzero(np.isin(units, each)) for each in split(int(units.max()) + 1, fraction, rng)]
     maps: list[list[CollisionMap]] = []
     oracles: list[list[CollisionMap]] = []
     for images in parts:

@@ -12,6 +12,7 @@ import numpy as np
 
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import UsageError
+from verifier.base.numbers import significant
 from verifier.base.options import named_file
 from verifier.base.statistics import few_units_note
 from verifier.base.words import percent
@@ -230,7 +231,8 @@ def independence_text(found: Independence) -> str:
     said = {"pairs of one image of each other": found.pairs, "pairs of their number per image": found.number}
     said |= {} if found.drives is None else {"images of one drive of each other": found.drives}
     parts = [
-        f"{what}: " + ("not tested" if p is None else f"{'refuted' if p <= REFUTED else 'not refuted'} (p = {p:.3g})")
+        f"{what}: "
+        + ("not tested" if p is None else f"{'refuted' if p <= REFUTED else 'not refuted'} (p = {significant(p)})")
         for what, p in said.items()
     ]
     return "independence that the estimate assumes, of " + "; of ".join(parts)
@@ -241,16 +243,16 @@ def _of_map(result: DetectorResult) -> Iterator[str]:
     if chart.oversmooths:
         times = chart.width_m / chart.cross_validated_m
         yield (
-            f"{chart.title}: the kernel is {chart.width_m:.3g} m wide, {times:.3g} times the width that forecasts "
-            "best. Oversmoothing: near y = S(v) the estimate is biased towards 0.5, and subsampling intervals "
-            "rarely cover the true value"
+            f"{chart.title}: the kernel is {significant(chart.width_m)} m wide, {significant(times)} times the width "
+            "that forecasts best. Oversmoothing: near y = S(v) the estimate is biased towards 0.5, and subsampling "
+            "intervals rarely cover the true value"
         )
     if chart.narrowest:
         yield (
-            f"{chart.title}: cross-validation took the narrowest kernel that it tries, {chart.width_m:.3g} m. Either "
-            "the probability changes within so little, or pairs are near copies of each other, such as frames of "
-            "one drive: then the kernel is too narrow, and the map shows single drives. Compare with a kernel of a "
-            "stated width"
+            f"{chart.title}: cross-validation took the narrowest kernel that it tries, {significant(chart.width_m)} "
+            "m. Either the probability changes within so little, or pairs are near copies of each other, such as "
+            "frames of one drive: then the kernel is too narrow, and the map shows single drives. Compare with a "
+            "kernel of a stated width"
         )
     lower, upper = result.confidence.trusted
     outside = int(np.sum((chart.probability < lower) | (chart.probability > upper)))

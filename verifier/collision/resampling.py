@@ -298,8 +298,7 @@ def bootstrap_intervals(
     low, high = np.full(of.grid.shape, np.nan), np.full(of.grid.shape, np.nan)
     undefined = np.zeros(of.grid.shape, dtype=np.int64)
     if of.width_m > 0:
-        drives = image_draws(int(pairs.drive.max(initial=-1)) + 1, replicates, rng) if by_drive else None
-        draws = image_draws(pairs.image_count, replicates, rng) if drives is None else drives[:, pairs.drive]
+        draws = unit_draws(pairs.image_count, pairs.drive if by_drive else pairs.drive[:0], replicates, rng)
         for block, (found,) in replicate_blocks([Weighted.of(pairs, of)], of.grid, draws, progress):
             low[block], high[block] = end_quantiles(found, level)
             undefined[block] = np.isnan(found).sum(axis=0)
@@ -332,6 +331,14 @@ def image_draws(image_count: int, replicates: int, rng: np.random.Generator) -> 
     for row in draws:
         row[:] = np.minimum(np.bincount(rng.integers(image_count, size=image_count), minlength=image_count), 255)
     return draws
+
+
+def unit_draws(
+    image_count: int, drive: NDArray[np.int64], replicates: int, rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """As `image_draws`, of whole drives where several are known; `drive` is (image_count,), or empty."""
+    drives = int(drive.max(initial=-1)) + 1
+    return image_draws(drives, replicates, rng)[:, drive] if drives > 1 else image_draws(image_count, replicates, rng)
 
 
 def replicate_blocks(

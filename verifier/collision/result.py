@@ -1,7 +1,7 @@
 """What a study found, as one value that can give its document and its rows; nothing here prints."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from verifier.collision.document import (
     RatioRecord,
     ScoreRecord,
 )
-from verifier.collision.intervals import IntervalKind
+from verifier.collision.intervals import IntervalKind, safer
 from verifier.collision.kernel import Reason
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.ranking import Combination, Ranking
@@ -78,6 +78,7 @@ class CollisionResult(Result):
     def document(self) -> CollisionStudy:
         """The document."""
         grid = self.settings.grid
+        made = {kind for each in self.policies for one in each.detectors for kind in one.confidence.intervals}
         return CollisionStudy(
             title=self.title,
             inputs=tuple({"title": each.pairs.title, **each.origin} for each in self.detectors),
@@ -87,7 +88,7 @@ class CollisionResult(Result):
             grid=recorded(GridRecord, grid),
             codes=CodeTexts(
                 reason={str(each.value): each.text for each in Reason},
-                trust={str(each.value): f"{each.kind.value}: {each.text}" for each in Trust},
+                trust={str(each.value): f"{_kind_text(each, made)}: {each.text}" for each in Trust},
                 area={str(each.value): each.text for each in Area},
             ),
             policies=tuple(_policy(each, self.settings) for each in self.policies),
@@ -103,7 +104,8 @@ class CollisionResult(Result):
         for policy in self.policies:
             for each in policy.detectors:
                 lower, upper = each.confidence.trusted
-                band = each.confidence.intervals[IntervalKind.EXACT_SIMULTANEOUS]
+                made = each.confidence.intervals
+                band = made[safer(IntervalKind.EXACT_SIMULTANEOUS, made)]
                 tables = [each.map.probability, lower, upper, each.oracle.probability, band.lower, band.upper]
                 for y, v in np.ndindex(grid.shape):
                     probability, low, high, oracle, *both = (_cell(float(table[y, v])) for table in tables)
@@ -118,12 +120,18 @@ class CollisionResult(Result):
                         "probability": probability,
                         "lower": low,
                         "upper": high,
-                        "interval": trust.kind.value,
+                        "interval": safer(trust.kind, made).value,
                         "band_lower": both[0],
                         "band_upper": both[1],
                         "oracle": oracle,
                         "reason": Reason(int(each.map.reason[y, v])).name.lower(),
                     }
+
+
+def _kind_text(trust: Trust, made: Container[IntervalKind]) -> str:
+    """The recommended kind, and the one that some detector of the study has in its place."""
+    kind = safer(trust.kind, made)
+    return trust.kind.value if kind is trust.kind else f"{trust.kind.value} ({kind.value} where there is one)"
 
 
 def _cell(value: float) -> float | str:

@@ -12,9 +12,10 @@ fails they can miss nearly always, and the exact interval is trusted:
 | cross-validation did not take the narrowest kernel that it tries | near copies among the pairs forecast each other |
 
 Where only independence fails, images are resampled, and drives where they are known. The exact interval that is
-trusted elsewhere is EXACT_MONOTONE; for a speed where the data contradict its assumption (the share
-of collisions rises with the reported distance beyond chance), and where its ends cross, so that it holds no
-probability at all, it is EXACT_WINDOW, which covers an average only.
+trusted elsewhere is EXACT_MONOTONE; for a speed where the data contradict its assumption (the share of collisions
+rises with the reported distance beyond chance), and where its ends cross, so that it holds no probability at all, it
+is EXACT_WINDOW, which covers an average only. Where images of one drive are not independent, those by drives stand in
+for the exact ones (`BY_DRIVES`), and the images near y count as `effective_images`.
 
 These limits were found by measuring coverage in worlds whose lambda is known, with errors from 5 % to 60 %.
 """
@@ -30,8 +31,17 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats
 from verifier.base.statistics import clopper_pearson
 from verifier.collision.estimator import CollisionMap
-from verifier.collision.independence import Independence, independence
-from verifier.collision.intervals import WINDOW_M, IntervalKind, IntervalMap, exact_interval, window_counts
+from verifier.collision.independence import REFUTED, Independence, independence
+from verifier.collision.intervals import (
+    BY_DRIVES,
+    WINDOW_M,
+    IntervalKind,
+    IntervalMap,
+    effective_images,
+    exact_interval,
+    safer,
+    window_counts,
+)
 from verifier.collision.pairs import Pairs
 from verifier.collision.resampling import (
     REPLICATES,
@@ -85,7 +95,9 @@ class Trust(IntEnum):
 
 _TEXTS = {
     Trust.SUBSAMPLING: "the kernel is narrow, and enough images near this distance collide and do not",
-    Trust.FEW_IMAGES: f"fewer than {FEWEST} images near this distance collide, or fewer than {FEWEST} do not",
+    Trust.FEW_IMAGES: (
+        f"fewer than {FEWEST} independent images near this distance collide, or fewer than {FEWEST} do not"
+    ),
     Trust.NEAR_ZERO: f"the distance is less than {WIDTHS_FROM_0:g} kernel widths: the kernel reaches below 0",
     Trust.OVERSMOOTHED: "the kernel is much wider than the one that forecasts best: it blurs",
     Trust.NOT_ESTIMATED: "the estimate is not defined here",
@@ -126,8 +138,8 @@ class Confidence:
         lower, upper = np.full(self.trust.shape, np.nan), np.full(self.trust.shape, np.nan)
         for each in self.reasons:
             at = self.trust == each
-            lower[at] = self.intervals[each.kind].lower[at]
-            upper[at] = self.intervals[each.kind].upper[at]
+            kind = safer(each.kind, self.intervals)
+            lower[at], upper[at] = self.intervals[kind].lower[at], self.intervals[kind].upper[at]
         return lower, upper
 
     @property
@@ -159,7 +171,9 @@ def confidence(
     """
     first, second, third, fourth = (np.random.default_rng(each) for each in np.random.SeedSequence(seed).spawn(4))
     tested = independence(pairs, third)
-    exact = IntervalKind.EXACT_WINDOW, IntervalKind.EXACT_MONOTONE, IntervalKind.EXACT_SIMULTANEOUS
+    exact = [IntervalKind.EXACT_WINDOW, IntervalKind.EXACT_MONOTONE, IntervalKind.EXACT_SIMULTANEOUS]
+    by_drives = tested.drives is not None and tested.drives <= REFUTED
+    exact += BY_DRIVES.values() if by_drives else ()
     made = [exact_interval(pairs, of.grid, of.policy, kind, level=level, window_m=window_m) for kind in exact]
     made.append(subsampling_interval(pairs, of, rng=first, level=level, subsampling=subsampling, progress=progress))
     if bootstrap:
@@ -169,8 +183,9 @@ def confidence(
             made.append(drives)
     images, collisions = window_counts(pairs, of.grid, of.policy, window_m / 2, window_m / 2)
     intervals = MappingProxyType({each.kind: each for each in made})
-    trust = which(of, images, collisions, window_m)
-    monotone = intervals[IntervalKind.EXACT_MONOTONE]
+    effective = effective_images(pairs, of.grid, window_m / 2, window_m / 2) if by_drives else images
+    trust = which(of, images, collisions, window_m, effective)
+    monotone = intervals[safer(IntervalKind.EXACT_MONOTONE, intervals)]
     crossed = (monotone.lower > monotone.upper) & (trust != Trust.SUBSAMPLING) & (trust != Trust.RISING)
     trust = np.where(crossed, np.uint8(Trust.CROSSED), trust)
     if tested.refuted:
@@ -180,9 +195,12 @@ def confidence(
     return Confidence(intervals, trust, images, collisions, window_m, level, tested)
 
 
-def which(of: CollisionMap, images: Counts, collisions: Counts, window_m: float) -> NDArray[np.uint8]:
-    """(Y, V) codes of `Trust`, from the map and the images (Y,) and collisions (Y, V) in windows of `window_m`."""
-    fewest = np.minimum(collisions, images[:, None] - collisions)
+def which(
+    of: CollisionMap, images: Counts, collisions: Counts, window_m: float, effective: Counts | Floats
+) -> NDArray[np.uint8]:
+    """(Y, V) codes of `Trust`, from the map and the images (Y,) and collisions (Y, V) in windows of `window_m`;
+    `effective` is as how many independent ones the images count."""
+    fewest = np.minimum(collisions, images[:, None] - collisions) * (effective / np.maximum(images, 1))[:, None]
     near_zero = of.grid.distances_m[:, None] < WIDTHS_FROM_0 * of.width_m
     rising = contradicted(of.grid.distances_m, images, collisions, window_m)
     code = np.select(

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from verifier.base.numbers import level_text, significant
+from verifier.base.words import bounds_text
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.evidence.documents import Document
 from verifier.study.gates import Floor, Regression
@@ -38,13 +40,13 @@ class Checked:
     def message(self) -> str:
         """On one line: the verdict with its condition, why it is open or vacuous, P with intervals, the target."""
         point, plan = self.point, self.result.additional_data
-        found = [self.result.with_unit(f"{self.result.asked} = {point.probability:.9g}")]
+        found = [self.result.with_unit(f"{self.result.asked} = {significant(point.probability, 9)}")]
         if point.uncertainty is not None:
             interval, bounds = point.uncertainty.interval, point.uncertainty.confidence_bounds
-            level = f"{100 * point.uncertainty.level:g} %"
-            found.append(f"{level} {interval.kind} interval [{interval.lower:.6g}, {interval.upper:.6g}]")
+            level = level_text(point.uncertainty.level)
+            found.append(f"{level} {interval.kind} interval {bounds_text(interval.lower, interval.upper)}")
             if bounds is not None:
-                found.append(f"{self.run.settings.bounds_name} [{bounds.lower:.6g}, {bounds.upper:.6g}]")
+                found.append(f"{self.run.settings.bounds_name} {bounds_text(bounds.lower, bounds.upper)}")
         asked = "no target" if self.result.target is None else f"target {self.result.asked_text}"
         more = f"; about {needed_text(plan)} would decide it" if self.worst and plan is not None else ""
         said = "" if point.verdict is Verdict.NO_TARGET else told_verdict(point)
@@ -125,7 +127,7 @@ def _floor_entries(floor: Floor | None) -> Iterator[Gated]:
         return
     for held in floor.requirements:
         outcome = "below" if held.failed and not held.reason else "not below"
-        message = f"{held.value:.9g} ({floor.from_}) in {held.scenario} is {outcome} {floor.least}"
+        message = f"{significant(held.value, 9)} ({floor.from_}) in {held.scenario} is {outcome} {floor.least}"
         message = verdict_text(message, held.condition)
         message += f"; not shown: {held.reason}" if held.reason else ""
         yield Gated(held.requirement, held.planner, "fail_under", held.failed, message)
@@ -135,8 +137,9 @@ def _drop_entries(regression: Regression | None) -> Iterator[Gated]:
     if regression is None:
         return
     for drop in regression.drops:
-        message = f"worse by {drop.drop:.9g}, P from {drop.before:.9g} to {drop.now:.9g}"
+        message = f"worse by {significant(drop.drop, 9)}, P from {significant(drop.before, 9)} "
+        message += f"to {significant(drop.now, 9)}"
         message += f"; at most {regression.max_drop} is allowed, judged by {regression.drop_from}"
         if drop.chance is not None:
-            message += f"; probability {drop.chance:.3g} that it is more"
+            message += f"; probability {significant(drop.chance)} that it is more"
         yield Gated(drop.requirement, drop.planner, "max_drop", drop.failed, message)

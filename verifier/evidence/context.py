@@ -43,7 +43,6 @@ conditions and hazards as in `verifier.evidence.residual_risk.records`, triggeri
 
 import datetime
 import hashlib
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -61,6 +60,7 @@ from verifier.evidence.rates.hazard import EVERY, Acceptance
 from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, Stated, read_risk
 from verifier.evidence.review import ReviewFinding, read_review
 from verifier.evidence.triggers import Trigger, read_triggers
+from verifier.perception.confusion.data_set import frame_hashes
 
 DUTIES: Mapping[str, str] = {
     "requirements": "that the requirements and their targets are right, and complete for the hazards",
@@ -254,6 +254,8 @@ def _detector(top: Element) -> Detector:
     file = _beside(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
     listed = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    if not listed:
+        raise InputError("expected a sequence in each line, found none", Place(str(Path(table.file).parent / file)))
     lists = file, hashlib.sha256(raw).hexdigest()
     return Detector(name, version, (*(stated or ()), *listed), lists, setting, mounting, *pair)
 
@@ -261,15 +263,8 @@ def _detector(top: Element) -> Detector:
 def _frames(element: Element) -> FrameList:
     """A list as sha256sum writes it: a hash in each line, and what it is of."""
     file = _beside(element)
-    path = Path(element.file).parent / file
-    text, raw = read_text(path)
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    for number, line in lines:
-        if not re.fullmatch(r"[0-9a-f]{64}(\s.*)?", line):
-            raise InputError("expected 64 hexadecimal digits, as sha256sum writes them", Place(str(path), number))
-    if not lines:
-        raise InputError("expected the SHA-256 of a frame in each line, found none", Place(str(path)))
-    return FrameList(file, hashlib.sha256(raw).hexdigest(), frozenset(line[:64] for _, line in lines))
+    hashes, digest = frame_hashes(Path(element.file).parent / file)
+    return FrameList(file, digest, hashes)
 
 
 def _beside(element: Element) -> str:

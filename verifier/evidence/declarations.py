@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from verifier.base.errors import UsageError, shown
+from verifier.base.documents import is_sha256
+from verifier.base.errors import InputError, UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.toml import Element
 from verifier.evidence.paths import fault_of
@@ -185,13 +185,13 @@ def _evidence(name: str, table: Element, claims: Mapping[str, str]) -> Evidence:
             raise table.fail(f"missing key '{key}'", 'only grade = "declared" needs none')
     claim = table.at("claim")
     given = tuple(
-        claims.get(each.string()) or each.one_of(tuple(dict.fromkeys(claims.values())))
+        claims[each.one_of(tuple(claims))]
         for each in (claim.items(least=1) if isinstance(claim.value, list) else [claim])
     )
     told: dict[str, Any] = {
         key: table.given(key, Element.string, "") for key in ("title", "revision", "author", "limits")
     }
-    told |= {"dated": table.given("date", date_at, None), "valid_until": table.given("valid_until", date_at, None)}
+    told |= {"dated": table.given("date", past_at, None), "valid_until": table.given("valid_until", date_at, None)}
     return Evidence(name=name, claims=given, grade=grade, **told, **_file(table))
 
 
@@ -206,12 +206,16 @@ def _file(table: Element) -> dict[str, Any]:
     if not copied and not stated:
         raise table.fail("missing key 'sha256'", "a document that is not copied is known by its hash alone")
     path = Path(table.file).parent / PurePosixPath(name)
+    if path.is_file() and path.samefile(table.file):
+        raise table.at("file").fail("expected a document, found the file that declares it")
     found = hashlib.sha256(read_bytes(path)).hexdigest() if path.is_file() else ""
     if not copied and found not in ("", stated):
         raise table.at("sha256").fail(f"expected {found}, the SHA-256 of {name}, found {stated}")
     fault = "" if found or not copied else "the file is missing"
     if copied and found and stated not in ("", found):
         fault = f"the file was altered: SHA-256 {found}, not {stated}"
+    if (found or stated) == hashlib.sha256().hexdigest():
+        fault = "the file is empty"
     return {"file": name, "sha256": found or stated, "copied": copied and bool(found), "fault": fault}
 
 
@@ -222,13 +226,13 @@ def _disposition(key: str, table: Element, evidence: Mapping[str, Evidence]) -> 
         raise table.fail("missing key 'evidence'", "a doubt is refuted by evidence; without, it can be accepted")
     texts = {name: table.given(name, Element.string, "") for name in ("reason", "by", "doubt", "review")}
     named = table.given("evidence", Element.one_of, "", tuple(evidence))
-    return Disposition(decision=decision, evidence=named, dated=date_at(table.at("date")), **texts)
+    return Disposition(decision=decision, evidence=named, dated=past_at(table.at("date")), **texts)
 
 
 def digest_at(element: Element) -> str:
     """A SHA-256; InputError."""
     text = element.string()
-    if not re.fullmatch("[0-9a-f]{64}", text):
+    if not is_sha256(text):
         raise element.fail(f"expected 64 hexadecimal digits, found {shown(text)}")
     return text
 
@@ -238,6 +242,23 @@ def date_at(element: Element) -> datetime.date:
     if type(element.value) is not datetime.date:
         raise element.fail(f"expected a date such as 2026-05-04, found {shown(element.value)}")
     return element.value
+
+
+def past_at(element: Element) -> datetime.date:
+    """A day that is not still to come; InputError."""
+    return past_day(date_at(element), element.fail)
+
+
+def past_day(day: datetime.date, fail: Callable[[str], InputError]) -> datetime.date:
+    """The day of something that happened, at most that of the clock, or of SOURCE_DATE_EPOCH, anywhere on earth.
+
+    Raises:
+        InputError: what `fail` makes of the words, where it is later.
+    """
+    last = max(today(), clock_day())
+    if day > last + datetime.timedelta(days=1):  # the day is that of UTC
+        raise fail(f"expected a day that has been, today is {last}, found {day}")
+    return day
 
 
 def today() -> datetime.date:

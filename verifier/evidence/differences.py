@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from verifier.base.checksums import KEY
@@ -160,25 +162,27 @@ def _close(difference: Difference) -> bool:
     return point and abs(one - other) <= max(AGREEMENT * max(abs(one), abs(other)), _NEARLY_NOTHING)
 
 
-def wrong_decisions(path: str, stated: Any, again: WorldDecisions | None, pointer: str) -> list[Finding]:
+def wrong_decisions(
+    path: str, stated: WorldDecisions | None, again: WorldDecisions | None, pointer: str
+) -> list[Finding]:
     """What is not so; numbers may differ in their last digits.
 
     Args:
         path: of the document in the bundle.
-        stated: what it says there, as JSON, or None.
+        stated: what it says there.
         again: what is computed.
         pointer: of the requirement that it is about.
     """
-    computed = json_values(again)
-    if stated is not None and computed is not None:
-        _rounded(stated, computed, "probability")
-        for mine, other in zip(stated["decided"], computed["decided"], strict=False):
-            _rounded(mine, other, "visits")
-    return differing(path, {"world": stated}, {"world": computed}, ", computed again from the inputs", pointer)
+    if stated is not None and again is not None:
+        known = itertools.zip_longest(stated.decided[: len(again.decided)], again.decided)
+        decided = (
+            each if mine is None else replace(each, visits=_rounded(mine.visits, each.visits)) for mine, each in known
+        )
+        probability = _rounded(stated.probability, again.probability)
+        again = replace(again, probability=probability, decided=tuple(decided))
+    return differing(path, {"world": stated}, {"world": again}, ", computed again from the inputs", pointer)
 
 
-def _rounded(stated: dict[str, Any], computed: dict[str, Any], key: str) -> None:
-    """Take the number that is stated for the computed one, where it differs from that in its last digits only."""
-    both = stated[key], computed[key]
-    if all(isinstance(each, float) for each in both) and abs(both[0] - both[1]) <= AGREEMENT * max(abs(both[1]), 1):
-        computed[key] = stated[key]
+def _rounded(stated: float, computed: float) -> float:
+    """The number that is stated, where the computed one differs from it in its last digits only."""
+    return stated if abs(stated - computed) <= AGREEMENT * max(abs(computed), 1) else computed

@@ -1,7 +1,7 @@
 """With what a bundle was built, and how to build that environment again in ten years.
 
 sbom.cdx.json              what was installed when it was built (CycloneDX 1.6), recorded and not derived again
-environment/               the lock of this version with hashes, and the recipe of an image that holds it
+environment/               the locks of this version with hashes, and the recipe of an image that holds one
 
 Source: CycloneDX 1.6 (ECMA-424), JSON; package URLs of type pypi (https://github.com/package-url/purl-spec).
 """
@@ -25,16 +25,21 @@ from verifier.evidence.identity import DISTRIBUTION, full_version, tool_identity
 SBOM_FILE = "sbom.cdx.json"
 SBOM_WORDS = "what was installed when it was built, as a software bill of materials"
 ENVIRONMENT = "environment/"
-_LOCK = Path(__file__).parent / "requirements.lock"
+_LOCKS = tuple(Path(__file__).with_name(name) for name in ("requirements.lock", "extras.lock"))
 _RECIPE = """\
-# The environment in which evidence of version {version} is checked: build it beside requirements.lock and a folder
-# `source` with the source of the commit that sbom.cdx.json names, and check without network:
+# The environment in which evidence of version {version} is checked: build it beside the locks and a folder `source`
+# with the source of the commit that sbom.cdx.json names, and check without network:
 #   docker build -t verifier:{version} .
 #   docker run --rm --network none -v "$PWD/bundle:/bundle:ro" verifier:{version} evidence check /bundle
-FROM python:3.11-slim
+# A tag may come to mean another image, and its digest cannot be known where nothing is fetched. Look it up once, keep
+# it with the bundle, and build with it: --build-arg BASE=python:3.11-slim@sha256:...
+# With all libraries, for signatures and other formats: --build-arg LOCK=extras.lock
+ARG BASE=python:3.11-slim
+FROM $BASE
+ARG LOCK=requirements.lock
 COPY source/ /source/
-COPY requirements.lock /source/
-RUN pip install --no-cache-dir --require-hashes -r /source/requirements.lock \\
+COPY *.lock /source/
+RUN pip install --no-cache-dir --require-hashes -r /source/$LOCK \\
  && pip install --no-cache-dir --no-deps /source
 ENTRYPOINT ["verify"]
 """
@@ -42,9 +47,8 @@ ENTRYPOINT ["verify"]
 
 def environment_texts() -> dict[str, str]:
     """The files of the folder, which are those of this version."""
-    return {
-        f"{ENVIRONMENT}requirements.lock": _LOCK.read_text(encoding="utf-8"),
-        f"{ENVIRONMENT}Containerfile": _RECIPE.format(version=__version__),
+    return {f"{ENVIRONMENT}{each.name}": each.read_text(encoding="utf-8") for each in _LOCKS} | {
+        f"{ENVIRONMENT}Containerfile": _RECIPE.format(version=__version__)
     }
 
 

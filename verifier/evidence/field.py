@@ -16,6 +16,7 @@ from verifier.analysis.sequential import log_against_rate, log_against_share
 from verifier.base.documents import Count, InputFile, Level, Limits, Magnitude, MisfitError
 from verifier.base.errors import ExitCode, InputError, Place, shown, unknown_name
 from verifier.base.files import read_text
+from verifier.base.numbers import significant
 from verifier.evidence.rows import DayText, day_in, rows_of
 
 COLUMNS, DATE = ("metric", "count", "of"), "date"
@@ -67,7 +68,7 @@ class Indicator:
     def told(self) -> str:
         """For people: `recall ped [0, 10) m at least 0.95`."""
         unit = " per hour" if self.kind == "rate" else ""
-        return f"{self.metric} {self.side.replace('_', ' ')} {self.threshold:.6g}{unit}"
+        return f"{self.metric} {self.side.replace('_', ' ')} {significant(self.threshold, 6)}{unit}"
 
     def evidence(self, count: float, of: float) -> float:
         """Log of the evidence against it."""
@@ -202,7 +203,7 @@ def tested(spi: SpiResult, rows: Sequence[FieldRow], file: str) -> tuple[Indicat
             message, hint = unknown_name("metric", each.metric, metrics)
             raise InputError(message, Place(file), hint)
         if metrics[each.metric] == "share" and (each.count > each.of or each.of % 1):
-            found = f"found {each.count:.10g} of {each.of:.10g}"
+            found = f"found {significant(each.count, 10)} of {significant(each.of, 10)}"
             said = f"{shown(each.metric)}: expected a count of at most as many items, a whole number, {found}"
             raise InputError(said, Place(file))
     by_metric = {name: [row for row in rows if row.metric == name] for name in metrics}

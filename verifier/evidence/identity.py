@@ -12,7 +12,6 @@ import datetime
 import hashlib
 import importlib.metadata
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
@@ -20,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from verifier.base.toml import Element
-from verifier.base.version import __version__
-from verifier.evidence.declarations import date_at, digest_at
+from verifier.base.version import __version__, commit_of
+from verifier.evidence.declarations import digest_at, past_at
 
 NOT_ISSUED = "not issued"
 DISTRIBUTION = "verify-perception"
+COMMIT_FILE = "commit.txt"
+"""Written into the package by `setup.py` where it is built from a repository."""
 _PACKAGE = Path(__file__).resolve().parent.parent
 _WORDS = {
     "id": "document id",
@@ -94,7 +95,7 @@ def read_identity(top: Element, issued: datetime.date | None) -> Identity:
     table = top.at("document").table(tuple(each.name for each in fields(Identity)), ("id",))
     texts = (each.name for each in fields(Identity) if each.name not in ("issued", "previous"))
     told: dict[str, Any] = {key: table.given(key, _words, "") for key in texts}
-    day, previous = table.given("issued", date_at, issued), table.given("previous", digest_at, "")
+    day, previous = table.given("issued", past_at, issued), table.given("previous", digest_at, "")
     return Identity(**told, issued=day, previous=previous)
 
 
@@ -108,8 +109,8 @@ class Tool:
     """The program, as it is installed.
 
     Attributes:
-        commit: of the source it runs from, with `+` where files differ from it; empty where there is no repository.
-        sha256: over path and SHA-256 of every file of the installed package.
+        commit: of the source it runs from or was built from, with `+` where files differ from it; empty if not known.
+        sha256: over path and SHA-256 of every file of the installed package, but for the one that names the commit.
         environment: name -> version of every distribution that it is installed with.
     """
 
@@ -139,6 +140,7 @@ def _package_digest() -> str:
     named = (
         (hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(_PACKAGE).as_posix())
         for path in _package_files()
+        if path != _PACKAGE / COMMIT_FILE
     )
     return hashlib.sha256("".join(f"{digest}  {name}\n" for digest, name in named).encode()).hexdigest()
 
@@ -148,16 +150,11 @@ def _package_files() -> list[Path]:
 
 
 def _commit() -> str:
-    """From the repository around the package, or from what an installer recorded."""
+    """From the repository around the package, what the build recorded, or what an installer did."""
     if (_PACKAGE.parent / ".git").exists():
-        git = ["git", "-C", str(_PACKAGE.parent)]
-        try:
-            head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
-            changed = [*git, "status", "--porcelain", "--", str(_PACKAGE)]
-            differs = subprocess.run(changed, capture_output=True, text=True, check=True).stdout.strip()
-        except (OSError, subprocess.CalledProcessError):
-            return ""
-        return head.stdout.strip() + ("+" if differs else "")
+        return commit_of(_PACKAGE)
+    if (_PACKAGE / COMMIT_FILE).exists():
+        return (_PACKAGE / COMMIT_FILE).read_text(encoding="ascii").strip()
     try:
         recorded = importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
     except importlib.metadata.PackageNotFoundError:

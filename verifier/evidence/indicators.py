@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from verifier.analysis.sequential import hours_needed, items_needed
+from verifier.base.numbers import power_text, significant
 from verifier.base.statistics import clopper_pearson
 from verifier.base.words import counted, name_text
 from verifier.evidence.case.recalls import asked_recalls
@@ -46,7 +47,7 @@ def _share(
         kind="share",
         side="at_least" if low else "at_most",
         threshold=threshold,
-        departure=f"{abs(true - least):.6g} {'below' if low else 'above'}",
+        departure=f"{significant(abs(true - least), 6)} {'below' if low else 'above'}",
         requirements=tuple(names),
         falls=falls,
         measure=measure,
@@ -168,7 +169,7 @@ def spi_table(found: SpiCheckResult) -> str:
             name_text(each.indicator.told),
             f"{each.count:g} of {each.of:g}" if each.looks else "-",
             str(each.looks),
-            f"{10**each.evidence_log10:.4g}" if each.evidence_log10 < 9 else f"1e{each.evidence_log10:.0f}",
+            power_text(each.evidence_log10),
             each.fired_told if each.fired_at else each.state,
             ", ".join(map(name_text, each.indicator.requirements)) if each.fired_at else "-",
         )
@@ -176,9 +177,10 @@ def spi_table(found: SpiCheckResult) -> str:
     )
     header = ("indicator", "counted", "looks", "evidence against", "state", "what falls")
     fired = sum(each.fired_at is not None for each in found.found)
-    wrong = f"{1 - found.level:.4g}"
+    wrong = significant(1 - found.level, 4)
     said = (
         f"{counted(fired, 'indicator')} of {len(found.found)} fired. Each fires where the evidence against it "
-        f"reaches {1 / (1 - found.level):.4g} at any look; one that is true does so with probability {wrong} at most."
+        f"reaches {significant(1 / (1 - found.level), 4)} at any look; one that is true does so with probability "
+        f"{wrong} at most."
     )
     return text_of(blocks_lines([Table(name_text(found.title), header, rows), Paragraph(said)]))

@@ -17,10 +17,10 @@ requirement over all runs of a bundle: violated fails, supported passes, all oth
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from verifier.base.documents import is_sha256
 from verifier.base.errors import one_line
 from verifier.checking.verdicts import verdict_text
 from verifier.evidence.checked import checked, gated, run_grounds, run_of
@@ -52,7 +52,7 @@ def statement(run: Document, subjects: Mapping[str, str], standings: Sequence[St
     Raises:
         ValueError: the document is not that of a run, there is no subject, or a hash is none.
     """
-    if not subjects or any(re.fullmatch("[0-9a-f]{64}", digest) is None for digest in subjects.values()):
+    if not subjects or not all(map(is_sha256, subjects.values())):
         raise ValueError("expected at least one subject, each with a SHA-256 of 64 hexadecimal digits")
     predicate: dict[str, Any] = {"passedTests": [], "warnedTests": [], "failedTests": []}
     result = run_of(run)

@@ -290,8 +290,9 @@ def _plan(where: str, system: SystemRecord) -> Misfits:
 
 def _degradation(where: str, told: DegradationRecord) -> Misfits:
     """Breaks follow from margins and verdicts; whether a margin of 0 fails is not in the document."""
-    from verifier.robustness.assessment.degradation import Criterion, break_of, in_order, surely_before
+    from verifier.robustness.assessment.degradation import in_order, surely_before
     from verifier.robustness.assessment.document import criterion_record, name_record, order_records
+    from verifier.robustness.brackets import Criterion, break_of
 
     levels, criteria, breaks = [math.inf if at == "inf" else float(at or 0) for at in told.levels], [], []
     for k, one in enumerate(told.criteria):
@@ -353,6 +354,7 @@ def trade_offs_misfits(result: TradeOffsResult) -> Misfits:
                 where = f"/metrics/{k}/rows/{n}/cells/{m}"
                 yield from ordered(f"{where}/area_interval", cell.area_interval, 0, 1)
                 yield from ordered(f"{where}/robustness_interval", cell.robustness_interval, 0)
+                yield from ordered(f"{where}/best_interval", cell.best_interval, 0, 1)
 
 
 def _undrawn(value: Any) -> Any:
@@ -361,6 +363,7 @@ def _undrawn(value: Any) -> Any:
         "area_interval",
         "robustness_interval",
         "best_probability",
+        "best_interval",
         "probability",
         "step_error",
         "best_without_step",

@@ -38,6 +38,11 @@ class ReviewFinding:
     dated: datetime.date
     state: str
 
+    @property
+    def about(self) -> str:
+        """For people, whatever its state and what the node says: `G-1a2b3c4d (major, A. B., 2026-05-04): text`."""
+        return f"{self.node} ({self.grade}, {self.by}, {self.dated}): {self.text}"
+
 
 def read_review(path: str | Path) -> tuple[ReviewFinding, ...]:
     """The findings of a file; InputError with its line."""

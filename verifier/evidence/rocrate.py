@@ -7,13 +7,13 @@ the root data entity, data entities and provenance. The hash of a file is schema
 
 import datetime
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from verifier.base.documents import is_sha256
 from verifier.base.errors import one_line
 from verifier.base.version import __version__
 
@@ -44,7 +44,7 @@ class CrateFile:
     is_input: bool = False
 
     def __post_init__(self) -> None:
-        if re.fullmatch("[0-9a-f]{64}", self.sha256) is None or self.size < 0:
+        if not is_sha256(self.sha256) or self.size < 0:
             raise ValueError(f"not the hash and size of a file: {self.sha256!r}, {self.size}")
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias
 
 from verifier.base.documents import Limits
 from verifier.base.errors import InputError, Place, shown
+from verifier.evidence.declarations import past_day
 
 DayText: TypeAlias = Annotated[str, Limits(pattern=r"^\d{4}-\d\d-\d\d$")]
 
@@ -48,8 +49,9 @@ def rows_of(
 
 
 def day_in(text: str, place: Place) -> datetime.date:
-    """A day as 2026-05-04; InputError."""
+    """A day as 2026-05-04, not still to come; InputError."""
     try:
-        return datetime.date.fromisoformat(text)
+        day = datetime.date.fromisoformat(text)
     except ValueError:
         raise InputError(f"expected a date such as 2026-05-04, found {shown(text)}", place) from None
+    return past_day(day, lambda said: InputError(said, place))

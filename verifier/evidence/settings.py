@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
+from verifier.base.documents import is_sha256
 from verifier.base.errors import UsageError, shown
 from verifier.base.options import Option, Part, Printed, Written, reads, writes
 from verifier.checking.settings import Decided, Timeout
@@ -184,7 +185,7 @@ class TriggersSettings:
 
 
 def _digest(text: str) -> str:
-    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
+    if not is_sha256(text.lower()):
         raise argparse.ArgumentTypeError("expected 64 hexadecimal digits")
     return text.lower()
 

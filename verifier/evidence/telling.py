@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import get_args
 
-from verifier.base.numbers import level_text, short_text
+from verifier.base.numbers import level_text, short_text, significant
 from verifier.base.words import bounds_text, counted, listed, percent, rate_interval_text, some_of
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.evidence.rates.document import RateBounds, RateExposure, RateResult
@@ -65,7 +65,7 @@ def risk_blocks(study: RiskResult) -> Iterator[Block]:
             else f"; {_accepted_text(study.accepted)}{source_text(study.source)}: {_met(study.total)}"
         )
         yield Paragraph(f"all hazards together, whatever their dependence: {_rates_text(study.total)}{criterion}")
-    budget = ", ".join(f"{float(each.error):.3g} {name_text(each.part)}" for each in study.parts)
+    budget = ", ".join(f"{significant(float(each.error))} {name_text(each.part)}" for each in study.parts)
     yield Paragraph(f"all ends hold at once at {level_text(study.level)} (error budget: {budget or 'nothing'})")
     if any(not where.initial for where in study.environments):
         yield Paragraph("from the least to the worst initial state, where no mix of them is stated", "note")
@@ -105,7 +105,8 @@ def _hazard_blocks(study: RiskResult, hazard: RiskHazard, found: RiskFound) -> I
         yield Paragraph("any one of these numbers alone would meet the criterion, the smallest change first:")
         yield Listing(
             tuple(
-                f"{name_text(each.number)}: at most {each.needed:.4g} instead of {each.now:.4g}"
+                f"{name_text(each.number)}: at most {significant(each.needed, 4)} "
+                f"instead of {significant(each.now, 4)}"
                 for each in found.improvements[:MOST_TOLD]
             )
         )
@@ -120,7 +121,7 @@ def _hazard_blocks(study: RiskResult, hazard: RiskHazard, found: RiskFound) -> I
 
 def _met_text(where: RiskEnvironment) -> str:
     unlisted, ends = where.unlisted, rate_interval_text(where.exposure.lower, where.exposure.upper)
-    said = f"at most {unlisted.upper:.6g} of them in {UNLISTED}"
+    said = f"at most {significant(unlisted.upper, 6)} of them in {UNLISTED}"
     if unlisted.classified is not None:
         said += f" ({unlisted.left_over} of {counted(unlisted.classified, 'classified encounter')})"
     elif unlisted.upper == 1:
@@ -132,7 +133,7 @@ def _met_text(where: RiskEnvironment) -> str:
 
 
 def _rates_text(found: RiskFound) -> str:
-    best = "" if found.per_hour is None else f"{found.per_hour:.4g}, "
+    best = "" if found.per_hour is None else f"{significant(found.per_hour, 4)}, "
     return f"hazardous behaviour {best}{rate_interval_text(*found.behaviour)} per hour, {_harm_text(found)}"
 
 
@@ -150,7 +151,7 @@ def _met(found: RiskFound) -> str:
 
 def ends_text(share: RiskShare) -> str:
     """A share, or both of its ends."""
-    lower, upper = (f"{float(end):.6g}" for end in share.ends)
+    lower, upper = (significant(float(end), 6) for end in share.ends)
     return lower if share.lower == share.upper else f"[{lower}, {upper}]"
 
 
@@ -192,7 +193,7 @@ def triggers_blocks(study: TriggersResult) -> Iterator[Block]:
                 name_text(each.name),
                 name_text(one.requirement) + (f", planner {name_text(one.planner)}" if one.planner else ""),
                 name_text(one.asked),
-                Cell(f"{one.probability:.9g}", one.probability),
+                Cell(significant(one.probability, 9), one.probability),
                 bounds_text(one.lower, one.upper),
                 name_text(one.scenario),
                 Cell(told_verdict(one), None, told_verdict(one)),
@@ -281,7 +282,7 @@ def rate_section(study: RateResult, document: str, anchor: str, alone: str) -> S
 def rate_sentences(study: RateResult, alone: str) -> Iterator[tuple[str, str]]:
     """The rate in one sentence, and its verdict, for a summary; `alone` says that its run is not there, if so."""
     what = f"{name_text(study.requirement)} {'is violated' if study.event == 'violated' else 'is satisfied'}"
-    estimate = "" if study.per_hour is None else f" about {study.per_hour:.3g} times an hour,"
+    estimate = "" if study.per_hour is None else f" about {significant(study.per_hour)} times an hour,"
     bounds = study.decisive
     ends = rate_interval_text(bounds.lower, bounds.upper)
     text = f"{what}{estimate} within {ends} per hour ({SOURCES[bounds.source]}), in the worst scenario of each "
@@ -308,7 +309,7 @@ def rate_blocks(study: RateResult) -> Iterator[Block]:
     rows = tuple(
         (
             name_text(term.environment),
-            Cell(f"{term.probability:.6g}", term.probability),
+            Cell(significant(term.probability, 6), term.probability),
             name_text(term.worst_scenario) + (f" (of {term.scenarios})" if term.scenarios > 1 else ""),
             Cell(rate_interval_text(term.exposure.lower, term.exposure.upper), term.exposure.lower),
             exposure_text(term.exposure),
@@ -317,7 +318,7 @@ def rate_blocks(study: RateResult) -> Iterator[Block]:
     )
     header = ("environment", "P per encounter", "worst scenario", "encounters per hour", "from")
     yield Table(caption, header, rows, sortable=True)
-    best = "" if study.per_hour is None else f"{study.per_hour:.4g} per hour, "
+    best = "" if study.per_hour is None else f"{significant(study.per_hour, 4)} per hour, "
     yield Paragraph(f"rate: {best}{_bounds_text(study.bounds)}")
     yield from (Paragraph(_bounds_text(bounds)) for bounds in study.other_bounds)
     if any(term.scenarios > 1 for term in study.terms):
@@ -333,12 +334,12 @@ def _accepted(study: RateResult) -> Iterator[str]:
     if study.acceptance is None or shown is None:
         return
     source = f" ({name_text(study.acceptance.source)})" if study.acceptance.source else ""
-    yield f"acceptance: at most {float(Fraction(study.acceptance.per_hour)):.4g} per hour{source}"
+    yield f"acceptance: at most {significant(float(Fraction(study.acceptance.per_hour)), 4)} per hour{source}"
     events = f"with at most {counted(shown.events, 'event')}" if shown.events else "without an event"
     most = f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
     yield (
-        f"validation target by testing alone ({level_text(shown.confidence)} confidence): {shown.hours:.6g} hours"
-        f"{'' if shown.encounters is None else most} {events}"
+        f"validation target by testing alone ({level_text(shown.confidence)} confidence): "
+        f"{significant(shown.hours, 6)} hours{'' if shown.encounters is None else most} {events}"
     )
     reason = reason_text(study.reason)
     why = f" ({reason})" if reason else ""
@@ -349,9 +350,9 @@ def _bounds_text(bounds: RateBounds) -> str:
     ends = f"{SOURCES[bounds.source]} {rate_interval_text(bounds.lower, bounds.upper)}"
     if bounds.level is None or bounds.error_probability is None:
         return f"{ends}; the data's uncertainty is left out"
-    parts = f"{bounds.error_probability:.3g} probabilities"
+    parts = f"{significant(bounds.error_probability)} probabilities"
     if bounds.error_exposure:
-        parts += f", {bounds.error_exposure:.3g} exposure"
+        parts += f", {significant(bounds.error_exposure)} exposure"
     assumes = f"; assumes that {' and '.join(bounds.assumes)}" if bounds.assumes else ""
     return f"{ends} at {level_text(bounds.level)} (error budget: {parts}){assumes}"
 
@@ -365,5 +366,5 @@ def exposure_text(exposure: RateExposure) -> str:
     ends = [number(Fraction(repr(end))) for end in (exposure.lower, exposure.upper)]
     if exposure.kind == "number":
         return f"{ends[0]}/h, as stated{source}"
-    level = "for certain" if exposure.level is None else f"at level {exposure.level:.6g}"
+    level = "for certain" if exposure.level is None else f"at level {significant(exposure.level, 6)}"
     return f"{ends[0]} to {ends[1]}/h, as stated, {level}{source}"

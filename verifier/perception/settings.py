@@ -35,6 +35,7 @@ Measure: TypeAlias = Literal["euclidean_3d", "ground_plane", "forward", "given"]
 """How the distance of an object is measured."""
 DontCare: TypeAlias = Literal["keep", "drop"]
 """What becomes of regions that are not judged."""
+DataSetFile: TypeAlias = Annotated[str | None, reads("what is stated of the test data (.toml)")]
 FrameNames: TypeAlias = Literal["name", "stem"]
 """By what frames of annotations and detections are the same."""
 EgoOrCity: TypeAlias = Literal["ego", "city"]
@@ -222,7 +223,7 @@ class CountSettings:
 
     output: Annotated[str | None, writes("write the matrices (.json)", also=("-o",), group="output")] = None
     title: Annotated[str, Option("title of the matrices", metavar="TEXT")] = ""
-    data_set: Annotated[str | None, reads("what is stated of the test data (.toml)")] = None
+    data_set: DataSetFile = None
     json: Annotated[bool, Option("print the document instead of tables", role="output")] = False
     record: Annotated[str | None, writes("write the outcome of each object (.csv, .parquet)")] = None
     plot: Annotated[str | None, writes("recall against distance (.png, .svg, .pdf)")] = None
@@ -269,8 +270,9 @@ class UsedSettings:
     matrices: Annotated[str, reads("confusion matrices (.json)", metavar="MATRICES", positional=True)]
     results: Annotated[
         tuple[str, ...], reads("results of verify run with these matrices (.json)", metavar="RESULT", positional=True)
-    ]
+    ] = ()
     output: Annotated[str, writes("write the matrices with the record of these verdicts", also=("-o",))]
+    data_set: DataSetFile = None
 
 
 @dataclass(frozen=True, kw_only=True)

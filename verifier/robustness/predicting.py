@@ -18,6 +18,7 @@ import numpy as np
 from verifier.base.documents import InputFile, Magnitude, Share, read_document
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import json_of, read_text
+from verifier.base.numbers import fixed, level_text
 from verifier.base.options import pair
 from verifier.base.result import Result
 from verifier.base.version import own_versions
@@ -107,7 +108,7 @@ class PredictResult(Result):
 
 def r_squared_text(model: PairModel) -> str:
     """The pooled R^2 of a model."""
-    return "not defined" if model.pooled_r_squared is None else f"{model.pooled_r_squared:.3f}"
+    return "not defined" if model.pooled_r_squared is None else fixed(model.pooled_r_squared, 3)
 
 
 def predict_result(settings: PredictSettings) -> PredictResult:
@@ -159,7 +160,7 @@ def predict_result(settings: PredictSettings) -> PredictResult:
         sure = 2 * Fraction(repr(settings.confidence)) - 1
         proven = f"with probability {float(sure):g} at least" if sure > 0 else "with no probability that is proven"
         remarks.append(
-            f"{100 * settings.confidence:g} % prediction intervals (jackknife+) assume exchangeable detectors, not "
+            f"{level_text(settings.confidence)} prediction intervals (jackknife+) assume exchangeable detectors, not "
             f"tested; they hold a value {proven}"
         )
     return PredictResult(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from verifier.base.options import (
+    WHO,
     Option,
     PrintedTables,
     Scheduler,
@@ -30,6 +31,16 @@ Pixels: TypeAlias = Literal["uint8", "float32"]
 """What an image is handed on as."""
 PublishedList: TypeAlias = Literal["published-2021", "published-2018", "published-2018-text"]
 """Lists of the mutations of a paper."""
+
+
+Refine = Annotated[
+    int,
+    Option(
+        "levels to add at most, halfway between those where a criterion breaks, until the images tell no more",
+        metavar="N",
+        parse=whole(0, 1000),
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,14 +145,8 @@ class AssessSettings:
         ),
     ] = None
     cache: Annotated[str | None, writes("keep detections here, for the next run", metavar="FOLDER")] = None
-    refine: Annotated[
-        int,
-        Option(
-            "levels to add at most, halfway between those where a criterion breaks, until the images tell no more",
-            metavar="N",
-            parse=whole(0, 1000),
-        ),
-    ] = 0
+    refine: Refine = 0
+    scheduler: Scheduler = None
     json: PrintedTables = False
     output: Written = None
     markdown: Annotated[str | None, writes("write the report in Markdown")] = None
@@ -207,6 +212,7 @@ class RatesSettings:
     ] = None
     plot: Annotated[str | None, writes("draw miss rate against false positives per image (.png, .svg, .pdf)")] = None
     plot_table: Annotated[str | None, writes("draw the table, coloured by normalised ADR")] = None
+    plot_objects: Annotated[str | None, writes("draw the rates of --objects, before against after")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +257,7 @@ class CampaignSettings:
     """Every choice of `verify campaign` beside those that the campaign file makes."""
 
     file: Annotated[str, reads("campaign file (.toml)", metavar="CAMPAIGN", positional=True)]
+    refine: Refine = 0
     output: Annotated[
         str,
         writes(
@@ -260,7 +267,7 @@ class CampaignSettings:
             group="output",
         ),
     ] = "campaign"
-    jobs: Annotated[int, writes("conditions at the same time", metavar="N", parse=whole(1, 256))] = 1
+    scheduler: Annotated[str | None, Option(WHO, also=("--jobs",), metavar="N|ADDRESS", role="output")] = None
     json: PrintedTables = False
 
 

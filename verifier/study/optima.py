@@ -18,7 +18,7 @@ from verifier.analysis.robust.optimum import Bracket, Optimum
 from verifier.base.arrays import ROUNDOFF, Floats
 from verifier.base.budget import Clock, out_of_memory, share_of_memory
 from verifier.base.errors import EngineError, InputError, LimitError, NoAnswerError
-from verifier.base.numbers import number_text
+from verifier.base.numbers import number_text, significant
 from verifier.chains.chain import DecisionProcess, MarkovChain, decision_process
 from verifier.checking.enclosure import AGREEMENT, doubles_around
 from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by, refuse_long
@@ -269,7 +269,7 @@ class _Asking:
 
 
 def _text(ends: Floats) -> str:
-    return ", ".join(f"{end:.6g}" for end in ends)
+    return ", ".join(significant(end, 6) for end in ends)
 
 
 def answers_of(

@@ -14,7 +14,15 @@ from verifier.base.errors import UsageError
 from verifier.base.options import Option, Part, pair, reads, whole_above_0
 from verifier.checking.settings import EngineSettings
 from verifier.perception.settings import EmptyColumns, EmptyContexts
-from verifier.systems.settings import FalsePositives, InitialContext, Limits, constant, initial_condition, sweep
+from verifier.systems.settings import (
+    FalsePositives,
+    InitialContext,
+    Limits,
+    condition_text,
+    constant,
+    initial_condition,
+    sweep,
+)
 
 if TYPE_CHECKING:
     from verifier.language.expressions.syntax import Node
@@ -36,7 +44,12 @@ CHANNEL = "use of the confusion matrices"
 LIMITS = "engines and limits"
 Initial = Annotated[
     Node | None,
-    Option("condition on the initial states, for example 'v = 1'", metavar="CONDITION", parse=initial_condition),
+    Option(
+        "condition on the initial states, for example 'v = 1'",
+        metavar="CONDITION",
+        parse=initial_condition,
+        spell=condition_text,
+    ),
 ]
 EmptyColumnRates = Annotated[EmptyColumns, Option("rates of a column without items: {choices}", metavar="POLICY")]
 FalsePositiveUse = Annotated[FalsePositives, Option("use of the column 'empty': {choices}", metavar="POLICY")]

@@ -15,7 +15,7 @@ from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.documents import json_values
 from verifier.base.errors import NoAnswerError
-from verifier.base.numbers import decimal_text
+from verifier.base.numbers import decimal_text, level_text
 from verifier.base.version import own_versions, version_of
 from verifier.base.words import counted
 from verifier.chains.chain import FROM
@@ -239,14 +239,14 @@ def _ceiling_remark(basis: BoundsBasis) -> list[str]:
 
 def draws_remark(draws: int, basis: BoundsBasis) -> list[str]:
     """Say where an interval, or bounds that are drawn, have too few draws behind them."""
-    level, ends = basis.level, f"the ends of a {100 * basis.level:.10g} % interval"
+    level, ends = basis.level, f"the ends of a {level_text(basis.level)} interval"
     if basis.tier == "approximate" and basis.looks > 1:
         level, ends = float(1 - alpha_of(level) / basis.looks), f"bounds at {basis.looks} looks"
     needed = fewest_draws(level)
     if draws >= needed:
         return []
     plenty = "" if needed > LARGEST_DRAWS else f"; use --draws {needed} or more"
-    return [f"{draws} draws are too few for {ends}{plenty}"]
+    return [f"{counted(draws, 'draw is', 'draws are')} too few for {ends}{plenty}"]
 
 
 def grid_remarks(grid: Grid, false_positives: str, matrices: ConfusionMatrices) -> Iterator[str]:

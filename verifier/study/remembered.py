@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from verifier.base.errors import UsageError
-from verifier.base.numbers import decimal_text
+from verifier.base.numbers import decimal_text, fixed
 from verifier.base.words import counted
 from verifier.perception.confusion import EMPTY, ConfusionFile
 from verifier.perception.confusion.context_matrices import longest_run, persistent
@@ -189,7 +189,9 @@ def _first_looks(file: ConfusionFile, found: ContextCounts, columns: list[int]) 
         rate = 1 - whole[column] / max(whole.sum(), 1)
         if many and (p_value := binomtest(wrong, many, rate).pvalue) < CONTRADICTED_BELOW:
             name = f"{label_text(file.matrices.labels[column])} in {file.matrices.bin_text(at)}"
-            told.append((p_value, f"{name} wrong {wrong} of {many} times at first sight, {rate:.3f} of all frames"))
+            told.append(
+                (p_value, f"{name} wrong {wrong} of {many} times at first sight, {fixed(rate, 3)} of all frames")
+            )
     if told:
         yield (
             "bounds however reports depend on each other take one rate in every step, which first looks contradict: "
@@ -251,5 +253,5 @@ def _texts(used: ContextCounts, chosen: Selection | None, model: SystemModel, op
 def _losses(chosen: Selection | None) -> str:
     """Bits per frame on sequences left out, of what was compared."""
     losses = () if chosen is None else chosen.losses
-    told = ", ".join(f"{each.contexts} {each.mean:.3f}" for each in losses)
+    told = ", ".join(f"{each.contexts} {fixed(each.mean, 3)}" for each in losses)
     return f"bits per frame on sequences left out: {told}"

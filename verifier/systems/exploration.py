@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import InputError, NoAnswerError, Place, memory_text
+from verifier.base.errors import InputError, NoAnswerError, Place
+from verifier.base.numbers import memory_text
 from verifier.language.expressions import evaluate, resolve_sees
 from verifier.language.expressions.syntax import Node
 from verifier.perception.confusion.matrices import Label

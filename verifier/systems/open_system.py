@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints, Mask
-from verifier.base.errors import LimitError, NoAnswerError, Place, UsageError, memory_text
+from verifier.base.errors import LimitError, NoAnswerError, Place, UsageError
+from verifier.base.numbers import memory_text
 from verifier.language.expressions.syntax import Call, Name, Node
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import Label

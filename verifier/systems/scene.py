@@ -20,10 +20,10 @@ from verifier.base.errors import (
     NoAnswerError,
     Place,
     UsageError,
-    memory_text,
     shown,
     unknown_name,
 )
+from verifier.base.numbers import memory_text, significant
 from verifier.language.expressions import Source, exact_number, to_text
 from verifier.language.expressions.syntax import FALSE, TRUE, Name, Node, Number, Operation, names_in
 from verifier.perception.confusion import ConfusionMatrices
@@ -274,7 +274,8 @@ def _initial_states(
     if candidates > MOST_CANDIDATES:
         widest = max(box, key=lambda each: each.size)
         raise system.model.at("initial").error(
-            f"initial leaves {candidates:.2g} candidates; fix variables: {widest.name} = {widest.low}", None
+            f"initial leaves {significant(candidates, 2)} candidates; fix variables: {widest.name} = {widest.low}",
+            None,
         )
     if candidates:
         values = StateSpace(box).valuations()

@@ -57,6 +57,13 @@ def initial_condition(text: str) -> Node:
     return parse_expression(text, Source(text, "--initial"))
 
 
+def condition_text(condition: Node) -> str:
+    """What `initial_condition` reads."""
+    from verifier.language.expressions import to_text
+
+    return to_text(condition, parenthesise=True)
+
+
 def constant(text: str) -> tuple[str, int | Fraction | str]:
     """Name and value of NAME=VALUE: a constant, or a word as of PLANNER.pick=RULE; UsageError."""
     name, value = pair("--set", "NAME=VALUE", text)
@@ -87,9 +94,10 @@ def sweep(text: str) -> tuple[str, tuple[int | Fraction, ...]]:
 
 def fraction_from_0_to_1(text: str) -> Fraction:
     """A number from 0 to 1, its decimal digits taken exactly, for `Option.parse`."""
-    if not re.fullmatch(r"\d{1,30}(\.\d{1,30})?|\.\d{1,30}", text) or Fraction(text) > 1:
+    number = _number(f"0{text}" if text.startswith(".") else text)
+    if number is None or not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, got {text!r}")
-    return Fraction(text)
+    return Fraction(number)
 
 
 def _number(text: str) -> int | Fraction | None:

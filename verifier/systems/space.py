@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import LimitError, Place
+from verifier.base.numbers import significant
 from verifier.language.expressions import Source, evaluate, exact_number
 from verifier.language.expressions.syntax import Node, names_in
 from verifier.systems.model import BoundedVariable, System, bounded
@@ -233,7 +234,9 @@ class World:
                 if drawn[draw.name] in shares:
                     shares[int(drawn[draw.name])] += share
             if shares:
-                found[draw.name] = ", ".join(f"{value} with {float(share):.6g}" for value, share in shares.items())
+                found[draw.name] = ", ".join(
+                    f"{value} with {significant(float(share), 6)}" for value, share in shares.items()
+                )
         return found
 
     def admissible(self, values: Mapping[str, Ints], count: int) -> Mask:

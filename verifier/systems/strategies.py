@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import NoAnswerError, Place, UsageError, memory_text
+from verifier.base.errors import NoAnswerError, Place, UsageError
+from verifier.base.numbers import memory_text
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Moves, rules_behaviour, steps
 from verifier.systems.exploration import Known, no_valid_step, watch, where_possible

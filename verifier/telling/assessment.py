@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from verifier.base.numbers import exact_text, interval_text
+from verifier.base.numbers import exact_text, fixed, interval_text, significant
 from verifier.base.words import percent
 from verifier.robustness.assessment.circumstances import Risk
 from verifier.robustness.assessment.document import (
@@ -84,7 +84,7 @@ def _frequency(value: float | None, counted: CountedRecord | None) -> str:
     """A stated number, or a counted one with its counts and interval."""
     if counted is None or value is None:
         return _number(value)
-    return f"{value:.3g} ({counted.shown} of {counted.images}, {interval_text(*counted.interval)})"
+    return f"{significant(value)} ({counted.shown} of {counted.images}, {interval_text(*counted.interval)})"
 
 
 def _label(each: CircumstanceRecord) -> str:
@@ -143,9 +143,9 @@ def _plan_blocks(found: SystemRecord) -> Iterator[Block | str]:
             (
                 each.circumstance,
                 _number(each.asked),
-                f"{each.expected:.4g}",
+                significant(each.expected, 4),
                 str(each.images),
-                f"{each.images / count:.4g}",
+                significant(each.images / count, 4),
             )
             for each in plan.shares
         ),
@@ -159,7 +159,7 @@ def _plan_blocks(found: SystemRecord) -> Iterator[Block | str]:
 def _performance(found: SystemRecord) -> Iterator[Block | str]:
     if found.made is not None and found.made.detector is not None:
         lowest = found.made.lowest_score
-        least = "every detection counts" if lowest is None else f"scores from {lowest:.6g} on count"
+        least = "every detection counts" if lowest is None else f"scores from {significant(lowest, 6)} on count"
         yield f"The detector, run here: {_identity(found.made)}; {least}."
     given = {"source": found.source.performance, **{target.name: target.performance for target in found.targets}}
     data = {name: _numbers(performance) for name, performance in given.items() if performance is not None}
@@ -348,7 +348,7 @@ def _cells(each: CriterionRecord) -> Iterator[str]:
         if value is None or margin is None:
             yield "not defined"
         else:
-            told = f"{value:.6g}" + (f" ({verdict})" if verdict else "")
+            told = significant(value, 6) + (f" ({verdict})" if verdict else "")
             yield f"{told} fails" if each.fails(margin) else told
 
 
@@ -375,7 +375,8 @@ def _break_sentence(found: DegradationRecord, each: CriterionRecord) -> str:
     between = f"between {level_text(found, one.holds_at)} and {level_text(found, one.fails_at)}"
     if found.scale == "reciprocal":
         low, high = (0 if at == "inf" else 1 / (at or 1) for at in (one.holds_at, one.fails_at))
-        between += f" (1/{found.parameter} {low:.3g} to {high:.3g}{f' per {found.unit}' if found.unit else ''})"
+        unit = f" per {found.unit}" if found.unit else ""
+        between += f" (1/{found.parameter} {significant(low)} to {significant(high)}{unit})"
     return f"{each.name}: breaks {between}{again}{passed}."
 
 
@@ -394,5 +395,5 @@ def level_text(found: DegradationRecord, level: Level) -> str:
         raise ValueError("no level")
     if level == "inf":
         return f"{found.parameter} infinite"
-    number = f"{level:.4g}" if abs(level) < 1e4 else f"{level:.0f}"
+    number = significant(level, 4) if abs(level) < 1e4 else fixed(level, 0)
     return f"{found.parameter} {number}" + (f" {found.unit}" if found.unit else "")

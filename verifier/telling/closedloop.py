@@ -1,9 +1,10 @@
 """Trade-off areas and decisions, told once: on the terminals of `verify closed-loop` and `robroc`, and in reports."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import interval_text
+from verifier.base.numbers import fixed, interval_text, significant
 from verifier.base.words import listed
 from verifier.closedloop.comparison import Cell as AreaCell
 from verifier.closedloop.comparison import Row as AreaRow
@@ -80,8 +81,8 @@ def trade_off_blocks(study: TradeOffsResult, *, pictures: bool = True) -> Iterat
         what = "no time step" if second.engine == "events" else "time steps"
         yield Paragraph(
             f"The second engine ({second.engine}: {what}) gives closed-loop areas that differ by at most "
-            f"{second.largest_area_difference:.2g}; it judges {second.safety_differs} of {second.runs} positive runs "
-            "otherwise.",
+            f"{significant(second.largest_area_difference, 2)}; it judges {second.safety_differs} of {second.runs} "
+            "positive runs otherwise.",
             "note",
         )
 
@@ -107,8 +108,8 @@ def _areas(title: str, table: TradeOffTable) -> Table:
     if table.means:
         means = {mean.detector: mean for mean in table.means}
         texts = (
-            Cell(f"{means[name].area:.3f} {_ratio(means[name].relative)}", means[name].area) if name in means else "-"
-            for name in table.detectors
+            "-" if mean is None else Cell(f"{fixed(mean.area, 3)} {_ratio(mean.relative)}", mean.area)
+            for mean in (means.get(name) for name in table.detectors)
         )
         rows.append(("mean of areas", *texts))
     return _table(title, table, rows)
@@ -126,8 +127,8 @@ def _cells_of(row: AreaRow, table: TradeOffTable, told: Callable[[AreaRow, AreaC
 def _area(row: AreaRow, cell: AreaCell) -> Cell:
     mark = ("*" if cell.detector in row.best else " ") + "!" * (cell.detector in row.flipped)
     if row.kind == "baseline":
-        return Cell(f"{cell.area:.3f}{mark}", cell.area)
-    return Cell(f"{cell.area:.3f}{mark}{_ratio(cell.robustness)}", cell.area, heat=cell.robustness)
+        return Cell(f"{fixed(cell.area, 3)}{mark}", cell.area)
+    return Cell(f"{fixed(cell.area, 3)}{mark}{_ratio(cell.robustness)}", cell.area, heat=cell.robustness)
 
 
 def _interval(row: AreaRow, cell: AreaCell) -> Cell:
@@ -136,7 +137,7 @@ def _interval(row: AreaRow, cell: AreaCell) -> Cell:
 
 
 def _ratio(value: float | None) -> str:
-    return "(-)" if value is None else f"({value:.2f})"
+    return "(-)" if value is None else f"({fixed(value, 2)})"
 
 
 def _legend(study: TradeOffsResult) -> Iterator[str]:
@@ -145,6 +146,8 @@ def _legend(study: TradeOffsResult) -> Iterator[str]:
         yield "! greatest, or not, by the time step alone: without one it is the other way round"
     if any(row.best_without_step is not None for table in study.metrics for row in table.rows):
         yield "intervals and P(best) are of the engines with and without a time step together"
+    if any(cell.best_interval for table in study.metrics for row in table.rows for cell in row.cells):
+        yield "interval of P(best): what the draws of as many other logs might say"
     if any(table.means for table in study.metrics):
         yield "mean of areas: of the conditions' own curves (mPC, rPC), where gains offset losses"
 
@@ -156,7 +159,7 @@ def _decisions(study: TradeOffsResult) -> Table:
     for table in study.metrics:
         for row in table.rows:
             flip = flips.get((table.metric, row.name))
-            chances = [_chance(_best_chance(row)), _chance(None if flip is None else flip.probability)]
+            chances = [_best_chance(row), _chance(None if flip is None else flip.probability)]
             change = "" if flip is None else "yes" if flip.flips else "no"
             known = (name_text(table.metric), name_text(row.name), ", ".join(_names(row.best)))
             rows.append((*known, chances[0], change, chances[1]) if drawn else (*known, change))
@@ -164,10 +167,12 @@ def _decisions(study: TradeOffsResult) -> Table:
     return Table("Which detector has the greatest area", header, tuple(rows), sortable=True)
 
 
-def _best_chance(row: AreaRow) -> float | None:
-    chances = [cell.best_probability for cell in row.cells if cell.detector in row.best]
-    known = [chance for chance in chances if chance is not None]
-    return sum(known) if known else None
+def _best_chance(row: AreaRow) -> Cell:
+    """The chance of the best, with its interval where that is one detector."""
+    best = [cell for cell in row.cells if cell.detector in row.best and cell.best_probability is not None]
+    told = _chance(sum(cell.best_probability or 0 for cell in best) if best else None)
+    ends = best[0].best_interval if len(best) == 1 else None
+    return told if ends is None else replace(told, text=f"{told.text} {interval_text(*ends, 2)}")
 
 
 def _between(study: TradeOffsResult) -> Block:
@@ -192,7 +197,7 @@ def _names(names: Sequence[str]) -> list[str]:
 
 
 def _chance(value: float | None) -> Cell:
-    return Cell("") if value is None else Cell(f"{value:.2f}", value)
+    return Cell("") if value is None else Cell(fixed(value, 2), value)
 
 
 def curve_blocks(curves: Sequence[Curve | CurvePoints], what: str) -> Iterator[Block]:
@@ -208,6 +213,10 @@ def curve_blocks(curves: Sequence[Curve | CurvePoints], what: str) -> Iterator[B
     title = f"Safety against efficiency, {what}"
     yield Figure(plot(lines, ("efficiency", "safety"), title), f"{title}.{more}")
     if sum(len(line.points) for line in lines) <= MOST_CURVE_ROWS:
-        rows = tuple((line.name, Cell(f"{x:.4g}", x), Cell(f"{y:.4g}", y)) for line in lines for x, y in line.points)
+        rows = tuple(
+            (line.name, Cell(significant(x, 4), x), Cell(significant(y, 4), y))
+            for line in lines
+            for x, y in line.points
+        )
         table = Table(f"{title}: the points", ("curve", "efficiency", "safety"), rows, sortable=True)
         yield Fold("The curves as a table", (table,), printed=False)

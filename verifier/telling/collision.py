@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import interval_text, level_text, rounded
+from verifier.base.numbers import error_text, fixed, interval_text, level_text, rounded, significant
 from verifier.base.words import counted, listed, percent
 from verifier.collision.document import (
     ClosedLoop,
@@ -21,6 +21,7 @@ from verifier.collision.document import (
     RatioRecord,
     ScoreRecord,
 )
+from verifier.collision.intervals import IntervalKind, safer
 from verifier.collision.request import independence_text
 from verifier.collision.result import CollisionResult
 from verifier.collision.stopping import SPEED_UNITS
@@ -108,7 +109,7 @@ def _titles(policy: PolicyRecord) -> list[str]:
 
 def _speed(study: CollisionStudy, speed_mps: float) -> str:
     unit = study.settings.speed_unit
-    return f"{speed_mps / float(SPEED_UNITS[unit]):.4g} {unit}"
+    return f"{significant(speed_mps / float(SPEED_UNITS[unit]), 4)} {unit}"
 
 
 def _cell(value: float | None, text: str | None = None) -> Cell:
@@ -123,12 +124,12 @@ def _braking(policy: PolicyRecord) -> str:
 def _detectors(study: CollisionStudy, policy: PolicyRecord) -> Table:
     shown = study.settings.shown_mps
     ways = dict(zip(study.grid.speeds_mps, policy.stopping_m, strict=True))
-    stopping = ", ".join(f"S({_speed(study, speed)}) = {ways[speed]:.2f} m" for speed in shown)
+    stopping = ", ".join(f"S({_speed(study, speed)}) = {fixed(ways[speed], 2)} m" for speed in shown)
     rows: tuple[Row, ...] = tuple(
         (
             name_text(detector.title),
             *(Cell(str(count), count) for count in (detector.pairs, detector.images)),
-            Cell("-" if detector.width_m is None else f"{detector.width_m:.3g} m", detector.width_m),
+            Cell("-" if detector.width_m is None else f"{significant(detector.width_m)} m", detector.width_m),
             *_score_cells(detector.score),
             percent(detector.score.covered),
         )
@@ -160,9 +161,9 @@ def _map_table(study: CollisionStudy, policy: PolicyRecord, detector: DetectorRe
     for y in _shown_rows(study.grid.distances_m, [policy.stopping_m[v] for v in speeds]):
         cells = [Cell(f"{study.grid.distances_m[y]:g} m", study.grid.distances_m[y])]
         for v in speeds:
-            kind = Trust(detector.trust[y][v]).kind.value
+            kind = safer(Trust(detector.trust[y][v]).kind, intervals).value
             lower, upper = (table[y][v] for table in (intervals[kind].lower, intervals[kind].upper))
-            band = intervals["exact_simultaneous"]
+            band = intervals[safer(IntervalKind.EXACT_SIMULTANEOUS, intervals).value]
             value = detector.probability[y][v]
             cells += [_cell(value, _near_an_end(value)), Cell(f"{_ends_text(lower, upper)} {kind}")]
             cells.append(Cell(_ends_text(band.lower[y][v], band.upper[y][v])))
@@ -208,11 +209,11 @@ def _loop(study: CollisionStudy, detector: DetectorRecord, loop: ClosedLoop) -> 
         rows.append(
             (
                 Cell(_speed(study, point.speed_mps), point.speed_mps),
-                Cell(f"{point.stopping_m:.1f} m", point.stopping_m),
+                Cell(f"{fixed(point.stopping_m, 1)} m", point.stopping_m),
                 "brakes" if point.brakes_at_first_report else "keeps",
                 _cell(point.one_shot),
                 _cell(point.closer),
-                f"+- {bound:.0e}" if bound else "certain",
+                f"+- {error_text(bound)}" if bound else "certain",
                 "-" if point.interval is None else interval_text(*point.interval),
                 _cell(point.error_kept),
             )
@@ -237,8 +238,9 @@ def _loop(study: CollisionStudy, detector: DetectorRecord, loop: ClosedLoop) -> 
     yield Table(caption, header, tuple(rows), sortable=True)
     apart = max((abs(point.closer - point.second_engine) for point in loop.points), default=0.0)
     yield Paragraph(
-        f"{loop.cars} cars start (worth {loop.effective_cars:.0f} of equal weight), {loop.missed} objects without a "
-        f"report count; Storm {study.versions.get('storm', '')}, second engine apart by at most {apart:.0e}.",
+        f"{loop.cars} cars start (worth {fixed(loop.effective_cars, 0)} of equal weight), {loop.missed} objects "
+        f"without a report count; Storm {study.versions.get('storm', '')}, second engine apart by at most "
+        f"{error_text(apart)}.",
         "note",
     )
 
@@ -258,13 +260,13 @@ def _comparison(study: CollisionStudy, policy: PolicyRecord, pair: ComparisonRec
             sure = (float((table[tested] <= limit).mean()) if tested.any() else None for table in tables)
             told = (Cell("not tested") if share is None else Cell(percent(share, 3), share) for share in sure)
             rows.append((name_text(text), Cell(percent(float(here.mean()), 3), float(here.mean())), *told))
-    width = "" if pair.width_m is None else f"; one kernel for both, {pair.width_m:.3g} m"
+    width = "" if pair.width_m is None else f"; one kernel for both, {significant(pair.width_m)} m"
     caption = (
         f"{first} (first) against {second} (second): {pair.objects} objects, {pair.common_objects} of them with a "
         f"pair of both; threshold {pair.threshold:g}; {pair.subsamples} subsamples of {pair.subsample_size}, "
         f"at a point up to {pair.undefined_most} of them without a value, which count against the claim{width}"
     )
-    header = ("area", "share of the grid", f"of this with p <= {limit:.3g}", "of this by bootstrap")
+    header = ("area", "share of the grid", f"of this with p <= {significant(limit)}", "of this by bootstrap")
     return Table(caption, header[: 2 + len(tables)], tuple(rows), sortable=True)
 
 
@@ -278,7 +280,7 @@ def _ranking(study: CollisionStudy, policy: PolicyRecord, found: RankingRecord) 
         )
         losses = (f"{titles[at]} {_loss_text(ratio, at)}" for at in ratio.order)
         order = ", ".join(titles[at] for at in ratio.order)
-        rows.append((Cell(f"{ratio.ratio:.4g}", ratio.ratio), order, ", ".join(best), ", ".join(losses)))
+        rows.append((Cell(significant(ratio.ratio, 4), ratio.ratio), order, ", ".join(best), ", ".join(losses)))
     line = "above + ratio x below" if found.heavy == "below" else "below + ratio x above"
     covered = percent(found.scores[0].covered, 3)
     caption = (
@@ -291,7 +293,7 @@ def _ranking(study: CollisionStudy, policy: PolicyRecord, found: RankingRecord) 
         below, above = titles[crossing.better_below], titles[crossing.better_above]
         sure = "" if crossing.share is None else f"; so in {percent(crossing.share, 3)} of the replicates"
         yield Paragraph(
-            f"{below} scores better below the ratio {crossing.ratio:.3g}, {above} above it{sure}.", "note"
+            f"{below} scores better below the ratio {significant(crossing.ratio)}, {above} above it{sure}.", "note"
         )
     if not found.crossings:
         yield Paragraph("The order is the same at every ratio.", "note")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import decimal_text, exact_or_number, interval_text, level_text, number_text
+from verifier.base.numbers import decimal_text, exact_or_number, interval_text, level_text, number_text, significant
 from verifier.base.words import counted, listed
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.questions.compare.compare_result import (
@@ -299,7 +299,7 @@ def _curve(spec: SpecComparison, requirement: RequirementComparison, curve: Curv
     target = None if requirement.target is None else float(requirement.target.probability)
     yield Figure(plot(lines[:MOST_LINES], (axis, "P"), title, target), f"{title}; bands: intervals.{more}")
     rows = tuple(
-        (line.name, Cell(f"{x:.6g}", x), Cell(number_text(p, least=3), p), Cell(interval_text(low, high), low))
+        (line.name, Cell(significant(x, 6), x), Cell(number_text(p, least=3), p), Cell(interval_text(low, high), low))
         for line in lines
         for (x, p), (_, low, high) in zip(line.points, line.band, strict=True)
     )
@@ -339,8 +339,9 @@ def _gate(gate: DropGate) -> Iterator[Block]:
     for drop in gate.drops:
         if drop.failed:
             yield Paragraph(
-                f"{name_text(drop.requirement)} dropped by {drop.drop:.6g}, from {number_text(drop.before)} to "
-                f"{number_text(drop.now)} ({name_text(drop.detector)}, {name_text(drop.planner)})."
+                f"{name_text(drop.requirement)} dropped by {significant(drop.drop, 6)}, from "
+                f"{number_text(drop.before)} to {number_text(drop.now)} ({name_text(drop.detector)}, "
+                f"{name_text(drop.planner)})."
             )
     yield Paragraph(f"Gate, {drop_gate_text(gate)}", "verdict", gate_verdict(failed=gate.failed))
 
@@ -353,7 +354,7 @@ def _notes(result: CompareResult) -> Iterator[str]:
     yield f"{many} by Storm {result.versions['storm']} and by a second engine; {difference}."
     yield (
         f"Posterior probabilities and intervals: {result.draws} paired draws of the matrices (Monte Carlo error at "
-        f"most about {1 / result.draws**0.5:.1g})."
+        f"most about {significant(1 / result.draws**0.5, 1)})."
     )
     yield from _best_planner_notes(result)
     settings = [mine for spec in result.settings.specs.values() for mine in spec.values()]

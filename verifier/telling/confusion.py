@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verifier.base.errors import UsageError, one_line
-from verifier.base.numbers import interval_text, level_text, number_text
+from verifier.base.numbers import fixed, interval_text, level_text, number_text, p_value_text, significant
 from verifier.base.words import counted, percent
 from verifier.perception.confusion.context_selection import selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, OfTracks
@@ -110,7 +110,7 @@ def context_lines(counts: ConfusionCounts) -> list[str]:
             lines.append(f"{name}: too few sequences to say which contexts the data support")
             continue
         lines += _track_lines(name, (found.tracks or {}).get(name))
-        losses = {str(loss.contexts): f"{loss.mean:.3f}" for loss in chosen.losses}
+        losses = {str(loss.contexts): fixed(loss.mean, 3) for loss in chosen.losses}
         lines.append(
             f"{name}: the data support {chosen.contexts} ({losses[str(chosen.contexts)]} bits per frame on sequences "
             f"left out; without memory {losses['none']})"
@@ -119,7 +119,7 @@ def context_lines(counts: ConfusionCounts) -> list[str]:
         if left is not None and left.p_value < CONTRADICTED_BELOW and left.z is not None:
             lines.append(
                 f"warning: misses of {name} depend on more of the past than {chosen.contexts} "
-                f"(z = {left.z:.1f}, p = {left.p_value:.2g})"
+                f"(z = {fixed(left.z, 1)}, p = {p_value_text(left.p_value)})"
             )
     return lines
 
@@ -156,7 +156,7 @@ def _matrix_table(counts: ConfusionCounts, index: int) -> Table:
 def _count_cell(count: int, total: int) -> Cell:
     if total == 0:
         return Cell("0 (no items)")
-    return Cell(f"{count} ({count / total:.4g})", heat=count / total)
+    return Cell(f"{count} ({significant(count / total, 4)})", heat=count / total)
 
 
 def _head_lines(counts: ConfusionCounts) -> list[str]:
@@ -212,7 +212,7 @@ def _weight_lines(counts: ConfusionCounts) -> list[str]:
     rows = [
         [
             f"{names[each.true]} in {counts.bins.text(each.bin)} reported as {names[each.predicted]}",
-            *("-" if rate is None else f"{rate:.3f}" for rate in (each.item, each.track, each.drive)),
+            *("-" if rate is None else fixed(rate, 3) for rate in (each.item, each.track, each.drive)),
         ]
         for each in found[:MOST_DIFFERENCES]
     ]
@@ -255,8 +255,8 @@ def replay_table(found: Replayed) -> str:
     rows = [
         [
             each.contexts,
-            f"{each.expected:.4g}",
-            f"{each.p_value:.2g}",
+            significant(each.expected, 4),
+            p_value_text(each.p_value),
             "contradicted" if each.p_value < CONTRADICTED_BELOW else "",
         ]
         for each in found.predictions
@@ -264,7 +264,7 @@ def replay_table(found: Replayed) -> str:
     lines = [
         f"{found.needed} right reports among {found.tracker_window} do not come in {found.not_confirmed} of "
         f"{found.windows} windows of {found.frames} frames, from {found.sequences} drives",
-        f"for a new track: {found.low:.3g} to {found.high:.3g}, if tracks are exchangeable",
+        f"for a new track: {significant(found.low)} to {significant(found.high)}, if tracks are exchangeable",
         "",
         *aligned(["memory", "windows expected", "p-value", ""], rows),
         "Each window is the first of its track; rates are counted on the other drives.",
@@ -286,15 +286,15 @@ def validation_table(found: Validation) -> str:
                 "passage" if each.frames is None else str(each.frames),
                 each.model,
                 str(each.windows),
-                f"{each.not_confirmed / each.windows:.3f}",
-                "" if each.predicted is None else f"{each.predicted:.2g}",
+                fixed(each.not_confirmed / each.windows, 3),
+                "" if each.predicted is None else significant(each.predicted, 2),
                 *(
                     text
                     for own in (each.counted, each.resampled)
                     for text in (
-                        f"[{own.low:.2f}, {own.high:.2f}]",
+                        interval_text(own.low, own.high),
                         f"{own.outside}/{found.splits}",
-                        f"{own.p_value:.2g}" + (" contradicted" if own.p_value < CONTRADICTED_BELOW else ""),
+                        p_value_text(own.p_value) + (" contradicted" if own.p_value < CONTRADICTED_BELOW else ""),
                     )
                 ),
             ]
@@ -350,4 +350,4 @@ def _audit_numbers(each: Audited, classes: Sequence[str], requirements: Sequence
 
 
 def _share_text(share: float) -> str:
-    return "-" if math.isnan(share) else f"{share:.4g}"
+    return "-" if math.isnan(share) else significant(share, 4)

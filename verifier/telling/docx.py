@@ -1,10 +1,11 @@
 """A page as a Word document (Office Open XML), by the library python-docx.
 
-Pictures are left out; their captions stand, as in Markdown.
+Pictures are drawn again as PNG where matplotlib is there; else their captions stand, as in Markdown.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import io
 from collections.abc import Iterable
 from typing import Any
@@ -12,9 +13,12 @@ from typing import Any
 from verifier.base.errors import one_line
 from verifier.base.libraries import library
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Photo, Section, Table
+from verifier.telling.figures.raster import png_of
 
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _DEEPEST = 4
+_UNIT = 9525
+"""Length of a user unit of a picture, 1/96 inch, in those of Word."""
 _STYLES = {"lead": "Strong", "overall": "Strong", "note": "Emphasis", "formula": "Emphasis"}
 
 
@@ -70,14 +74,24 @@ def _blocks(document: Any, blocks: Iterable[Block]) -> None:
                     document.add_paragraph(one_line(item), style="List Number" if block.ordered else "List Bullet")
             case Table():
                 _table(document, block)
-            case Figure():
+            case Figure() if importlib.util.find_spec("matplotlib") is None:
                 document.add_paragraph(one_line(f"Picture: {block.caption}"))
+            case Figure():
+                png, width = png_of(block.svg)
+                _picture(document, png, block.caption, width * _UNIT)
             case Photo():
-                document.add_picture(io.BytesIO(block.jpeg))
-                document.add_paragraph(one_line(block.caption))
+                _picture(document, block.jpeg, block.caption)
             case Fold():
                 document.add_paragraph().add_run(one_line(block.summary)).style = "Strong"
                 _blocks(document, block.blocks)
+
+
+def _picture(document: Any, content: bytes, caption: str, width: int | None = None) -> None:
+    """A picture that stays with its caption, which is read to those who do not see it."""
+    shown = document.add_picture(io.BytesIO(content), width=width)
+    document.paragraphs[-1].paragraph_format.keep_with_next = True
+    shown._inline.docPr.set("descr", one_line(caption))
+    document.add_paragraph(one_line(caption), style="Caption")
 
 
 def _table(document: Any, table: Table) -> None:

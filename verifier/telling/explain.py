@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import interval_text, level_text, number_text
+from verifier.base.numbers import interval_text, level_text, number_text, signed, significant
 from verifier.base.words import percent
 from verifier.checking.verdicts import Verdict, WithinBounds
 from verifier.questions.explain.explain_result import Explained, ExplainResult
@@ -114,9 +114,9 @@ def _fixes(result: ExplainResult, explained: Explained) -> Iterator[Block]:
         (
             *_place(result, fix.true, fix.bin),
             name_text(fix.reported),
-            Cell(f"{fix.rate:.4g}", fix.rate),
+            Cell(significant(fix.rate, 4), fix.rate),
             Cell(number_text(fix.probability), fix.probability),
-            Cell(f"{fix.first_order:+.3g}{' (may jump)' if fix.jumps else ''}", fix.first_order),
+            Cell(f"{signed(fix.first_order, 3)}{' (may jump)' if fix.jumps else ''}", fix.first_order),
         )
         for fix in explained.fixes
     )
@@ -135,14 +135,14 @@ def _label_more(result: ExplainResult, explained: Explained) -> Iterator[Block]:
             *_place(result, column.true, column.bin),
             Cell(str(column.items), column.items),
             Cell(percent(column.share_of_variance), column.share_of_variance),
-            Cell(f"{column.p_range:.3g} ({name_text(column.p_range_of)})", column.p_range),
+            Cell(f"{significant(column.p_range)} ({name_text(column.p_range_of)})", column.p_range),
         )
         for column in columns[:most]
     )
     level = level_text(result.explain.level)
     header = ("true", "distance", "items", "share of variance", f"P over the {level} interval of a cell")
     more = f" (first {most} of {len(columns)})" if len(columns) > most else ""
-    deviation = f"P has a standard deviation of about {explained.posterior_deviation:.3g}, to first order"
+    deviation = f"P has a standard deviation of about {significant(explained.posterior_deviation)}, to first order"
     assumed = explained.posterior_deviation_assumes
     yield Table(
         f"Data collection{more}: share of the posterior variance of P; {deviation}, {assumed}",
@@ -160,9 +160,9 @@ def _moves(result: ExplainResult, explained: Explained) -> Iterator[Block]:
         (
             *_place(result, move.true, move.bin),
             f"{name_text(move.from_)} -> {name_text(move.to)}",
-            Cell(f"{move.slope:+.4g}{' (may jump)' if move.jumps else ''}", move.slope),
-            Cell(f"{move.rate_from:.4g}", move.rate_from),
-            Cell(f"{move.rate_to:.4g}", move.rate_to),
+            Cell(f"{signed(move.slope, 4)}{' (may jump)' if move.jumps else ''}", move.slope),
+            Cell(significant(move.rate_from, 4), move.rate_from),
+            Cell(significant(move.rate_to, 4), move.rate_to),
         )
         for move in explained.moves
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from verifier.analysis.counterexamples.explanation import RunRecord, StepRecord
-from verifier.base.numbers import number_text
+from verifier.base.numbers import fixed, number_text, significant
 from verifier.base.words import counted, listed, percent
 from verifier.questions.explain.explain_result import (
     CauseRecord,
@@ -157,7 +157,7 @@ def _frames(frames: Sequence[Frame]) -> Table:
         (
             name_text(frame.sequence),
             name_text(frame.frame),
-            "not known" if frame.distance_m is None else f"{frame.distance_m:.1f} m",
+            "not known" if frame.distance_m is None else f"{fixed(frame.distance_m, 1)} m",
             f"{name_text(frame.file)}:{frame.line}" if frame.file else "none",
             f"{name_text(frame.report_file)}:{frame.report_line}" if frame.report_file else "none",
         )
@@ -334,4 +334,4 @@ def _map_table(found: MapRecord, names: Sequence[str], table: Sequence[Sequence[
 
 
 def _map_cell(found: MapRecord, p: float) -> Cell:
-    return Cell("none") if np.isnan(p) else Cell(f"{p:.4g}", p, heat=p if found.worst_is_largest else 1 - p)
+    return Cell("none") if np.isnan(p) else Cell(significant(p, 4), p, heat=p if found.worst_is_largest else 1 - p)

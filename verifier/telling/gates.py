@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import decimal_text, number_text
+from verifier.base.numbers import decimal_text, number_text, signed, significant
 from verifier.study.gates import Drop, DropGate, Floor, Gates, Held, Regression
 from verifier.study.results import RunResult
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Section, Table
@@ -22,7 +22,8 @@ def gate_lines(gates: Gates, result: RunResult) -> Iterator[str]:
         for held in gates.fail_under.requirements:
             if held.failed:
                 why = f"; not shown: {one_line(held.reason)}" if held.reason else ""
-                yield f"  {held.requirement}, planner {held.planner}: {held.value:.6g} in {held.scenario}{why}"
+                value = number_text(held.value)
+                yield f"  {held.requirement}, planner {held.planner}: {value} in {held.scenario}{why}"
         yield from (f"  {text}" for text in _conditions(gates.fail_under))
     if gates.regression is not None:
         gate = gates.regression
@@ -85,7 +86,7 @@ def drops_table(gate: DropGate) -> Table:
             ", ".join(name_text(name) for name in (drop.detector, drop.planner) if name),
             Cell(number_text(drop.before), drop.before),
             Cell(number_text(drop.now), drop.now),
-            Cell("0" if drop.drop == 0 else f"{drop.drop:+.3g}", drop.drop),
+            Cell("0" if drop.drop == 0 else signed(drop.drop, 3), drop.drop),
             Cell("not known" if drop.chance is None else chance_text(drop.chance), drop.chance),
             _state(failed=drop.failed),
         )
@@ -124,10 +125,12 @@ def _new(gate: Regression) -> Iterator[str]:
 
 
 def _drop_text(drop: Drop, allowed: str) -> str:
-    chance = "" if drop.chance is None else f"; posterior probability of a drop above {allowed}: {drop.chance:.3g}"
+    chance = f"; posterior probability of a drop above {allowed}: {significant(drop.chance or 0)}"
+    if drop.chance is None:
+        chance = ""
     return (
-        f"{drop.requirement}, planner {drop.planner}: worse by {drop.drop:.6g}, P from {drop.before:.6g} to "
-        f"{drop.now:.6g}{chance}"
+        f"{drop.requirement}, planner {drop.planner}: worse by {significant(drop.drop, 6)}, P from "
+        f"{number_text(drop.before)} to {number_text(drop.now)}{chance}"
     )
 
 

@@ -15,8 +15,8 @@ from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
 from verifier.base import checksums
-from verifier.base.numbers import decimal_text
-from verifier.base.words import counted
+from verifier.base.numbers import decimal_text, error_text, fixed, p_value_text, significant
+from verifier.base.words import bounds_text, counted
 from verifier.checking.verdicts import Reason, Refused, Verdict, WithinBounds, verdict_text
 from verifier.perception.confusion.contexts import Contexts
 from verifier.study.points import FreeBounds, Numbers, Point, WorldDecisions
@@ -54,7 +54,7 @@ def reason_text(reason: Reason | None, probability: float | None = None) -> str:
         return ""
     if isinstance(reason, Refused):
         return f"--strict refuses the verdict '{verdict_text(reason.model_verdict, reason.condition)}'"
-    value = "" if probability is None else f"P = {probability:.9g}, "
+    value = "" if probability is None else f"P = {significant(probability, 9)}, "
     said = contradicted_text(reason.label, reason.p_value, reason.contexts)
     return f"{said}; the contradicted model gives {value}{reason.model_verdict}"
 
@@ -73,9 +73,9 @@ def free_text(free: FreeBounds) -> str:
     within = {"confidence_region": "rates within the confidence region", "rate_box": "rates within the stated box"}
     rates = within.get(free.rates, "the measured rates")
     left = max(free.undecided)
-    undecided = f", probability {left:.3g} not decided within them" if left > 5e-7 else ""
+    undecided = f", probability {significant(left)} not decided within them" if left > 5e-7 else ""
     return (
-        f"however reports depend on each other, P lies in [{free.lower:.6g}, {free.upper:.6g}] ({rates}; "
+        f"however reports depend on each other, P lies in {bounds_text(free.lower, free.upper)} ({rates}; "
         f"{counted(free.horizon, 'step')}{undecided})"
     )
 
@@ -139,15 +139,19 @@ def channel_lines(channel: Channel) -> Iterator[str]:
             continue
         text = f"{test.label}: {test.test.replace('_', ' ')}"
         if isinstance(test, ContextTest):
-            residual = [] if test.p_value is None else [f"p = {test.p_value:.2g} that {test.contexts} says all"]
-            by_e = [] if test.log10_e is None else [f"e-value 10^{test.log10_e:.3g} of {test.against} against it"]
-            yield ", ".join([text, *residual, *by_e, *([] if test.replay is None else [str(test.replay)])])
+            residual = []
+            if test.p_value is not None:
+                residual.append(f"p = {p_value_text(test.p_value)} that {test.contexts} says all")
+            if test.log10_e is not None:
+                residual.append(f"e-value 10^{significant(test.log10_e)} of {test.against} against it")
+            yield ", ".join([text, *residual, *([] if test.replay is None else [str(test.replay)])])
             continue
-        text += f", p = {test.p_value:.2g}"
+        text += f", p = {p_value_text(test.p_value)}"
         if test.miss_after_miss is not None and test.expected_miss_after_miss is not None:
             text += (
-                f"; after a miss the next frame misses with {test.miss_after_miss:.2f}, not "
-                f"{test.expected_miss_after_miss:.2f} ({test.joint_misses} of {test.after_miss} pairs of frames)"
+                f"; after a miss the next frame misses with {fixed(test.miss_after_miss, 2)}, not "
+                f"{fixed(test.expected_miss_after_miss, 2)} ({test.joint_misses} of {test.after_miss} pairs of "
+                "frames)"
             )
         yield text
 
@@ -185,7 +189,7 @@ def difference_text(difference: float) -> str:
     >>> difference_text(0.0), difference_text(2.5e-16)
     ('they do not differ', 'they differ by at most 2.5e-16')
     """
-    return "they do not differ" if difference == 0 else f"they differ by at most {difference:.1e}"
+    return "they do not differ" if difference == 0 else f"they differ by at most {error_text(difference)}"
 
 
 def chance_text(chance: float) -> str:
@@ -194,7 +198,7 @@ def chance_text(chance: float) -> str:
         return "<0.01"
     if 0.99 < chance < 1:
         return ">0.99"
-    return f"{chance:.3g}"
+    return significant(chance)
 
 
 def scenario_text(point: Numbers) -> str:
@@ -229,5 +233,5 @@ def decided_lines(found: WorldDecisions) -> Iterator[str]:
     """What it decides, most visited states first."""
     for state in found.decided[:MOST_DECIDED]:
         what = ", ".join(f"{name_text(name)} = {name_text(value)}" for name, value in state.decides.items())
-        times = "from then on" if math.isinf(state.visits) else f"visited {state.visits:.3g} times"
+        times = "from then on" if math.isinf(state.visits) else f"visited {significant(state.visits)} times"
         yield f"{state_text(state.state)}: {what} ({times})"

@@ -14,6 +14,7 @@ from dataclasses import replace
 from importlib.resources import files
 
 from verifier.base.errors import one_line
+from verifier.base.numbers import significant
 from verifier.base.version import __version__
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Photo, Row, Section, Table
 
@@ -227,7 +228,7 @@ def _cell(cell: Cell | str, tag: str) -> str:
         return f"<{tag}{room}>{escaped(cell)}</{end}>"
     marks = ""
     if cell.order is not None:
-        marks += f' data-o="{cell.order:.9g}"'
+        marks += f' data-o="{significant(cell.order, 9)}"'
     if len(cell.text) > LONG:
         marks += ' class="t"'
     elif cell.heat is not None:

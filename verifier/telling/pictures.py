@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import number_text
+from verifier.base.numbers import number_text, significant
 
 SHADES = (
     "#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6dcd59", "#b4de2c", "#fde725",
@@ -58,7 +58,9 @@ def ruler(
 
     parts = [_open(440, 66, label)]
     parts.append('<path d="M20 42H420M20 38v8M420 38v8" stroke="#555" fill="none"/>')
-    parts.append(_text(20, 60, f"{low:.6g}", "start") + _text(420, 60, f"{high:.6g}", "end") + _text(4, 46, "P"))
+    parts.append(
+        _text(20, 60, significant(low, 6), "start") + _text(420, 60, significant(high, 6), "end") + _text(4, 46, "P")
+    )
     if bounds is not None:
         parts.append(_bar(x(bounds[0]), x(bounds[1]), 31, 22, "#c6d8ee"))
     if interval is not None:
@@ -110,7 +112,7 @@ def plot(
         return f"{_n(60 + 360 * (x - low) / (high - low))} {_n(210 - 190 * (y - bottom) / (top - bottom))}"
 
     parts = [_open(WIDTH, 256 + 18 * _legend_rows(lines), label), _frame(bottom, top, axes)]
-    parts += [_text(at(x, bottom).split()[0], 226, f"{x:.4g}", "middle") for x in _places(xs)]
+    parts += [_text(at(x, bottom).split()[0], 226, significant(x, 4), "middle") for x in _places(xs)]
     for k, (line, (colour, dash)) in enumerate(zip(lines, _styles(), strict=False)):
         width = max(4.2 - 0.9 * k, 1.5)  # lines that lie on each other are all seen
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
@@ -172,7 +174,7 @@ def _frame(bottom: float, top: float, axes: tuple[str, str]) -> str:
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         y = 210 - 190 * share
         parts.append(f'<path d="M60 {_n(y)}H420" stroke="#ddd"/>' if share else "")
-        parts.append(_text(54, y + 4, f"{bottom + share * (top - bottom):.3g}", "end"))
+        parts.append(_text(54, y + 4, significant(bottom + share * (top - bottom)), "end"))
     parts.append(_text(240, 248, axes[0], "middle"))
     parts.append(_upright(axes[1]))
     return "".join(parts)
@@ -246,9 +248,9 @@ def _worst_of_blocks(table: NDArray[np.float64], *, worst_is_largest: bool) -> N
 def _chart_ticks(ticks: tuple[Sequence[float], Sequence[float]], axes: tuple[str, str]) -> Iterator[str]:
     across, up = ticks
     for k in _some(len(across)):
-        yield _text(60 + 360 * (k + 0.5) / len(across), 226, number_text(float(f"{across[k]:.4g}")), "middle")
+        yield _text(60 + 360 * (k + 0.5) / len(across), 226, number_text(float(significant(across[k], 4))), "middle")
     for k in _some(len(up)):
-        yield _text(54, 210 - 190 * (k + 0.5) / len(up) + 4, number_text(float(f"{up[k]:.4g}")), "end")
+        yield _text(54, 210 - 190 * (k + 0.5) / len(up) + 4, number_text(float(significant(up[k], 4))), "end")
     yield _text(240, 248, axes[0], "middle")
     yield _upright(axes[1])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import interval_text, number_text
-from verifier.robustness.campaign.result import CampaignResult, CampaignRow
+from verifier.base.numbers import fixed, interval_text, level_text, number_text
+from verifier.robustness.campaign.result import BreakRow, CampaignResult, CampaignRow
 from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
 from verifier.robustness.rates import AdrResult, RateRow
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
@@ -36,25 +36,31 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
     metrics = list(dict.fromkeys([*(name for row in rows for name in row.area), *result.study.not_defined]))
     for detector in result.study.detectors:
         own = [row for row in rows if row.detector == detector]
-        lines = []
+        found, areas = list[Row](), list[Row]()
         for row in own:
             shares = (row.average_precision, row.average_precision_interval), (row.recall, row.recall_interval)
-            cells: list[Cell | str] = [name_text(row.condition), row.severity]
-            cells += [_ended(*share) if row.images else Cell("-") for share in shares]
-            cells.append(_rate(row) if row.images else "-")
+            if row.images:
+                found.append(
+                    (name_text(row.condition), row.severity, *(_ended(*each) for each in shares), _rate(row))
+                )
+            cells: list[Cell | str] = [name_text(row.condition)]
             for name in metrics:
                 area, share = row.area.get(name), row.robustness.get(name)
-                told = "" if share is None else f" ({share:.2f})"
+                told = "" if share is None else f" ({fixed(share, 2)})"
                 none = "not defined" if name in result.study.not_defined else "-"
-                cells.append(none if area is None else Cell(f"{area:.3f}{told}", area, heat=share))
-            lines.append(tuple(cells))
-        header = ("condition", "severity", "AP", "recall", "ADR", *map(name_text, metrics))
-        yield Table(f"{name_text(detector)} under each mutation", header, tuple(lines), sortable=True)
+                cells.append(none if area is None else Cell(f"{fixed(area, 3)}{told}", area, heat=share))
+            areas.append(tuple(cells))
+        names = ("condition", "severity", "AP", "recall", "ADR"), ("condition", *map(name_text, metrics))
+        yield Table(f"{name_text(detector)} under each mutation", names[0], tuple(found), sortable=True)
+        if metrics:
+            yield Table(f"Trade-off areas of {name_text(detector)}", names[1], tuple(areas), sortable=True)
         yield from _system_table(detector, [row for row in own if row.images])
+    if result.study.breaks:
+        yield _break_table(result.study.breaks)
     for parameter in dict.fromkeys(each.parameter for each in result.study.magnitudes):
         listed = [each for each in result.study.magnitudes if each.parameter == parameter]
         table: tuple[Row, ...] = tuple(
-            (name_text(each.condition), *(Cell(f"{100 * share:.0f}", share, heat=share) for share in each.shares))
+            (name_text(each.condition), *(Cell(fixed(100 * share, 0), share, heat=share) for share in each.shares))
             for each in listed
         )
         bins = ("condition", *(f"{each:g} .." for each in listed[0].lower))
@@ -88,12 +94,27 @@ def _system_table(detector: str, rows: Sequence[CampaignRow]) -> Iterator[Block]
         yield Table(f"The system with {name_text(detector)}", tuple(header), tuple(lines), sortable=True)
 
 
+def _break_table(found: Sequence[BreakRow]) -> Table:
+    """Between which two conditions each requirement breaks, and which levels the data confirm."""
+    lines = []
+    for each in found:
+        between = f"fails from {each.fails_at} on" if each.holds_at is None else f"{each.holds_at} to {each.fails_at}"
+        told = "nowhere" if each.fails_at is None else f"{between}{', holds again' if each.recovers else ''}"
+        sure = [f"holds up to {each.sure_until}"] if each.sure_until else []
+        sure += [f"fails from {each.sure_at} on"] if each.sure_at else []
+        sweep = f"{each.mutation} by {each.parameter}"
+        about = (name_text(each.requirement), name_text(each.detector), sweep, told, ", ".join(sure) or "nothing")
+        lines.append((*about, "yes" if each.can_narrow else "no"))
+    header = ("requirement", "detector", "sweep", "breaks", "confirmed", "--refine helps")
+    return Table("Between which measured levels requirements break", header, tuple(lines), sortable=True)
+
+
 def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str = "") -> Cell:
     """A number with its interval, and a verdict."""
     if value is None:
         return Cell("not defined")
-    told = "" if ends is None else f" {interval_text(*ends)}"
-    return Cell(f"{number_text(value)}{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
+    told = number_text(value) if ends is None else f"{number_text(value, least=3)} {interval_text(*ends)}"
+    return Cell(f"{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
 
 
 def _told(title: str, blocks: Iterator[Block], remarks: tuple[str, ...], colour: bool) -> str:
@@ -108,7 +129,7 @@ def adr_blocks(result: AdrResult) -> Iterator[Block]:
         (name_text(condition), *(_rate(cells.get((condition, name))) for name in result.detectors))
         for condition in result.conditions
     ]
-    level = f"{100 * result.settings['confidence']:g} % interval" if result.settings["draws"] else "no intervals"
+    level = f"{level_text(result.settings['confidence'])} interval" if result.settings["draws"] else "no intervals"
     caption = f"ADR ({level}), and by the detector's own baseline"
     yield Table(caption, ("condition", *map(name_text, result.detectors)), tuple(rows), sortable=True)
 
@@ -119,30 +140,30 @@ def _rate(row: RateRow | CampaignRow | None) -> Cell:
     if row.adr is None:
         return Cell("not defined")
     ends = "" if row.adr_interval is None else f" {interval_text(*row.adr_interval)}"
-    share = "" if row.normalised is None else f" ({row.normalised:.2f})"
+    share = "" if row.normalised is None else f" ({fixed(row.normalised, 2)})"
     heat = None if row.normalised is None else min(1.0, row.normalised)
-    return Cell(f"{row.adr:.3f}{ends}{share}", row.adr, heat=heat)
+    return Cell(f"{fixed(row.adr, 3)}{ends}{share}", row.adr, heat=heat)
 
 
 def _model_blocks(model: PairModel) -> Iterator[Block]:
     """What was predicted beside what was observed, and how good that is."""
     rows: list[Row] = []
     for each in model.predictions:
-        observed = "not measured" if each.observed is None else f"{each.observed:.3f}"
-        ends = "not defined" if each.interval is None else f"[{each.interval[0]:.3f}, {each.interval[1]:.3f}]"
+        observed = "not measured" if each.observed is None else fixed(each.observed, 3)
+        ends = "not defined" if each.interval is None else interval_text(*each.interval)
         mark = "" if each.unique else " (one of several)"
         names = name_text(each.target), name_text(each.detector)
-        rows.append((*names, observed, Cell(f"{each.predicted:.3f}{mark}", each.predicted), ends))
+        rows.append((*names, observed, Cell(f"{fixed(each.predicted, 3)}{mark}", each.predicted), ends))
     header = ("mutation", "detector", "observed", "predicted", "prediction interval")
     title = f"Normalised ADR under {name_text(model.target)}, predicted from {name_text(model.simple)}"
     yield Table(title, header, tuple(rows), sortable=True)
     quality = tuple(
-        (name_text(name), "not defined" if value is None else f"{value:.3f}")
+        (name_text(name), "not defined" if value is None else fixed(value, 3))
         for name, value in model.r_squared.items()
     )
     yield Table("R^2 of each detector left out", ("detector", "R^2"), (*quality, ("pooled", r_squared_text(model))))
     weights = tuple(
-        (name_text(name), *(f"{each:.3f}" for each in own))
+        (name_text(name), *(fixed(each, 3) for each in own))
         for name, own in zip(model.targets, model.weights, strict=True)
     )
     yield Table("Weights of the model of all detectors", ("mutation", *map(name_text, model.features)), weights)

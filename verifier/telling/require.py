@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import decimal_text, number_text
+from verifier.base.numbers import decimal_text, fixed, number_text
 from verifier.base.words import listed, some_of
 from verifier.questions.require.require_result import Answer, Outcome, RequireResult
 from verifier.study.points import Point
@@ -128,10 +128,10 @@ def _cell_table(answer: Answer) -> Table:
         row = [
             Cell(name_text(cell.label)),
             Cell(name_text(cell.bin), at),
-            Cell(f"{measured.recall:.4f}", measured.recall),
+            Cell(fixed(measured.recall, 4), measured.recall),
             Cell(f"{measured.hits} of {measured.items}", measured.items),
             _number_cell(cell.required, "none found"),
-            Cell("-") if gain is None else Cell("met" if gain <= 0 else f"+{float(gain):.4f}", float(gain)),
+            Cell("-") if gain is None else Cell("met" if gain <= 0 else f"+{fixed(float(gain), 4)}", float(gain)),
         ]
         rows.append((*row, _number_cell(floors[at])) if floors else tuple(row))
     header = ("true", "distance", "measured recall", "items", "required", "to gain")

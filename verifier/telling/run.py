@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import exact_or_number, interval_text, level_text
-from verifier.base.words import counted
+from verifier.base.numbers import error_text, exact_or_number, interval_text, level_text, number_text
+from verifier.base.words import bounds_text, counted
 from verifier.checking.verdicts import Verdict
 from verifier.study.points import Point, WorldDecisions
 from verifier.study.results import ProfileMean, RequirementResult, RunResult
@@ -113,7 +113,7 @@ def _bounds(point: Point) -> list[str]:
 def _mean_cells(each: RequirementResult, mean: ProfileMean) -> list[str]:
     """The cells of a mean over the profile."""
     off = max(mean.upper - mean.probability, mean.probability - mean.lower) if mean.lower < mean.upper else 0.0
-    bounds = ["exact" if mean.exact is not None else f"+- {off:.1e}"]
+    bounds = ["exact" if mean.exact is not None else f"+- {error_text(off)}"]
     if mean.interval is not None:
         bounds = [interval_text(mean.interval.lower, mean.interval.upper), NOT_KNOWN]
     constants = "".join(f" {name}={value}" for name, value in mean.constants.items())
@@ -156,7 +156,7 @@ def bound_text(point: Point) -> str:
     if point.exact is not None:
         return "exact"
     widest = farthest(point)
-    return "exact for the measured matrix" if widest == 0 else f"+- {widest:.1e}"
+    return "exact for the measured matrix" if widest == 0 else f"+- {error_text(widest)}"
 
 
 def _coloured(line: str) -> str:
@@ -174,7 +174,7 @@ def _strategy_lines(result: RunResult) -> list[str]:
             ends = each.strategies[each.worst]
             lines.append(
                 f"{each.name}, planner {each.planner}, {each.worst_point.scenario}: range of P over all winning "
-                f"strategies: [{ends.smallest:.6g}, {ends.largest:.6g}]"
+                f"strategies: {bounds_text(ends.smallest, ends.largest)}"
             )
         if each.world is not None:
             lines += _world_lines(each, each.world)
@@ -187,7 +187,7 @@ def _world_lines(each: RequirementResult, found: WorldDecisions) -> list[str]:
     if not found.decided:
         return [f"{place}: nothing the world decides matters"]
     return [
-        f"{place}: how the world {world_aim(each.asked)} most often ({each.asked} = {found.probability:.6g}; it "
-        f"decides in {counted(found.states, 'state')}):",
+        f"{place}: how the world {world_aim(each.asked)} most often ({each.asked} = "
+        f"{number_text(found.probability)}; it decides in {counted(found.states, 'state')}):",
         *(f"  {line}" for line in decided_lines(found)),
     ]

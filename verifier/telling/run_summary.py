@@ -7,7 +7,7 @@ from verifier.analysis.channel_test import Channel, Untested, detector_text
 from verifier.analysis.intervals.tiers import UNITS
 from verifier.analysis.planning import EvidencePlan
 from verifier.base.errors import one_line
-from verifier.base.numbers import level_text
+from verifier.base.numbers import error_text, fixed, level_text, significant
 from verifier.base.words import counted
 from verifier.checking.values import ONE_ENGINE
 from verifier.checking.verdicts import PERSISTENT, Verdict, WithinBounds
@@ -150,7 +150,7 @@ def summary_lines(result: RunResult) -> list[str]:
     """Engines, numerical error, what intervals, bounds and chain assume, notes, and the verdict."""
     count = sum(len(each.points) for each in result.requirements)
     furthest = result.engines.largest_difference
-    agreement = f"largest difference {furthest:.1e}" if furthest else "identical results"
+    agreement = f"largest difference {error_text(furthest)}" if furthest else "identical results"
     alone = ", but for those of one engine (see the notes)" if any(ONE_ENGINE in r for r in result.remarks) else ""
     lines = [
         f"{counted(count, *_numbers_are(result))} computed by Storm {result.versions['storm']} and "
@@ -185,7 +185,7 @@ def _numerical_line(result: RunResult) -> str:
     if result.settings.exact:
         return "Numerical error: none, exact for the given counts. It says nothing about how certain these are."
     off = max(farthest(point) for each in result.requirements for point in each.points)
-    return f"Numerical error: at most {off:.1e}."
+    return f"Numerical error: at most {error_text(off)}."
 
 
 def farthest(point: Point) -> float:
@@ -219,8 +219,8 @@ def _bounds_lines(confidence: ConfidenceRecord) -> Iterator[str]:
             yield f"  {drives}, each counted once."
             return
         yield (
-            f"  {drives}, effective number {bounds.effective_drives:.1f}; the largest one holds "
-            f"{100 * bounds.largest_share:.0f} % of a column's {UNITS[bounds.weights]}."
+            f"  {drives}, effective number {fixed(bounds.effective_drives, 1)}; the largest one holds "
+            f"{fixed(100 * bounds.largest_share, 0)} % of a column's {UNITS[bounds.weights]}."
         )
 
 
@@ -243,7 +243,7 @@ def _channel_lines(channel: Channel) -> Iterator[str]:
     if tested:
         least = min(test.least_p for test in tested)
         names = ", ".join(test.label for test in tested)
-        said.append(f"Time steps tested along tracks, not contradicted: {names} (least p = {least:.2g}).")
+        said.append(f"Time steps tested along tracks, not contradicted: {names} (least p = {significant(least, 2)}).")
     if silent:
         said.append(f"Not tested: {', '.join(silent)} (no misses to test it by).")
     if unknown:

@@ -40,7 +40,8 @@ def text_of(lines: Iterable[str]) -> str:
 def _broken(text: str, width: int, before: str = "", *, words: bool = False) -> list[str]:
     if len(text) <= width:
         return [text]
-    return textwrap.wrap(text, width, subsequent_indent=before, break_long_words=words, break_on_hyphens=False)
+    hyphens = words and max(map(len, text.split(" "))) > width  # a name is broken there before anywhere else
+    return textwrap.wrap(text, width, subsequent_indent=before, break_long_words=words, break_on_hyphens=hyphens)
 
 
 def columns() -> int:

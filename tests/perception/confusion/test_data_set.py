@@ -1,8 +1,10 @@
 """The record of a test set: every annotation accounted for, what people state, errors of annotation, looks."""
 
+import hashlib
 import itertools
 import json
 import random
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -174,7 +176,7 @@ def test_what_is_stated_travels_into_the_document_and_what_is_missing_is_named(f
     assert record.error_rate == (0.002, 0.01)
     assert record.distances == {"weather": pytest.approx(0.2)}
     assert set(record.missing) == {*NAMES, *PARTS} - {
-        "purpose", "gaps", "collection.places", "annotation.guide", "terms.licence", *PARTS,
+        "purpose", "gaps", "collection.places", "annotation.guide", "terms.licence", *PARTS[:-1],
     }  # fmt: skip
     assert set(DataSetRecord().missing) == {*NAMES, *PARTS}
 
@@ -277,6 +279,61 @@ def test_results_of_other_matrices_and_verdicts_that_are_known_are_refused(folde
     assert main(["confusion", "used", "m.json", "m.json", "-o", "x.json"]) == ExitCode.BAD_INPUT
     assert main(["confusion", "used", "m.json", "one.json", "-o", "m.json"]) == ExitCode.USAGE
     assert not (folder / "x.json").exists()
+
+
+def listing(folder, number, name="frames.sha256"):
+    """A list of so many frames as sha256sum writes it; its own SHA-256."""
+    lines = [f"{hashlib.sha256(str(k).encode()).hexdigest()}  {k}.png\n" for k in range(number)]
+    (folder / name).write_text("".join(lines))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def test_what_is_stated_comes_into_matrices_that_were_counted_before(folder, capsys):
+    """As if it had been stated then, beside the verdicts that are recorded, and once only."""
+    frames = {listing(folder, 300): 300}
+    (folder / "data.toml").write_text('frames = "frames.sha256"\n' + STATED)
+    assert count(folder, "--bins=0,10", "--data-set=data.toml", target="at_once.json") == 0
+    assert count(folder, "--bins=0,10") == 0
+    main(["run", "two_looks.ltl", "--cm", "m.json", "--draws", "100", "-o", "one.json"])
+    assert main(["confusion", "used", "m.json", "--data-set", "data.toml", "-o", "later.json"]) == 0
+    later, at_once = (record_of(read_counts(name).metadata) for name in ("later.json", "at_once.json"))
+    assert later == at_once
+    assert later.frames == frames
+    assert "frames" not in later.missing
+    words = ["confusion", "used", "m.json", "one.json", "--data-set", "data.toml", "-o", "both.json"]
+    assert main(words) == 0
+    both = record_of(read_counts("both.json").metadata)
+    assert (len(both.uses), replace(both, uses=())) == (1, later)
+    capsys.readouterr()
+    assert main(["confusion", "used", "both.json", "--data-set", "data.toml", "-o", "x.json"]) == ExitCode.BAD_INPUT
+    assert "data.toml: expected matrices without a record of their data set" in capsys.readouterr().err
+    assert main(["confusion", "used", "m.json", "-o", "x.json"]) == ExitCode.USAGE
+    assert not (folder / "x.json").exists()
+
+
+def test_a_list_of_fewer_frames_than_were_counted_is_none_of_them(folder, capsys):
+    (folder / "data.toml").write_text('frames = "frames.sha256"\n')
+    listing(folder, 299)
+    assert count(folder, "--bins=0,10", "--data-set=data.toml") == ExitCode.BAD_INPUT
+    assert "expected the SHA-256 of 300 frames, which were counted, found 299" in capsys.readouterr().err
+    (folder / "frames.sha256").write_text("no hash\n")
+    assert count(folder, "--bins=0,10", "--data-set=data.toml") == ExitCode.BAD_INPUT
+    assert "frames.sha256:1: expected 64 hexadecimal digits" in capsys.readouterr().err
+
+
+def test_lists_of_frames_are_merged_where_all_files_have_one(folder, capsys):
+    first = listing(folder, 300)
+    (folder / "data.toml").write_text('frames = "frames.sha256"\n')
+    assert count(folder, "--bins=0,10", "--data-set=data.toml") == 0
+    other = listing(folder, 250, "b.sha256")
+    second(folder, 'frames = "b.sha256"\n')
+    assert main(["confusion", "merge", "m.json", "b.json", "-o", "both.json"]) == 0
+    assert record_of(read_counts("both.json").metadata).frames == {first: 300, other: 250}
+    second(folder, 'purpose = "Other"\n')
+    assert main(["confusion", "merge", "m.json", "b.json", "-o", "both.json"]) == 0
+    metadata = read_counts("both.json").metadata
+    assert record_of(metadata).frames == {}
+    assert any("the lists are left out" in each["text"] for each in metadata["remarks"])
 
 
 def second(folder, stated):

@@ -4,17 +4,17 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import folder_forms
 import numpy as np
-import pandas as pd
 import pytest
-from dask_clusters import cluster
+from dask_clusters import Killer, cluster
+from folder_forms import FORMS, made_rows, write_mot, written
 
 from verifier.cli import main
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.folders import FOLDERS
-
-DRIVES = ("fog", "rain", "sun")
-NAMES = ("pedestrian", "car")
+from verifier.perception.confusion.request import counted
+from verifier.perception.settings import CountSettings
 
 
 @pytest.fixture(scope="module")
@@ -25,192 +25,144 @@ def scheduler():
 
 @pytest.fixture
 def rows(tmp_path, monkeypatch):
-    """Objects and detections of three drives with six frames: every third object is missed, every fifth misnamed."""
     monkeypatch.chdir(tmp_path)
-    truth = [
-        {"drive": drive, "frame": frame, "track": track, "kind": track % 2, "x": 4.0 + 6 * track + frame, "y": number}
-        for number, drive in enumerate(DRIVES)
-        for frame in range(6)
-        for track in range(4)
-    ]
-    found = [{**row, "score": 0.9 - at / 100} for at, row in enumerate(truth) if at % 3]
-    for row in found[::5]:
-        row["kind"] = 1 - row["kind"]
-    return pd.DataFrame(truth), pd.DataFrame(found)
+    return made_rows()
 
 
-def each_drive(rows):
-    for part, table in zip(("truth", "found"), rows, strict=True):
-        for drive in DRIVES:
-            yield part, drive, table[table["drive"] == drive]
+def chosen(form, rows):
+    """The choices for a form, whose files are written."""
+    name = form.split()[0]
+    Path("classes.txt").write_text("car -> car\npedestrian -> pedestrian\n")
+    Path("drives.csv").write_text("sequence,drive\nfog,wet\nrain,wet\nsun,dry\n")
+    write, more = FORMS[form]
+    write(rows)
+    usual = "own_bin" if form in ("kitti_object", "openlabel", "argoverse", "waymo") else "drop"
+    choices = {"annotations": "truth", "detections": "found", "bins": "0,10,20,inf", "unmatched": usual}
+    return choices | {"format": name, **more}
 
 
-def corners(row):
-    return 20 * row.x, 10.0, 20 * row.x + 15, 60.0 + row.y
-
-
-def write_mot(rows):
-    for part, drive, table in each_drive(rows):
-        Path(f"{part}/{drive}/{'gt' if part == 'truth' else 'det'}").mkdir(parents=True)
-        lines = [
-            f"{row.frame + 1},{row.track + 1},{20 * row.x},10,15,{50 + row.y},"
-            + (f"1,{1 + 2 * row.kind},1.0" if part == "truth" else f"{row.score}")
-            for row in table.itertuples()
-        ]
-        name = "gt/gt.txt" if part == "truth" else "det/det.txt"
-        Path(f"{part}/{drive}/{name}").write_text("\n".join(lines) + "\n")
-        Path(f"{part}/{drive}/notes.txt").write_text("read by nobody\n")
-    truth = rows[0]
-    named = [f"{row.drive}/{row.frame + 1:06},{row.track + 1},{row.x}" for row in truth.itertuples()]
-    Path("metres.csv").write_text("frame,track,distance_m\n" + "\n".join(named) + "\n")
-
-
-def write_kitti_object(rows):
-    for part, drive, table in each_drive(rows):
-        Path(part).mkdir(exist_ok=True)
-        for frame in range(6):
-            lines = [
-                f"{('Pedestrian', 'Car')[row.kind]} 0 0 0 {' '.join(map(str, corners(row)))} 1.7 0.6 0.8 "
-                f"{row.y} 1.6 {row.x} 0.1" + (f" {row.score}" if part == "found" else "")
-                for row in table[table["frame"] == frame].itertuples()
-            ]
-            Path(f"{part}/{drive}{frame}.txt").write_text("".join(f"{line}\n" for line in lines))
-
-
-def write_bdd100k(rows):
-    for part, drive, table in each_drive(rows):
-        Path(part).mkdir(exist_ok=True)
-        frames = []
-        for frame in range(6):
-            labels = [
-                {
-                    "id": str(row.track),
-                    "category": NAMES[row.kind],
-                    "box2d": dict(zip(("x1", "y1", "x2", "y2"), corners(row), strict=True)),
-                    **({"score": row.score} if part == "found" else {"attributes": {"metres": row.x}}),
-                }
-                for row in table[table["frame"] == frame].itertuples()
-            ]
-            frames.append({"name": f"{drive}-{frame}.jpg", "videoName": drive, "frameIndex": frame, "labels": labels})
-        Path(f"{part}/{drive}.json").write_text(json.dumps(frames))
-
-
-def write_openlabel(rows):
-    for part, drive, table in each_drive(rows):
-        Path(part).mkdir(exist_ok=True)
-        objects = {str(track): {"name": f"o{track}", "type": NAMES[track % 2]} for track in range(4)}
-        frames = {str(frame): {"objects": {}} for frame in range(6)}
-        for row in table.itertuples():
-            key = str(row.track) if part == "truth" else f"{row.track}{row.kind}"
-            objects[key] = {"name": key, "type": NAMES[row.kind]}
-            value = [float(row.x), float(row.y), 0, 0, 0, 0, 1, 4, 2, 1.5]
-            data = {"cuboid": [{"name": "box", "val": value, "coordinate_system": "vehicle"}]}
-            data["num"] = [{"name": "score", "val": row.score}] if part == "found" else []
-            frames[str(row.frame)]["objects"][key] = {"object_data": data}
-        systems = {"vehicle": {"type": "local_cs", "parent": ""}}
-        document = {"openlabel": {"objects": objects, "coordinate_systems": systems, "frames": frames}}
-        Path(f"{part}/{drive}.json").write_text(json.dumps(document))
-
-
-def write_cvat(rows):
-    for part, drive, table in each_drive(rows):
-        Path(part).mkdir(exist_ok=True)
-        images = ""
-        for frame in range(6):
-            images += f'<image id="{frame}" name="{frame}.jpg" width="2000" height="100">'
-            for row in table[table["frame"] == frame].itertuples():
-                sides = zip(("xtl", "ytl", "xbr", "ybr"), corners(row), strict=True)
-                box = " ".join(f'{side}="{value}"' for side, value in sides)
-                told = {"metres": row.x, **({"score": row.score} if part == "found" else {})}
-                inner = "".join(f'<attribute name="{name}">{value}</attribute>' for name, value in told.items())
-                images += f'<box label="{NAMES[row.kind]}" occluded="0" {box}>{inner}</box>'
-            images += "</image>"
-        Path(f"{part}/{drive}.xml").write_text(f"<annotations>{images}</annotations>")
-
-
-def in_space(table, names):
-    """Columns of a box that stands on the road and looks ahead."""
-    x, y, z, length, width, height, *turn = names
-    place = {x: table["x"], y: table["y"].astype(float), z: 0.0, length: 4.0, width: 2.0, height: 1.5}
-    return table[[]].assign(**place, **dict.fromkeys(turn[:-1], 0.0), **{turn[-1]: 1.0 if turn[1:] else 0.0})
-
-
-def write_argoverse(rows):
-    names = ("tx_m", "ty_m", "tz_m", "length_m", "width_m", "height_m", "qx", "qy", "qz", "qw")
-    for part, drive, table in each_drive(rows):
-        own = in_space(table, names).assign(timestamp_ns=table["frame"], category=[NAMES[k] for k in table["kind"]])
-        own = (
-            own.assign(track_uuid=table["track"].astype(str)) if part == "truth" else own.assign(score=table["score"])
-        )
-        path = Path(f"truth/{drive}/annotations.feather" if part == "truth" else f"found/{drive}.feather")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        own.reset_index(drop=True).to_feather(path)
-        Path(f"truth/{drive}/sensors/lidar").mkdir(parents=True, exist_ok=True)
-        Path(f"truth/{drive}/sensors/lidar/9.feather").write_bytes(b"")  # a sweep without an object
-
-
-def write_waymo(rows):
-    names = ("center.x", "center.y", "center.z", "size.x", "size.y", "size.z", "heading")
-    names = tuple(f"[LiDARBoxComponent].box.{name}" for name in names)
-    for part, drive, table in each_drive(rows):
-        own = {"key.segment_context_name": drive, "key.frame_timestamp_micros": table["frame"]}
-        own |= {"[LiDARBoxComponent].type": (1 + table["kind"]).astype("int8")}
-        own |= {"key.laser_object_id": table["track"].astype(str)} if part == "truth" else {"score": table["score"]}
-        path = Path(f"{part}/lidar_box/{drive}.parquet")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        in_space(table, names).assign(**own).to_parquet(path, index=False)
-        poses = pd.DataFrame({"key.segment_context_name": drive, "key.frame_timestamp_micros": np.arange(7)})
-        Path("truth/vehicle_pose").mkdir(parents=True, exist_ok=True)
-        poses.to_parquet(f"truth/vehicle_pose/{drive}.parquet", index=False)
-
-
-TRACKED = {"memory": "run:2"}
-FORMS = {
-    "mot": (write_mot, TRACKED | {"distance-file": "metres.csv", "distance-key": "track"}),
-    "kitti_object": (write_kitti_object, {}),
-    "bdd100k": (write_bdd100k, {"column": "distance_m=metres"}),
-    "openlabel": (write_openlabel, {}),
-    "cvat": (write_cvat, {"column": "distance_m=metres"}),
-    "argoverse": (write_argoverse, TRACKED),
-    "waymo": (write_waymo, TRACKED),
-}
-
-
-def written(path, choices):
-    assert main(["confusion", *(f"--{name}={value}" for name, value in choices.items()), f"--output={path}"]) == 0
-    return Path(path).read_bytes()
+def check_parts(choices, scheduler):
+    """Workers, one, two and more shards than there are drives give one document, with the counts of all at once."""
+    written("once.json", choices)
+    whole = written("workers.json", choices | {"scheduler": scheduler})
+    for of in (1, 2, 5):
+        shards = [f"{number}.json" for number in range(1, of + 1)]
+        for number, path in enumerate(shards, 1):
+            written(path, choices | {"shard": f"{number}/{of}"})
+        assert main(["confusion", "merge", *shards[::-1], "-o", "sum.json"]) == 0
+        assert Path("sum.json").read_bytes() == whole
+    found, once = read_counts("workers.json"), read_counts("once.json")
+    assert np.array_equal(found.counts, once.counts)
+    for key in ("totals", "source", "matching", "distance", "localisation"):
+        assert found.metadata.get(key) == once.metadata.get(key)
+    told = [json.loads(Path(f"{name}.json").read_text()).get("sequences") for name in ("workers", "once")]
+    assert told[0] == told[1]
+    return found
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_parts_of_folders_give_the_counts_of_all_at_once(rows, scheduler, monkeypatch, form):
-    monkeypatch.setitem(FOLDERS, form, replace(FOLDERS[form], most=min(FOLDERS[form].most, 5)))
-    write, more = FORMS[form]
-    write(rows)
-    choices = {"format": form, "annotations": "truth", "detections": "found", "bins": "0,10,20,inf", **more}
-    choices["unmatched"] = "own_bin" if form in ("kitti_object", "openlabel", "argoverse", "waymo") else "drop"
-    written("once.json", choices)
-    whole = written("workers.json", choices | {"scheduler": scheduler})
-    for number in (1, 2):
-        written(f"{number}.json", choices | {"shard": f"{number}/2"})
-    assert main(["confusion", "merge", "2.json", "1.json", "-o", "sum.json"]) == 0
-    assert Path("sum.json").read_bytes() == whole
-    found, once = read_counts("workers.json"), read_counts("once.json")
-    assert found.counts.sum() > 70
-    assert np.array_equal(found.counts, once.counts)
-    for key in ("totals", "source"):
-        assert found.metadata[key] == once.metadata[key]
-    told = [json.loads(Path(f"{name}.json").read_text()).get("sequences") for name in ("workers", "once")]
-    assert told[0] == told[1]
+    name = form.split()[0]
+    if name in FOLDERS:
+        monkeypatch.setitem(FOLDERS, name, replace(FOLDERS[name], most=min(FOLDERS[name].most, 5)))
+    assert check_parts(chosen(form, rows), scheduler).counts.sum() > 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["mot", "coco", "nuscenes"])
+def test_one_two_and_four_processes_give_the_same_bytes(rows, form):
+    choices = chosen(form, rows)
+    whole = written("1.json", choices | {"scheduler": 1})
+    assert written("2.json", choices | {"scheduler": 2}) == whole == written("4.json", choices | {"scheduler": 4})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["mot", "coco", "nuscenes"])
+def test_a_killed_worker_loses_and_doubles_nothing(rows, form):
+    choices = {name.replace("-", "_"): value for name, value in chosen(form, rows).items()}
+    whole = counted(CountSettings(**choices, shard="1/1")).counts
+    with cluster(2) as address:
+        killer = Killer(address, [0.0, 0.5])
+        found = counted(CountSettings(**choices, scheduler=address), killer).counts
+    assert len(killer.killed) == 2
+    for key in ("totals", "dependence"):
+        assert found.metadata.get(key) == whole.metadata.get(key)
+    assert np.array_equal(found.counts, whole.counts)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_drives_without_objects_or_detections_are_parts_like_others(rows, scheduler, form):
+    truth, found = rows
+    rows = truth[truth["drive"] != "rain"], found[found["drive"] == "fog"]
+    choices = chosen(form, rows)
+    choices.pop("groups", None)  # tables do not list what is empty
+    assert check_parts(choices, scheduler).metadata["totals"]["annotations"] == 48
+
+
+@pytest.mark.parametrize("form", ["mot", "coco", "argoverse"])
+def test_one_drive_alone_is_a_part(rows, scheduler, monkeypatch, form):
+    monkeypatch.setattr(folder_forms, "DRIVES", ("fog",))
+    rows = tuple(table[table["drive"] == "fog"] for table in rows)
+    assert check_parts(chosen(form, rows), scheduler).metadata["totals"]["annotations"] == 24
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "mot zipped"])
+def test_what_is_wrong_in_the_last_part_is_named_whoever_counts(rows, scheduler, capfd, form):
+    choices = chosen(form, rows)
+    found = Path(choices["detections"])
+    path = found if found.is_file() else max(each for each in found.rglob("*sun*") if each.is_file() or form == "mot")
+    path = path / "det/det.txt" if path.is_dir() else path
+    raw = path.read_bytes()
+    middle = raw.rfind(b"\n", 0, len(raw) - 3) + 1 or len(raw) // 2
+    cut = path.suffix in (".parquet", ".feather")
+    path.write_bytes(raw[: len(raw) // 2] if cut else raw[:middle] + b"x!" + raw[middle:])
+    told = []
+    for way in ([], ["--scheduler", scheduler], ["--shard", "5/5"]):
+        words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in choices.items()]
+        assert main(["confusion", *words, *way, "-o", "none.json"]) == 4
+        told.append(capfd.readouterr().err)
+    assert str(path) in told[0]
+    assert told[0] == told[1] == told[2]
+    assert not Path("none.json").exists()
+
+
+def test_parts_that_would_be_counted_otherwise_are_named(rows, scheduler, capfd):
+    """By default the first drive says how: who has another class must say what is meant, who has fewer need not."""
+    choices = chosen("openlabel", rows)
+    words = ["confusion", *(f"--{name}={value}" for name, value in choices.items())]
+    path = Path("truth/sun.json")
+    text = path.read_text()
+    path.write_text(text.replace('"type": "car"', '"type": "pedestrian"'))
+    assert main([*words, "-o", "once.json"]) == main([*words, "-o", "parts.json", "--scheduler", scheduler]) == 0
+    assert np.array_equal(read_counts("once.json").counts, read_counts("parts.json").counts)
+    capfd.readouterr()
+    path.write_text(text.replace('"type": "car"', '"type": "tram"'))
+    assert main([*words, "--scheduler", scheduler]) == 4
+    assert "truth/sun.json: classes that the parts before do not have: tram" in capfd.readouterr().err
+    for way in ([], ["--scheduler", scheduler]):
+        assert main([*words, "--classes", "car,pedestrian,tram", *way, "-o", f"{len(way)}.json"]) == 0
+    assert np.array_equal(read_counts("0.json").counts, read_counts("2.json").counts)
+    path.write_text(text.replace('"cuboid"', '"bbox"').replace("0, 0, 0, 0, 1, 4, 2, 1.5", "5, 5"))
+    assert main([*words, "--scheduler", scheduler]) == 4
+    assert "truth/sun.json" in capfd.readouterr().err
 
 
 def test_a_line_of_another_sequence_is_left_out_and_one_of_its_own_is_not(rows, scheduler, capfd):
     write_mot(rows)
     choices = {"format": "mot", "annotations": "truth", "detections": "found", "bins": "0,10,inf"}
     choices |= {"distance-file": "metres.csv", "distance-key": "track", "scheduler": scheduler}
-    with Path("metres.csv").open("a") as file:
-        file.write("rain/000099,1,5\n")
-    assert main(["confusion", *(f"--{name}={value}" for name, value in choices.items())]) == 4
-    assert "metres.csv:74: no annotation with track 1 in frame 'rain/000099'" in capfd.readouterr().err
+    rows = Path("metres.csv").read_text()
+    workers = choices.pop("scheduler")
+    command = ["confusion", *(f"--{name}={value}" for name, value in choices.items())]
+    for frame in ("rain/000099", "hail/000001"):  # of a sequence that there is, and of one that nobody has
+        Path("metres.csv").write_text(f"{rows}{frame},1,5\n")
+        for way in ([f"--scheduler={workers}"], []):
+            assert main([*command, *way]) == 4
+            assert f"metres.csv:74: no annotation with track 1 in frame '{frame}'" in capfd.readouterr().err
+    for number in (1, 2):
+        assert main([*command, f"--shard={number}/2", f"--output={number}.json"]) == 0
+    assert main(["confusion", "merge", "1.json", "2.json"]) == 4
+    assert "metres.csv names the sequence 'hail', which no shard has" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,17 @@
-"""Tables in an object store: a server that speaks S3, asked over HTTP by this process and by workers."""
+"""Data in an object store: a server that speaks S3, asked over HTTP by this process and by workers."""
 
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from dask_clusters import in_pieces
+from folder_forms import FORMS, made_rows, written
 from parquet_scene import write_tables
 
 from verifier.cli import main
+from verifier.perception.confusion.document import read_counts
 
 server = pytest.importorskip("moto.server", reason="needs moto and s3fs (extra 'stores')")
 s3fs = pytest.importorskip("s3fs", reason="needs moto and s3fs (extra 'stores')")
@@ -67,6 +70,48 @@ def test_tables_of_a_store_are_counted_as_those_of_a_folder(scene):
         assert counted("s3://drives/", path, f"--shard={number}/3")[0] == 0
     assert main(["confusion", "merge", *shards, "-o", "sum.json"]) == 0
     assert Path("sum.json").read_bytes() == here[1]
+
+
+OTHERS = [pytest.param(form, marks=pytest.mark.slow) for form in ("waymo", "kitti_object", "nuscenes", "mot zipped")]
+
+
+@pytest.mark.parametrize("form", ["mot", "argoverse", "coco", *OTHERS])
+def test_folders_and_files_of_a_store_are_counted_as_those_here(store, form, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    write, more = FORMS[form]
+    write(made_rows())
+    Path("classes.txt").write_text("car -> car\npedestrian -> pedestrian\n")
+    Path("truth/fog/img1").mkdir(parents=True, exist_ok=True) if form == "mot" else None
+    Path("truth/fog/seqinfo.ini").write_text("seqLength=9\n") if form == "mot" else None
+    choices = {
+        "format": form.split()[0],
+        "annotations": "truth",
+        "detections": "found",
+        "bins": "0,10,20,inf",
+        **more,
+    }
+    store.mkdir("streets")
+    for path in sorted(Path().rglob("*")):
+        if path.is_file() and path.suffix != ".csv":
+            store.put(str(path), f"streets/{path}")
+    there = {name: f"s3://streets/{choices[name]}" for name in ("annotations", "detections")}
+    try:
+        for way in ({}, {"shard": "1/1"}):
+            here = written("here.json", choices | way)
+            assert written("there.json", choices | there | way) == here
+        for number in (1, 2, 3):
+            written(f"{number}.json", choices | there | {"shard": f"{number}/3"})
+        assert main(["confusion", "merge", "1.json", "2.json", "3.json", "-o", "sum.json"]) == 0
+        found, once = read_counts("sum.json"), read_counts("here.json")
+        assert np.array_equal(found.counts, once.counts)
+        if form == "argoverse":
+            store.pipe("streets/found/sun.feather", b"nothing")
+            for way in ([], ["--shard=1/1"]):
+                words = [f"--{name}={value}" for name, value in (choices | there).items()]
+                assert main(["confusion", *words, *way]) == 4
+                assert "s3://streets/found/sun.feather" in capfd.readouterr().err
+    finally:
+        store.rm("streets", recursive=True)
 
 
 @pytest.mark.slow

@@ -4,10 +4,12 @@ import itertools
 import json
 import os
 import socket
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+import distributed
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,6 +40,7 @@ VARIANTS = {
     "family": {"score_thresholds": "0.2,0.5,0.9"},
     "filtered": {"min_score": 0.3, "range": "0..20", "duplicates": "nearest_bin"},
     "frames": {"labelling": "proposition", "memory": "last:2", "gaps": "hold"},
+    "localised": {"localisation": True},
 }
 
 
@@ -371,13 +374,15 @@ def test_addresses_of_stores_are_read_like_files(scene, scheduler):
         ({"shard": "1"}, "--shard: expected I/N"),
         ({"shard": "-1/2"}, "--shard: expected I/N"),
         ({"scheduler": "2", "checkpoint": "c.json"}, "--checkpoint is of one process"),
-        ({"scheduler": "2", "localisation": True}, "--stream, --scheduler and --shard count Parquet tables"),
+        ({"scheduler": "2", "average_precision": True}, "--average-precision are of all data at once"),
+        ({"stream": True, "format": "coco"}, "--stream and --checkpoint count Parquet tables"),
+        ({"shard": "1/2", "distance_file": "d.csv"}, "--distance-file does not go with Parquet tables"),
         ({"shard": "1/2", "memory": "run:1", "units": "track"}, "--shard is about drives"),
     ],
 )
 def test_choices_that_do_not_go_together(scene, choices, message):
     with pytest.raises(UsageError, match=message):
-        counted(CountSettings(**DATA, **SCENE, **choices))
+        counted(CountSettings(**DATA | SCENE | choices))
 
 
 @given(parts=st.integers(0, 40), of=st.integers(1, 50))
@@ -455,11 +460,22 @@ def test_the_scheduler_is_lost_once_in_ten_million_detections(ten_million, root,
 
 
 @pytest.mark.slow
-def test_workers_without_this_program_are_named(scene, tmp_path):
-    with OwnCluster(free_port(), tmp_path, {**os.environ, "PYTHONPATH": ""}) as own:
-        own.start(1)
-        with pytest.raises(UsageError, match="has another version of this program than"):
+@pytest.mark.parametrize("others", [0, 1])
+def test_workers_without_this_program_are_named_at_once(scene, root, tmp_path, others):
+    # The package that they find has no more than a name; the scheduler, and perhaps a worker, have this one.
+    (tmp_path / "old/verifier").mkdir(parents=True)
+    for name in ("__init__.py", "base.py"):
+        (tmp_path / "old/verifier" / name).write_text("")
+    with OwnCluster(free_port(), tmp_path, {**os.environ, "PYTHONPATH": str(root)}) as own:
+        own.start(others)
+        own.environment["PYTHONPATH"] = str(tmp_path / "old")
+        own.work(1)
+        with distributed.Client(own.address, set_as_default=False) as client:
+            client.wait_for_workers(others + 1, timeout=60)
+        before = time.monotonic()
+        with pytest.raises(UsageError, match=r"worker tcp://127\.0\.0\.1:\d+ has another version of this program"):
             counted(CountSettings(**DATA, **SCENE, scheduler=own.address))
+        assert time.monotonic() - before < 30  # nobody waits for workers to come back
 
 
 def free_port():
@@ -527,7 +543,15 @@ def test_tests_of_dependence_are_combined_as_merge_does(folders, scheduler):
         commanded(f"{sequence}.json", sequence=f"{sequence:04}", **KITTI)
     together = merged(MergeSettings(files=tuple(f"{sequence}.json" for sequence in range(4))))
     commanded(scheduler=scheduler, **KITTI)
-    assert read_counts("counts.json").metadata["dependence"] == together.metadata["dependence"]
+    found, merged_too = read_counts("counts.json").metadata["dependence"], together.metadata["dependence"]
+    assert found == {**merged_too, "combined": "Fisher's method over the parts that were counted"}
+    commanded("once.json", **KITTI)  # permuted together, which the document shows by naming no such method
+    at_once = read_counts("once.json").metadata["dependence"]
+    assert "combined" not in at_once
+    for one, other in zip(found["classes"], at_once["classes"], strict=True):
+        assert one["p_value"] != other["p_value"]
+        for key in ("label", "objects", "misses", "pairs", "after_miss", "joint_misses"):
+            assert one[key] == other[key]
 
 
 def test_faults_in_folders_are_named(folders, scheduler, capfd):
@@ -545,6 +569,6 @@ def test_faults_in_folders_are_named(folders, scheduler, capfd):
     Path("found/Cyclist/0009.txt").write_text(path.read_text())
     assert "found/Cyclist/0009.txt:1: detection in frame" in refused()
     Path("label.zip").write_text("")
-    assert "label.zip: expected a folder" in refused("--annotations", "label.zip")
+    assert "found/Cyclist/0000.txt:1: detection in frame" in refused("--annotations", "label.zip")
+    assert "none: expected a folder" in refused("--annotations", "none")
     assert main(["confusion", *words(KITTI), "--scheduler", scheduler, "--record", "r.csv"]) == 2
-    assert main(["confusion", *words(KITTI | {"format": "coco"}), "--scheduler", scheduler]) == 2

@@ -143,7 +143,7 @@ def test_an_audit_is_that_of_the_command(folder, capfd):
     [
         ({"format": None}, "no --format"),
         ({"spec": "crossing.ltl"}, "--spec belongs to --matching-audit"),
-        ({"stream": True, "depth_folder": "depth"}, "without an audit, --localisation, --average-precision, --depth"),
+        ({"stream": True, "depth_folder": "depth"}, "--stream and --record in parts are of Parquet"),
     ],
 )
 def test_choices_that_do_not_go_together_are_refused(folder, choices, message):
@@ -152,5 +152,5 @@ def test_choices_that_do_not_go_together_are_refused(folder, choices, message):
 
 
 def test_an_audit_does_not_stream(folder):
-    with pytest.raises(UsageError, match="--stream, --scheduler and --shard count Parquet tables"):
+    with pytest.raises(UsageError, match="--matching-audit and --average-precision are of all data at once"):
         audited(CountSettings(**DATA, stream=True, matching_audit=True))

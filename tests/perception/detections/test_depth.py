@@ -152,7 +152,7 @@ def test_what_is_recorded(tmp_path, maps):
     np.save(maps / "city/c.npy", np.full((6, 6), 7.0))
     found = with_depth(data_of(tmp_path, [box for box, _ in HAND[:3]], names=names), maps)
     assert found.annotations.distance_m.tolist() == [12, 3, 7]
-    files = ["z.png", "city/night/b.npy", "city/c.npy"]
+    files = ["city/c.npy", "city/night/b.npy", "z.png"]
     lines = [f"{hashlib.sha256((maps / each).read_bytes()).hexdigest()}  {each}\n" for each in files]
     assert found.origin["distances"] == {
         "role": "depth",

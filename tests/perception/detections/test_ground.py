@@ -337,7 +337,7 @@ def test_a_field_of_the_results_gives_distances(tmp_path, monkeypatch, capfd):
         (["--depth-folder", "maps"], "--depth-folder gives every distance"),
         (["--localisation", "--score-thresholds", "0.1,0.5"], "--localisation counts single objects"),
         (["--localisation", "--labelling", "proposition"], "--localisation counts single objects"),
-        (["--stream"], "--stream, --scheduler and --shard count Parquet tables"),
+        (["--stream"], "--stream and --checkpoint count Parquet tables"),
     ],
 )
 def test_what_does_not_go_together(tmp_path, monkeypatch, capfd, options, words):

@@ -46,6 +46,7 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import NoAnswerError
+from verifier.base.numbers import significant
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.graphs import components
 from verifier.systems.reachability import distinct
@@ -284,8 +285,8 @@ class _Steps:
         needed = sum(math.prod(2 * len(heard_as) for _, _, heard_as in self._draws[row]) for row in rows)
         if needed > _MOST_OUTCOMES:
             raise NoAnswerError(
-                f"up to {max(map(len, self._draws.values()))} reports are made in one step, and about {needed:.1g} "
-                f"combinations of them decide what counts; the limit is {_MOST_OUTCOMES:.1g}",
+                f"up to {max(map(len, self._draws.values()))} reports are made in one step, and about "
+                f"{significant(needed, 1)} combinations of them decide what counts; the limit is {_MOST_OUTCOMES:g}",
                 hint="explain an environment with fewer objects at a time (--env), or ask about fewer classes",
             )
 

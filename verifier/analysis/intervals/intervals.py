@@ -30,6 +30,7 @@ from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.settings import LARGEST_DRAWS, Requested, Unit, check_draws, check_level
 from verifier.base.arrays import Floats
 from verifier.base.errors import NoAnswerError, UsageError, shown
+from verifier.base.numbers import memory_text
 from verifier.base.words import counted
 
 Kind: TypeAlias = Literal["credible", "bootstrap"]
@@ -139,8 +140,8 @@ class PercentileStream:
         needed = 8 * width * 8 * self._kept
         if needed > MEMORY_BYTES:
             raise NoAnswerError(
-                f"the tails of {draws} draws of {width} probabilities need {needed / 2**30:.1f} GiB; at most "
-                f"{MEMORY_BYTES / 2**30:g} GiB are used",
+                f"the tails of {draws} draws of {width} probabilities need {memory_text(needed)}; at most "
+                f"{memory_text(MEMORY_BYTES)} are used",
                 hint="fewer draws, fewer initial states, or a higher level",
             )
         self._seen = 0

@@ -57,6 +57,7 @@ from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.tiers import BY_ITEMS, Tier
 from verifier.analysis.settings import Weights
 from verifier.base.arrays import Floats, Ints
+from verifier.base.numbers import fixed
 from verifier.base.statistics import binomial_lower_end
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.counts import Sequences
@@ -271,7 +272,7 @@ def difference_remark(differences: Sequence[RateDifference], matrices: Confusion
     for each in differences[:_LISTED]:
         at, true, labels = each.event
         reported = " or ".join(label_text(matrices.labels[label]) for label in labels)
-        rates = ", ".join(f"{rate:.3f} by {weights}" for weights, rate in each.rates.items())
+        rates = ", ".join(f"{fixed(rate, 3)} by {weights}" for weights, rate in each.rates.items())
         told.append(f"{label_text(matrices.labels[true])} reported as {reported} in {matrices.bin_text(at)}: {rates}")
     more = f"; and {len(differences) - _LISTED} more" if len(differences) > _LISTED else ""
     return f"rates differ with what is counted (--weights): {'; '.join(told)}{more}"

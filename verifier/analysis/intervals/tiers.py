@@ -52,6 +52,7 @@ from verifier.analysis.settings import Unit, Weights
 from verifier.base.arrays import Floats, Ints
 from verifier.base.documents import ALWAYS, Count, Derives, Level, Limits, Magnitude, Share, derived
 from verifier.base.errors import UsageError, one_line
+from verifier.base.numbers import level_text, significant
 from verifier.base.toml import Element, read_toml
 from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
 
@@ -196,7 +197,7 @@ def _refuse_one(
     raise UsageError(
         f"--rate-box {path}: the data contradict it: in {matrices.bin_text(at)} {hits[worst]} of {items[worst]} "
         f"items of {who} were reported as {what}, and {float(lower[at, predicted, true]):g} to "
-        f"{float(upper[at, predicted, true]):g} is stated (e-value 10^{most[worst] / math.log(10):.3g} for "
+        f"{float(upper[at, predicted, true]):g} is stated (e-value 10^{significant(most[worst] / math.log(10))} for "
         f"{total} rates): state a wider one, or accept it with --assume-rate-box"
     )
 
@@ -324,9 +325,10 @@ class BoundsBasis(Derives):
 def _name(basis: BoundsBasis) -> str:
     if basis.box is not None:
         return f"bounds ({_NAMES[basis.tier]})"
-    told = f"if the ICC is at most {basis.icc_at_most:.10g}" if basis.icc_at_most is not None else _NAMES[basis.tier]
+    icc = basis.icc_at_most
+    told = _NAMES[basis.tier] if icc is None else f"if the ICC is at most {significant(icc, 10)}"
     told = told if basis.unit == "drive" else f"independent {basis.unit}s, for the mean matrix"
-    return f"{basis.level * 100:.10g} % confidence bounds ({told})"
+    return f"{level_text(basis.level)} confidence bounds ({told})"
 
 
 def _condition(basis: BoundsBasis) -> str:
@@ -336,7 +338,8 @@ def _condition(basis: BoundsBasis) -> str:
     elif basis.tier == "approximate":
         text = RESAMPLED
     elif basis.icc_at_most is not None:
-        text = f"items are independent or correlated within a drive with ICC at most {basis.icc_at_most:.10g}"
+        icc = significant(basis.icc_at_most, 10)
+        text = f"items are independent or correlated within a drive with ICC at most {icc}"
     elif basis.box is not None:
         text = f"every report stays in the stated rate box of {basis.box.source}"
     elif basis.tier == "anytime":
@@ -344,10 +347,11 @@ def _condition(basis: BoundsBasis) -> str:
     else:
         text = "items are independent"
     if basis.annotation_error:
-        text += f", at most a share of {basis.annotation_error:.10g} of a column is annotated wrongly or missing"
-    return (
-        text if not basis.shift else f"{text}, and the rate of each observation shifts by at most {basis.shift:.10g}"
-    )
+        share = significant(basis.annotation_error, 10)
+        text += f", at most a share of {share} of a column is annotated wrongly or missing"
+    if basis.shift:
+        text += f", and the rate of each observation shifts by at most {significant(basis.shift, 10)}"
+    return text
 
 
 def holds_at_every_look(tier: Tier, largest_drive: LargestDrive | None, weights: Weights) -> bool:

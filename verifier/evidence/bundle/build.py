@@ -5,7 +5,6 @@ inputs -> request -> results and certificates -> derived files -> manifest -> wr
 
 import csv
 import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -29,7 +28,7 @@ from verifier.evidence.bundle.request import (
     Request,
     documents_of,
     files_named,
-    request_of,
+    typed,
     unpacked_inputs,
 )
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs, refuse_unfounded, wrong_given
@@ -193,7 +192,7 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
         request, inputs, about, own = _copied(sources, options)
         with files_named(partial(_by_own_names, own)), unpacked_inputs(inputs, request) as read:
             # The options as whoever checks will read them; limits are not among them.
-            asked = request_of(json.loads(request.json_text())).options
+            asked = request.options
             kept = replace(asked, limits=options.limits, engines=replace(options.engines, exact=asked.engines.exact))
             rebuilt = Study.of(read.inputs, kept)
             refuse_others(rebuilt.requirements, "verify evidence build")
@@ -280,8 +279,19 @@ def _copied(
             for path, name in zip(documents_of(context, declared), declared.documents, strict=True)
         }
         check_paths([*files, *documents], "an input")
-    files_of_case = (paths[0], paths[1], paths[2], context, given)
-    request = Request(*files_of_case, options, tuple(sources.command), own, tuple(documents), day, issued)
+    request = Request(
+        spec=paths[0],
+        model=paths[1],
+        matrices=paths[2],
+        context=context,
+        given=given,
+        planners=own,
+        documents=tuple(documents),
+        asked=typed(options),
+        command=tuple(sources.command),
+        day=day,
+        issued=issued,
+    )
     files |= {path: read_bytes(file) for path, file in documents.items()}
     if spec.sha256 != digest_of(files[request.spec]):
         raise InputError("changed while it was read", Place(str(sources.spec)))

@@ -73,7 +73,7 @@ from verifier.evidence.report.pages import csv_report, report_page
 from verifier.evidence.report.system import About
 from verifier.evidence.rocrate import METADATA_FILE, NO_DATE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
-from verifier.evidence.status import Standing
+from verifier.evidence.status import Standing, Status
 from verifier.study.inputs import Block, ends_of
 from verifier.study.parsed import parsed_study
 from verifier.study.points import block_text
@@ -128,7 +128,12 @@ class Basis:
         """The report, with the trace before the last section, which is the provenance and begins with the command."""
         rebuilt = self.parts.rebuilt
         read = parsed_study(rebuilt.inputs.model, rebuilt.grid, self.parts.result.inputs)
-        about = About(read, self.parts.context, open_doubts(self.defeaters, self.answers))
+        worse = {
+            (each.requirement, each.planner): each.status.value
+            for each in self.standings
+            if each.status not in (Status.SUPPORTED, Status.CONDITIONAL)
+        }
+        about = About(read, self.parts.context, open_doubts(self.defeaters, self.answers), worse)
         page = report_page(self.cited, self.parts.title, about)
         trace = trace_section(trace_rows(self.traced))
         first, last = page.sections[0], page.sections[-1]

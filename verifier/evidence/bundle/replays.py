@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import fields
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -41,14 +42,17 @@ from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.questions.explain.explain_result import Explained, ExplainResult, Violation
 from verifier.study.case import Study
 from verifier.study.points import WorldDecisions
+from verifier.study.results import RequirementResult
 from verifier.study.world_decisions import decisions_at, objective_left
 from verifier.systems.contexts import told_to_planner
 
 _TOLERANCE = 1e-11
 _MORE_PATTERNS = 3
 """Patterns that are looked for beyond those stated: equally probable ones may change places."""
-_NOT_TOLD_AGAIN = ("points", "worst", "world", "weights", "means")
-"""What an explanation leaves out of a requirement of the run, or says of a scenario; all else it repeats."""
+_TOLD_AGAIN = {each.name for each in fields(Explained)} & {each.name for each in fields(RequirementResult)} - {
+    "world"
+}
+"""What an explanation repeats of a requirement of the run; what the world does it says of its own scenario."""
 
 
 class Replayed(NamedTuple):
@@ -75,18 +79,16 @@ def check_explanations(told: Document, run: Document, rebuilt: Study) -> Replaye
         findings.append(_finding("/explanations", f"{said} explanations", f"{wanted}, one per requirement"))
     for k, (each, one) in enumerate(zip(result.explanations, run.result.requirements, strict=False)):
         pointer, violation = f"/explanations/{k}", each.violation
-        mine, other = told.content["explanations"][k], run.content["requirements"][k]
-        same = [other["points"][n] for n, point in enumerate(one.points) if point.place == each.point.place]
-        expected = {name: value for name, value in other.items() if name not in _NOT_TOLD_AGAIN}
-        expected["point"] = same[0] if same else None
-        found = {name: mine[name] for name in mine if name in expected}
+        same = [point for point in one.points if point.place == each.point.place]
+        expected = {name: getattr(one, name) for name in _TOLD_AGAIN} | {"point": same[0] if same else None}
+        found = {name: getattr(each, name) for name in expected}
         findings += differing(EXPLAIN_FILE, found, expected, ", as in the run", pointer)
         if not same:
             continue
         walked = _Walked.of(each, rebuilt)
-        findings += wrong_decisions(EXPLAIN_FILE, mine.get("world"), walked.world, pointer)
+        findings += wrong_decisions(EXPLAIN_FILE, each.world, walked.world, pointer)
         asked = sorted(told_to_planner(frozenset().union(*walked.objective.skeleton.channel.observations)))
-        findings += differing(EXPLAIN_FILE, mine["asks_about"], asked, "", f"{pointer}/asks_about")
+        findings += differing(EXPLAIN_FILE, each.asks_about, asked, "", f"{pointer}/asks_about")
         findings += walked.total(each, pointer)
         findings += walked.causes(violation, f"{pointer}/violation", result)
         for number, pattern in enumerate(violation.patterns):

@@ -7,72 +7,73 @@ The inputs of a bundle, read: spec, model, matrices, and what people declare.
 
 import contextlib
 import datetime
-import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from verifier.analysis.settings import ConfidenceSettings
-from verifier.base.errors import InputError, Place, UsageError, VerifierError, shown
-from verifier.base.numbers import decimal_text
-from verifier.checking.settings import EngineSettings
+from verifier.base.documents import json_values, read_document
+from verifier.base.errors import InputError, Place, VerifierError, shown
+from verifier.base.files import document_text
+from verifier.base.keywords import Typed, keywords_of, settings_from
+from verifier.base.options import options_of
 from verifier.evidence.bundle.layout import INPUTS, path_of_planner
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.identity import Identity
-from verifier.language.expressions import Source, parse_expression, to_text
 from verifier.study.inputs import Inputs, read_inputs
-from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions, Selection
+from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions
 from verifier.systems.model_parts import files_of
 
-SCHEMA_NAME = "verifier.bundle_request"
-SCHEMA_VERSION = 1
 REQUEST_FILE = "request.json"
-
-_SELECTION, _CONFIDENCE = (tuple(each.name for each in fields(kind)) for kind in (Selection, ConfidenceSettings))
-_FRACTIONS = ("icc_at_most", "shift")
-_OF_RUNS = ("mix", "persist", "assume_persistence", "rate_box", "assume_rate_box")
-_APART = ("selection", "where", "memory", *_OF_RUNS, "confidence", "engines", "limits", "point_weights")
-"""Options that are recorded in ways of their own, or not at all."""
-_PLAIN = tuple(each.name for each in fields(RunOptions) if each.name not in _APART)
-_TRUTH = (
-    "canonical", "endless", "strategies", "strict", "assume_memoryless", "assume_contexts", "dependence_free",
+_UNRECORDED = (
+    "mix", "persist", "assume_persistence", "rate_box", "assume_rate_box", "timeout", "max_states", "max_memory",
 )  # fmt: skip
-_NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?")
-_FILES = ("spec", "model", "matrices", "context", "given")
-_MORE = ("planners", "documents")
-_DAYS = ("day", "issued")
+"""Options of which no bundle is made, or that decide whether there is a result only."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
-    """What was asked.
+    """What was asked, as its document.
 
     Attributes:
         spec, model, matrices: paths in the bundle.
         context: path of the declared context of the case, or None.
         given: paths of results that were made elsewhere and put in.
-        command: what was typed; empty where a program called.
         planners: paths of the files of planners that the model names.
         documents: paths of the documents that the context names.
+        asked: option -> its value as it would be typed, of those that are not as by default.
+        command: what was typed; empty where a program called.
         day: on which the validity of documents is judged; None where none expires.
         issued: the day of SOURCE_DATE_EPOCH, where the context states no other; None where that was not set.
     """
 
+    schema: ClassVar[str] = "verifier.bundle_request"
+    version: ClassVar[int] = 2
     spec: str
     model: str
     matrices: str
-    context: str | None
-    given: tuple[str, ...]
-    options: RunOptions
-    command: tuple[str, ...] = ()
+    context: str | None = None
+    given: tuple[str, ...] = ()
     planners: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
+    asked: Mapping[str, Typed] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
     day: datetime.date | None = None
     issued: datetime.date | None = None
+
+    def __post_init__(self) -> None:
+        if not all(path.startswith(INPUTS + "/") for path in self.inputs):
+            raise ValueError(f"an input that does not lie in {INPUTS}/")
+        if len(set(self.inputs)) < len(self.inputs):
+            raise ValueError("one file named as two inputs")
+
+    @cached_property
+    def options(self) -> RunOptions:
+        """The options that are asked for, with the limits that there are by default."""
+        return settings_from(RunOptions, self.asked).by_default()
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -80,158 +81,53 @@ class Request:
         declared = [self.context] if self.context else []
         return (self.spec, self.model, self.matrices, *declared, *self.given, *self.planners, *self.documents)
 
-    @property
-    def _more(self) -> dict[str, list[str]]:
-        """The entries of the planners' files and of documents, where there are any."""
-        return {name: list(paths) for name in _MORE if (paths := getattr(self, name))}
-
     def json_text(self) -> str:
         """The document as text."""
-        files = {name: getattr(self, name) for name in _FILES} | self._more
-        return (
-            json.dumps(
-                {
-                    "schema": SCHEMA_NAME,
-                    "version": SCHEMA_VERSION,
-                    "files": {**files, "given": list(self.given)},
-                    "options": _options_document(self.options),
-                    "command": list(self.command),
-                    **{name: str(day) for name in _DAYS if (day := getattr(self, name)) is not None},
-                },
-                indent=2,
-                allow_nan=False,
-            )
-            + "\n"
-        )
+        return document_text(self)
+
+
+def typed(options: RunOptions) -> dict[str, Typed]:
+    """What would be typed for options, as far as a request records it."""
+    forgetting = replace(options, memory=None) if options.memory == MEMORY_BY_DEFAULT else options
+    return {name: value for name, value in keywords_of(forgetting).items() if name not in _UNRECORDED}
 
 
 def request_of(content: Any) -> Request:
     """The request that a decoded document holds.
 
     Raises:
-        InputError: it is none.
-        UsageError: it asks for something that does not exist.
+        InputError: it is none, or it asks for something that does not exist, or says it otherwise than `typed`.
     """
+    place = Place(REQUEST_FILE, path="/asked")
     try:
-        dated = tuple(name for name in _DAYS if isinstance(content, dict) and name in content)
-        document = _object(content, ("schema", "version", "files", "options", "command", *dated))
-        if (document["schema"], document["version"]) != (SCHEMA_NAME, SCHEMA_VERSION):
-            raise ValueError("another schema or version")
-        named = document["files"]
-        more = tuple(name for name in _MORE if isinstance(named, dict) and name in named)
-        files = _object(named, (*_FILES, *more))
-        given = tuple(_text(each) for each in files["given"])
-        context = None if files["context"] is None else _text(files["context"])
-        paths = [_text(files[name]) for name in ("spec", "model", "matrices")]
-        command = tuple(map(_text, document["command"]))
-        planners, documents = (tuple(_text(each) for each in files.get(name, ())) for name in _MORE)
-        days = {name: datetime.date.fromisoformat(_text(document[name])) for name in dated}
-        options = _options_of(document["options"])
-        request = Request(paths[0], paths[1], paths[2], context, given, options, command, planners, documents, **days)
-        if not all(path.startswith(INPUTS + "/") for path in request.inputs):
-            raise ValueError(f"an input that does not lie in {INPUTS}/")
-        if len(set(request.inputs)) < len(request.inputs):
-            raise ValueError("one file named as two inputs")
-        return request
-    except (ValueError, TypeError, KeyError, ZeroDivisionError, UsageError) as error:
-        raise InputError(f"no request for a bundle: {error}", Place(REQUEST_FILE)) from None
+        if isinstance(content, dict) and content.get("version") == 1:
+            content = _as_written_now(content)
+        request = read_document(Request, content, REQUEST_FILE)
+        options = typed(request.options)
+    except InputError:
+        raise
+    except (VerifierError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"no request for a bundle: {error}", place) from None
+    if options != request.asked:
+        found = shown(dict(request.asked))
+        raise InputError(f"no request for a bundle: expected {shown(options)}, found {found}", place)
+    return request
 
 
-def _options_document(options: RunOptions) -> dict[str, Any]:
-    selection, confidence = options.selection, options.confidence
-    spelled: dict[str, Any] = {
-        "initial": None if selection.initial is None else to_text(selection.initial, parenthesise=True),
-        "settings": {name: _value_text(value) for name, value in selection.settings.items()},
-        "sweeps": {name: [decimal_text(value) for value in values] for name, values in selection.sweeps.items()},
-    }
-    return {
-        "selection": {name: getattr(selection, name) for name in _SELECTION} | spelled,
-        "where": dict(options.where),
-        "memory": None if options.memory == MEMORY_BY_DEFAULT else options.memory,
-        **{name: getattr(options, name) for name in _PLAIN},
-        "confidence": None if confidence is None else _confidence_document(confidence),
-        "exact": options.engines.exact,
-    }
-
-
-def _options_of(content: Any) -> RunOptions:
-    document = _object(content, ("selection", "where", "memory", *_PLAIN, "confidence", "exact"))
-    chosen = _object(document["selection"], _SELECTION)
-    initial = chosen["initial"]
-    selection = Selection(
-        planners=tuple(map(_text, chosen["planners"])),
-        environments=tuple(map(_text, chosen["environments"])),
-        initial=None if initial is None else parse_expression(_text(initial), Source(initial, "--initial")),
-        settings={name: _value_of(value) for name, value in chosen["settings"].items()},
-        sweeps={name: tuple(number_of(value) for value in values) for name, values in chosen["sweeps"].items()},
-        requirements=tuple(map(_text, chosen["requirements"])),
-    )
-    confidence = None
-    if document["confidence"] is not None:
-        confidence = _confidence_of(document["confidence"])
-    plain = {name: document[name] for name in _PLAIN}
-    for name in _TRUTH:
-        if type(plain[name]) is not bool:
-            raise ValueError(f"{name} is no truth value")
-    for name in ("horizon", "max_lp"):
-        if type(plain[name]) is not int and (name == "max_lp" or plain[name] is not None):
-            raise ValueError(f"{name} is no whole number")
-        if plain[name] is not None and plain[name] < 1:
-            raise ValueError(f"{name} is below 1")
-    memory = None if document["memory"] is None else _text(document["memory"])
-    options = RunOptions(
-        selection, where=dict(document["where"]), memory=memory, confidence=confidence, **plain
-    ).by_default()
-    return replace(options, engines=EngineSettings(exact=bool(document["exact"])))
-
-
-def _confidence_document(settings: ConfidenceSettings) -> dict[str, Any]:
-    given = {name: getattr(settings, name) for name in _CONFIDENCE}
-    texts = {name: None if given[name] is None else decimal_text(given[name]) for name in _FRACTIONS}
-    return given | texts
-
-
-def _confidence_of(given: Any) -> ConfidenceSettings:
-    known = dict(_object(given, _CONFIDENCE))
-    for name in ("largest_drive", "looks"):
-        if type(known[name]) is not int and (name == "looks" or known[name] is not None):
-            raise ValueError(f"{name} is no whole number")
-    if type(known["assume_independent_items"]) is not bool:
-        raise ValueError("assume_independent_items is no truth value")
-    icc = known["icc_at_most"]
-    known["icc_at_most"] = None if icc is None else Fraction(number_of(icc))
-    known["shift"] = Fraction(number_of(known["shift"]))
-    return ConfidenceSettings(**known)
-
-
-def _value_text(value: int | Fraction | str) -> str | dict[str, str]:
-    """A number as its text; a word, as for PLANNER.pick, marked as such."""
-    return {"word": value} if isinstance(value, str) else decimal_text(value)
-
-
-def _value_of(given: Any) -> int | Fraction | str:
-    return _text(_object(given, ("word",))["word"]) if isinstance(given, dict) else number_of(given)
-
-
-def number_of(given: Any) -> int | Fraction:
-    """The number of a text without exponent, whole where it is; ValueError or TypeError where it is none."""
-    text = _text(given)
-    if not _NUMBER.fullmatch(text):  # no exponents: 1e999999999 would take all memory
-        raise ValueError(f"expected a number, got {shown(text)}")
-    value = Fraction(text)
-    return value.numerator if value.denominator == 1 else value
-
-
-def _text(given: Any) -> str:
-    if not isinstance(given, str):
-        raise TypeError(f"expected a text, got {shown(given)}")
-    return given
-
-
-def _object(given: Any, keys: tuple[str, ...]) -> Mapping[str, Any]:
-    if not isinstance(given, dict) or set(given) != set(keys):
-        raise ValueError(f"expected an object with exactly the keys {', '.join(keys)}")
-    return given
+def _as_written_now(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What release 0.1.0.dev1 wrote, as it is written now: files and options were apart, options named as fields."""
+    options = dict(content["options"])
+    told = options.pop("selection") | (options.pop("confidence") or {"point_only": True}) | options
+    for name in ("where", "settings", "sweeps"):
+        values = {key: each["word"] if isinstance(each, dict) else each for key, each in told[name].items()}
+        told[name] = [f"{key}={each if isinstance(each, str) else ','.join(each)}" for key, each in values.items()]
+    defaults = {setting.field: json_values(setting.default) for _, setting in options_of(RunOptions)}
+    given = {name: value for name, value in told.items() if value and value != defaults.get(name)}
+    if not given.keys().isdisjoint(_UNRECORDED):
+        raise ValueError(f"an option of which no bundle is made: {', '.join(given)}")
+    rest = {key: each for key, each in content.items() if key not in ("version", "files", "options")}
+    asked = typed(settings_from(RunOptions, given).by_default())
+    return {**rest, **content["files"], "version": Request.version, "asked": asked}
 
 
 _PREFIX = "verify-bundle-"

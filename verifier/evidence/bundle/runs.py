@@ -19,7 +19,6 @@ from itertools import product
 from pathlib import PurePath
 
 from verifier.analysis.objective import Objective
-from verifier.base.documents import json_values
 from verifier.base.files import document_text
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
@@ -234,7 +233,7 @@ def _check_alike(
         for k, stated in enumerate(parts.documents[path].result.requirements):
             if stated.world is not None:
                 world = decisions_at(stated.name, stated.planner, stated.worst_point, rebuilt)
-                log.findings += wrong_decisions(path, json_values(stated.world), world, f"/requirements/{k}")
+                log.findings += wrong_decisions(path, stated.world, world, f"/requirements/{k}")
     for path in sorted(excused):
         said = f"a reason for having no certificates {path}"
         log.findings.append(Finding(OMITTED_FILE, "", said, "none: it can have certificates", Kind.CONTENT))

@@ -20,7 +20,7 @@ from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.bundle.manifest import digest_of
-from verifier.evidence.bundle.request import Request, number_of, unpacked_inputs, without_folder
+from verifier.evidence.bundle.request import Request, typed, unpacked_inputs, without_folder
 from verifier.evidence.differences import compared
 from verifier.evidence.documents import Document
 from verifier.evidence.findings import Finding, Log
@@ -31,6 +31,7 @@ from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions, Selection
 from verifier.study.provenance import run_settings
 from verifier.study.records import ConfidenceRecord
 from verifier.study.results import RunResult
+from verifier.systems.settings import constant, sweep
 
 _APART = ("command", "gates", "versions", KEY)
 """What a run has beside what its inputs give."""
@@ -101,7 +102,7 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
         asked = replace(options, limits=limits.limits, engines=replace(limits.engines, exact=options.engines.exact))
         try:
             with unpacked_inputs(
-                files, replace(request, matrices=matrices, context=None, documents=(), options=asked)
+                files, replace(request, matrices=matrices, context=None, given=(), documents=(), asked=typed(asked))
             ) as read:
                 study = Study.of(read.inputs, asked)
                 settings = run_settings(study, asked, study.data)
@@ -157,8 +158,8 @@ def _options_of(run: RunResult) -> Iterator[RunOptions]:
         tuple(told.planners),
         told.environments,
         None,
-        {name: _value(text) for name, text in told.set_.items()},
-        {name: tuple(map(number_of, dict.fromkeys(texts))) for name, texts in swept.items()},
+        dict(constant(f"{name}={text}") for name, text in told.set_.items()),
+        dict(sweep(f"{name}={','.join(dict.fromkeys(texts))}") for name, texts in swept.items()),
         tuple(dict.fromkeys(each.name for each in run.requirements)),
     )
     initials: list[Any] = [None]
@@ -197,10 +198,3 @@ def _plain(raw: bytes) -> bytes:
     content = {name: value for name, value in json.loads(raw).items() if name not in _APART}
     content["inputs"] = sorted([each["role"], each["sha256"]] for each in content["inputs"])
     return (json.dumps(content, indent=2) + "\n").encode()
-
-
-def _value(text: str) -> int | Fraction | str:
-    try:
-        return number_of(text)
-    except ValueError:
-        return text

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from verifier.base.numbers import level_text, short_text
+from verifier.base.numbers import level_text, short_text, significant
 from verifier.base.words import name_text, percent, rate_interval_text, some_of
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
@@ -66,7 +66,7 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
         f"(worst scenario in every encounter){on_condition(content)}",
         f"{rate_text(content)}: {told_verdict(content)}{f' ({reason})' if reason else ''}{left_out}",
         status,
-        f"in the worst scenarios the rate is at least {bounds.lower:.4g} per hour",
+        f"in the worst scenarios the rate is at least {significant(bounds.lower, 4)} per hour",
         [_Rests(run, content.requirement, content.planner, content.bounds.source)],
         {
             "exposure": _exposures_text((term.environment, term.exposure) for term in content.terms),
@@ -168,7 +168,10 @@ def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str
     places = [where for where in risk.environments if where.name in used]
     shares = [
         f"{name_text(share.name)} {ends_text(share)}{source_text(share.source)}" for share in places[0].shares
-    ] + [f"in {UNLISTED} at most {where.unlisted.upper:.6g}{source_text(where.unlisted.source)}" for where in places]
+    ] + [
+        f"in {UNLISTED} at most {significant(where.unlisted.upper, 6)}{source_text(where.unlisted.source)}"
+        for where in places
+    ]
     found = {
         "exposure": _exposures_text((where.name, where.exposure) for where in places),
         "conditions": f"Encounters are in the conditions as often as stated: {some_of(shares, 8)}",

@@ -18,6 +18,7 @@ from verifier.evidence.defeaters.finding import UNCONFIRMED
 from verifier.evidence.defeaters.values import Claim
 from verifier.evidence.documents import Document
 from verifier.evidence.status import Grade, Ground, Status
+from verifier.perception.confusion.data_set import looks_at
 from verifier.study.points import Point
 from verifier.telling.grounds import looks_text
 
@@ -57,9 +58,15 @@ def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterat
     if basis is not None and sample and counts is not None:
         text = f"The region of the rates in {about} holds those of the detector: {basis.name}"
         yield _goal(draft, text, basis.condition, (draft.solution(counts),), sample, Grade.TESTED)
-    if basis is not None and (basis.every_look or basis.tier == "anytime"):
-        text = f"The level of {about} allows for every look at the data"
-        yield _goal(draft, text, f"Bounds hold {looks_text(basis)}", (draft.solution(run),), (), Grade.RECOMPUTED)
+    used = 0 if counts is None else looks_at(counts.content) - 1
+    every = basis is not None and (basis.every_look or basis.tier == "anytime")
+    if basis is not None and (every or 0 < used < basis.looks):
+        what = (
+            "every look at the data" if every else f"the {counted(used, 'verdict')} that the record of the data names"
+        )
+        solutions = tuple(draft.solution(each) for each in (run, *([] if every else [counts])) if each is not None)
+        text, note = f"The level of {about} allows for {what}", f"Bounds hold {looks_text(basis)}"
+        yield _goal(draft, text, note, solutions, (), Grade.RECOMPUTED)
     memory = _holding(ground for point in resting for ground in memory_grounds(draft, run, point))
     if memory:
         text = f"Dependence of successive reports does not make the bounds of {about} optimistic"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from verifier.analysis.channel_test import channel_test
 from verifier.base.errors import one_line
+from verifier.base.numbers import significant
 from verifier.base.words import bounds_text, counted, name_text, probability_text, rate_interval_text, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.case.drafting import Draft
@@ -248,7 +249,7 @@ def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> s
 def rate_text(rate: RateResult) -> str:
     """The bounds of a rate, with their level and what they assume."""
     bounds = rate.decisive
-    level = "the data's uncertainty left out" if bounds.level is None else f"at level {bounds.level:.6g}"
+    level = "the data's uncertainty left out" if bounds.level is None else f"at level {significant(bounds.level, 6)}"
     ends = rate_interval_text(bounds.lower, bounds.upper)
     assumes = f"; assumes that {' and '.join(bounds.assumes)}" if bounds.assumes else ""
     return f"{ends} per hour ({bounds.source}, {level}{assumes})"
@@ -314,7 +315,7 @@ def statistics_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Gr
     elif basis is not None:
         known = "Not tested"
         if basis.drives is not None and basis.effective_drives is not None:
-            known += f"; {counted(basis.drives, 'drive')}, effectively {basis.effective_drives:.3g}"
+            known += f"; {counted(basis.drives, 'drive')}, effectively {significant(basis.effective_drives)}"
         key = ("bounds", basis.name, basis.condition, known)
         against = draft.of_kind(run, "few_drives")
         text = f"{basis.name}: {basis.condition}"

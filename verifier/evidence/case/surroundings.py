@@ -19,6 +19,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.following.rates import RATED
 from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.status import Grade, Status
+from verifier.perception.confusion.data_set import record_of
 
 NOT_STATED = "not stated"
 
@@ -110,7 +111,9 @@ def _training_goal(
     if context.detector.frames is not None and trained is None:
         count = counted(len(context.detector.frames[1].hashes), "tested frame")
         note = f"none of {count} is among those trained on, by SHA-256"
-        note += "" if frames else "; fewer are listed than were counted, or the matrices do not say how many were"
+        note += (
+            "" if frames else "; another list was counted, fewer are listed, or the matrices do not say how many were"
+        )
         return draft.person_goal(
             text, f"{note}. {_left_to(context, duty)}", duty, amlas, named, _by_frame(draft, frames)
         )
@@ -138,11 +141,14 @@ def _training_goal(
 def _covering(
     frames: tuple[FrameList, FrameList] | None, matrices: Sequence[Document | None]
 ) -> tuple[FrameList, FrameList] | None:
-    """Lists of frames whose tested ones are as many as were counted; None where fewer are listed than counted."""
-    known = {each.sha256: each.content.get("sequences", ()) for each in matrices if each is not None}.values()
-    if frames is None or None in matrices or not all(known):
+    """Lists of frames whose tested ones are those that were counted, by the list that the matrices name, or at least
+    as many where they name none; else None."""
+    known = {each.sha256: each.content for each in matrices if each is not None}.values()
+    if frames is None or None in matrices or not all(each.get("sequences") for each in known):
         return None
-    return frames if sum(one["frames"] for each in known for one in each) <= len(frames[1].hashes) else None
+    listed = {name for each in known if (record := record_of(each)) is not None for name in record.frames}
+    few = sum(one["frames"] for each in known for one in each["sequences"]) > len(frames[1].hashes)
+    return None if few or listed - {frames[1].sha256} else frames
 
 
 def _by_frame(draft: Draft, frames: Iterable[FrameList] | None) -> tuple[str, ...]:

@@ -56,8 +56,10 @@ def compare_bundles(old: str, new: str, odd: Domain = "widened") -> DiffResult:
         changes = tuple(_row(kind, what, before, after) for kind, what in found.items())
         claims = _with_chances(list(_claims(before, after, changes)), before, after)
         first, second = (BundleRecord(each.name, each.digest, each.manifest.verifier) for each in (before, after))
+        kept = {each.about for each in after.context.review[1]}
+        gone = tuple(each.about for each in before.context.review[1] if each.about not in kept)
     still = sum(not each.stands_again for each in claims)
-    return DiffResult(old=first, new=second, changes=changes, claims=claims, open_=still)
+    return DiffResult(old=first, new=second, changes=changes, claims=claims, open_=still, findings_gone=gone)
 
 
 def _row(kind: Change, what: Sequence[str], old: Side, new: Side) -> ChangeRecord:

@@ -89,6 +89,7 @@ class DiffResult:
     Attributes:
         changes: rows of the impact table, in its order.
         open_: claims that do not stand again.
+        findings_gone: of an assessor, whatever their state, that the new bundle does not have as they were.
     """
 
     schema: ClassVar[str] = "verifier.bundle_diff"
@@ -100,8 +101,9 @@ class DiffResult:
     changes: tuple[ChangeRecord, ...]
     claims: tuple[ClaimRecord, ...]
     open_: int
+    findings_gone: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
-        """Inconclusive where a claim does not stand again."""
-        return ExitCode.INCONCLUSIVE if self.open_ else ExitCode.SATISFIED
+        """Inconclusive where a claim does not stand again, or a finding is gone."""
+        return ExitCode.INCONCLUSIVE if self.open_ or self.findings_gone else ExitCode.SATISFIED

@@ -138,7 +138,7 @@ class Side:
                 self.requirements.get(requirement),
                 self.system,
                 [digest_of(self.files[path]) for path in (self.request.matrices, *self.request.given)],
-                json.loads(self.request.json_text())["options"],
+                dict(self.request.asked),
                 self.chosen,
                 {claim: self.shown(claim) for claim in NUMBERS},
                 [str(each) for key, each in declared.dispositions.items() if key.endswith(f"/{name}")],

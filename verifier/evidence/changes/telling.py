@@ -47,6 +47,9 @@ def diff_blocks(found: DiffResult) -> Iterator[Block]:
     if activities:
         yield Paragraph("What people do again:", "lead")
         yield Listing(tuple(activities))
+    if found.findings_gone:
+        yield Paragraph("Review findings that the new bundle does not have, or not as they were:", "lead")
+        yield Listing(tuple(map(name_text, found.findings_gone)))
     yield Paragraph(_whole(found), "lead")
     yield Paragraph("Files were compared with their manifests; whether a bundle holds is for verify evidence check.")
 

@@ -79,14 +79,13 @@ def _maps(where: str, study: CollisionStudy, detector: DetectorRecord) -> Misfit
         if any((value is None) != (reason != 0) for value, reason in zip(row, reasons, strict=True)):
             yield f"{where}/probability/{k}", "expected null where a code says why, and there only"
     for k, told in enumerate(detector.intervals):
-        within = (0.0, 1.0) if told.kind.startswith("exact") else (-math.inf, math.inf)
+        within = (0.0, 1.0) if told.kind.startswith(("exact", "drives")) else (-math.inf, math.inf)
         for n, pairs in enumerate(zip(told.lower, told.upper, strict=True)):
             for ends in zip(*pairs, strict=True):
                 if (ends[0] is None) != (ends[1] is None):
                     yield f"{where}/intervals/{k}/lower/{n}", "expected both ends, or none"
-                crossing = (
-                    told.kind in ("exact_monotone", "exact_simultaneous") and ends[0] is not None
-                )  # where its assumption fails
+                monotone = told.kind.endswith(("_monotone", "_simultaneous"))
+                crossing = monotone and ends[0] is not None  # where its assumption fails
                 both = sorted(end for end in ends if end is not None) if crossing else ends
                 yield from ordered(f"{where}/intervals/{k}/lower/{n}", both, *within)
     if study.settings.weight == "uniform":

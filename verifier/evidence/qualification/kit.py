@@ -96,6 +96,8 @@ def listed_versions() -> set[str]:
 def problems_of(path: str) -> tuple[list[Row], tuple[str, ...]]:
     """The known problems that a bundle, or one document, is touched by, and its versions without a list.
 
+    What a run says of matrices that were counted is asked as they are; its version is taken for theirs.
+
     Raises:
         InputError: it cannot be read, or is nothing of this program.
     """
@@ -104,6 +106,8 @@ def problems_of(path: str) -> tuple[list[Row], tuple[str, ...]]:
     versions = {found for each in documents.values() if (found := _version(each)) is not None}
     if not versions or (files and MANIFEST_FILE not in files):
         raise InputError("expected a bundle, or a document of this program that names its version", Place(path))
+    counted = [each["matrices"] for each in documents.values() if value_at(each, "/matrices/matching") is not None]
+    documents |= {f"matrices {n}": {**each, "schema": "verifier.confusion"} for n, each in enumerate(counted)}
     tables = kit_tables()
     touching = [
         each

@@ -22,6 +22,7 @@ from fractions import Fraction
 from scipy.special import gammainccinv
 
 from verifier.base.errors import LimitError
+from verifier.base.numbers import significant
 
 DIGITS = 60
 MOST_EVENTS = 1000
@@ -93,7 +94,9 @@ def _check(least: Fraction, confidence: Fraction, allowed: int) -> None:
     if allowed > MOST_EVENTS:
         raise LimitError(f"{allowed} events; at most {MOST_EVENTS} can be allowed")
     if least < LEAST_PROBABILITY:
-        raise LimitError(f"an event of {float(least):.3g} cannot be shown; at least {float(LEAST_PROBABILITY):.0e}")
+        raise LimitError(
+            f"an event of {significant(float(least))} cannot be shown; at least {float(LEAST_PROBABILITY):g}"
+        )
 
 
 def _least(holds: Callable[[int], bool], guess: int) -> int:

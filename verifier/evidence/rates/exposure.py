@@ -30,6 +30,7 @@ from scipy.special import gammainccinv, gammaincinv
 
 from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import UsageError, unknown_name
+from verifier.base.numbers import significant
 from verifier.checking.verdicts import Decision, Verdict, decide, verdict_of
 from verifier.evidence.documents import Document
 from verifier.evidence.settings import Event
@@ -154,8 +155,8 @@ def number(value: Fraction | None) -> str:
     """A number for people: short where it is exact in ten digits, else rounded to six."""
     if value is None:
         return "unknown"
-    short = f"{float(value):.10g}"
-    return short if Fraction(short) == value else f"{float(value):.6g}"
+    short = significant(float(value), 10)
+    return short if Fraction(short) == value else significant(float(value), 6)
 
 
 def float_below(value: Fraction) -> float:

@@ -27,6 +27,7 @@ from fractions import Fraction
 from typing import get_args
 
 from verifier.base.errors import UsageError, unknown_name
+from verifier.base.numbers import significant
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import LEAST_CONFIDENCE, encounters_needed, hours_needed
@@ -341,8 +342,8 @@ def _errors(
 def _check_reachable(source: VerdictSource, errors: _Errors) -> None:
     if not errors.reachable:
         raise UsageError(
-            f"the {source} bounds of the probabilities miss with up to {float(errors.probability or 0):.3g}, which "
-            "leaves nothing for the exposure\n"
+            f"the {source} bounds of the probabilities miss with up to "
+            f"{significant(float(errors.probability or 0))}, which leaves nothing for the exposure\n"
             "  hint: a lower --confidence here, a higher one in verify run, or fewer scenarios"
         )
 

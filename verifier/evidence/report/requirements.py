@@ -6,7 +6,7 @@ from typing import Any
 
 from verifier.analysis.channel_test import channel_test, detector_text
 from verifier.analysis.intervals.tiers import BoundsBasis
-from verifier.base.numbers import exact_or_number, interval_text, level_text, number_text, rounded
+from verifier.base.numbers import error_text, exact_or_number, interval_text, level_text, number_text, rounded
 from verifier.base.words import counted, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.documents import Document
@@ -162,7 +162,7 @@ def _numbers(subject: Subject) -> Table:
     margin = (
         "nothing: decided on the graph of these matrices"
         if widest == 0
-        else f"{widest:.1e} at most, by solving and rounding"
+        else f"{error_text(widest)} at most, by solving and rounding"
     )
     return facts(
         "Numbers of the worst scenario",

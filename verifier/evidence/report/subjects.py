@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args
 
 from verifier.analysis.channel_test import Channel
 from verifier.base.numbers import number_text
-from verifier.base.words import listed
+from verifier.base.words import counted, listed
 from verifier.evidence.documents import Document
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.data_set import NAMES, DataSetRecord, annotations_told, record_of
@@ -277,6 +277,8 @@ def _of_data_set(record: DataSetRecord | None) -> Iterator[tuple[str, str]]:
     )
     far = [f"{name}: {number_text(distance)}" for name, distance in record.distances.items()]
     yield "Data: distance of its shares from those of the domain", "; ".join(far) or "not stated"
+    lists = [f"{counted(number, 'frame')}, SHA-256 {name}" for name, number in record.frames.items()]
+    yield "Data: list of the frames that were counted", "; ".join(lists) or "not stated"
     uses = [f"{each.title}: {each.verdict} ({each.day})" for each in record.uses]
     yield "Data: verdicts drawn from it", "; ".join(uses) or "none recorded"
 

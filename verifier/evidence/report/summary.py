@@ -1,6 +1,6 @@
 """What a person with five minutes reads: the verdicts in sentences, and all of them in one table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from verifier.base.numbers import exact_or_number, level_text
 from verifier.base.words import counted, listed
@@ -44,7 +44,7 @@ def summary_section(
         blocks += _overall(subjects)
         against, untested = caveats(documents)
         blocks += [Paragraph(each, "note") for each in (*disagreements(subjects), *against)]
-        blocks.append(_table(subjects))
+        blocks.append(_table(subjects, {} if about is None else about.stands))
         blocks += about_blocks(documents, subjects, about)
         blocks += _sentences(subjects)
         blocks.append(Paragraph("How to read this:", "lead"))
@@ -172,14 +172,14 @@ def _matrices_notes(documents: Sequence[Document]) -> Iterator[Block]:
         yield Paragraph(f"No result was made from the matrices {listed(unused)}.", "note")
 
 
-def _table(subjects: Sequence[Subject]) -> Table:
+def _table(subjects: Sequence[Subject], stands: Mapping[tuple[str, str], str]) -> Table:
     several_planners = len({each.result.planner for each in subjects}) > 1
     several_documents = len({id(each.document) for each in subjects}) > 1
     header = ["requirement", "verdict"]
     header += ["planner"] if several_planners else []
     header += ["result"] if several_documents else []
     header += ["target", "P (worst)", *_uncertainty_header(subjects), "worst scenario"]
-    rows = tuple(_row(each, several_planners, several_documents, len(header)) for each in subjects)
+    rows = tuple(_row(each, several_planners, several_documents, len(header), stands) for each in subjects)
     return Table("All requirements", tuple(header), rows, sortable=True)
 
 
@@ -205,10 +205,14 @@ def _table_verdict(subject: Subject) -> str:
     return subject.told + (many if subject.result.verdict is not Verdict.VACUOUS else "")
 
 
-def _row(subject: Subject, planner: bool, document: bool, width: int) -> Row:
+def _row(subject: Subject, planner: bool, document: bool, width: int, stands: Mapping[tuple[str, str], str]) -> Row:
     worst, target = subject.result.worst_point, subject.result.threshold
     cells = [Cell(name_text(subject.result.name), link=subject.id)]
-    cells.append(Cell(_table_verdict(subject), verdict=subject.result.verdict.value))
+    verdict, told = subject.result.verdict.value, _table_verdict(subject)
+    status = stands.get((subject.result.name, subject.result.planner), verdict)
+    if subject.result.verdict is Verdict.SATISFIED and status != verdict:
+        verdict, told = status, f"{told}; its status: {status}"
+    cells.append(Cell(told, verdict=verdict))
     cells += [Cell(name_text(subject.result.planner))] if planner else []
     cells += [Cell(name_text(subject.document.name))] if document else []
     result = subject.result

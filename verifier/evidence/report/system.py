@@ -4,7 +4,7 @@ A run names its files, constants, environments and planners. The model itself, a
 are known where a bundle is built.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from verifier.base.words import counted, listed, name_text, some_of
@@ -44,11 +44,13 @@ class About:
         study: the spec and its model as they were read.
         context: what people state.
         defeaters: that nobody answered.
+        stands: requirement and planner -> its status over all runs, where that is worse than a verdict can say.
     """
 
     study: ParsedStudy
     context: CaseContext = field(default_factory=CaseContext)
     defeaters: tuple[Defeater, ...] = ()
+    stands: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], about: About | None) -> Iterator[Block]:

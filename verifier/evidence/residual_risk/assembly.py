@@ -16,6 +16,7 @@ import numpy as np
 from verifier.analysis.channel_test import contradicted_text
 from verifier.base.documents import fraction_of, fraction_text
 from verifier.base.errors import UsageError, shown, unknown_name
+from verifier.base.numbers import significant
 from verifier.base.statistics import clopper_pearson
 from verifier.base.version import __version__
 from verifier.checking.verdicts import Contradicted, Refused
@@ -283,7 +284,7 @@ def _environments(
     ):
         asked = "" if least is None else f" at a confidence of {float(least):g}"
         raise UsageError(
-            f"runs, shares and factors miss with up to {float(rest):.3g}, which leaves too little for "
+            f"runs, shares and factors miss with up to {significant(float(rest))}, which leaves too little for "
             f"{len(counts)} counted intervals{asked}\n"
             "  hint: a lower confidence in [risk], or higher ones in verify run and of what is stated"
         )

@@ -235,7 +235,7 @@ def _found(
 
 def _known(rate: Fraction) -> Fraction:
     if rate > LARGEST_RATE:
-        raise ValueError(f"a rate of more than {LARGEST_RATE:.0e} per hour is none")
+        raise ValueError(f"a rate of more than {LARGEST_RATE:g} per hour is none")
     return rate
 
 

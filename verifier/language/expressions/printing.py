@@ -12,6 +12,7 @@ from verifier.language.expressions.parser import DEEPEST_NODE
 from verifier.language.expressions.source import Source
 from verifier.language.expressions.syntax import (
     RESERVED,
+    TEMPORAL,
     Boolean,
     Call,
     Interval,
@@ -28,13 +29,13 @@ from verifier.language.expressions.syntax import (
 )
 
 _LEVELS = (
-    {"->": 1, "<->": 1, "xor": 2, "|": 3, "&": 4, "U": 5, "R": 5, "W": 5, "M": 5}
-    | {"!": 6, "X": 6, "F": 6, "G": 6, "=": 7, "!=": 7, "<": 7, "<=": 7, ">": 7, ">=": 7}
+    {name: 6 if each.operands == 1 else 5 for name, each in TEMPORAL.items()}
+    | {"->": 1, "<->": 1, "xor": 2, "|": 3, "&": 4, "!": 6, "=": 7, "!=": 7, "<": 7, "<=": 7, ">": 7, ">=": 7}
     | {"+": 8, "-": 8, "*": 9, "/": 9, "//": 9, "%": 9, "neg": 10}
 )
 """How tightly an operator binds; the order of `grammar.lark` and `ltl.lark`."""
 _COMPARISON = 7
-_RIGHT = frozenset({"->", "<->", "U", "R", "W", "M"})
+_RIGHT = {"->", "<->"} | {name for name, each in TEMPORAL.items() if each.operands == 2}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 

@@ -15,7 +15,7 @@ equality, hashing and `fold` survive any depth, and a subformula that is shared 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, TypeAlias, TypeGuard, TypeVar
@@ -31,7 +31,37 @@ ATOMS = frozenset({"sees", "count", "report", "confirmed", "present"})
 """Functions of names of classes, objects or trackers, which are no operands; the last one is about the state."""
 FUNCTIONS = ATOMS | {"min", "max", "abs", "floor", "ceil", "ite"}
 
-TEMPORAL_WORDS = frozenset({"G", "F", "X", "U", "R", "W", "M", "next", "always", "eventually", "until"})
+
+@dataclass(frozen=True, slots=True)
+class TemporalOperator:
+    """What there is to know of a temporal operator of `ltl.lark`, whose token has its name.
+
+    Attributes:
+        operands: how many: `a`, or `a` and `b`.
+        core: what it is in other words: `U` or `R`, and its two operands, of "a", "b", "true", "false", "&" for
+            `a & b` and "|" for `a | b`; None for `X`. A bound goes to that.
+        words: what else spells it in letters.
+        instead: how to write what a bound would mean, where it takes none.
+    """
+
+    operands: int
+    core: tuple[str, str, str] | None
+    words: tuple[str, ...] = ()
+    instead: str = ""
+
+
+TEMPORAL: Mapping[str, TemporalOperator] = {
+    "X": TemporalOperator(1, None, ("next",)),
+    "F": TemporalOperator(1, ("U", "true", "a"), ("eventually",)),
+    "G": TemporalOperator(1, ("R", "false", "a"), ("always",)),
+    "U": TemporalOperator(2, ("U", "a", "b"), ("until",)),
+    "R": TemporalOperator(2, ("R", "a", "b")),
+    "W": TemporalOperator(2, ("R", "b", "|"), instead="(a U<=3 b) | (G<=3 a)"),
+    "M": TemporalOperator(2, ("U", "b", "&"), instead="b U<=3 (a & b)"),
+}
+"""Baier and Katoen, Principles of Model Checking, section 5.1.5, with bounds."""
+DUAL = {"U": "R", "R": "U", "&": "|", "|": "&", "true": "false", "false": "true"}
+TEMPORAL_WORDS = frozenset(TEMPORAL).union(*(each.words for each in TEMPORAL.values()))
 RESERVED = (
     frozenset({"min", "max", "abs", "floor", "ceil", "sees"}) | TEMPORAL_WORDS | {"true", "false", "True", "False"}
 )
@@ -192,10 +222,9 @@ class Seconds:
 class Temporal(_Value):
     """A temporal operator of `verifier.language.ltl` over formulas.
 
-    `operator` is one of X F G (one operand) and U R W M (two). `interval` bounds F, G, U and R; for X it is
-    `[n, n]` with n >= 1 the number of steps, and None means one step. `seconds` stands in its place until the
-    duration of a step is known (`in_steps`). An expression without a `Temporal` node anywhere below it is a state
-    formula.
+    `operator` is one of `TEMPORAL`. `interval` bounds those that take a bound; for X it is `[n, n]` with n >= 1 the
+    number of steps, and None means one step. `seconds` stands in its place until the duration of a step is known
+    (`in_steps`). An expression without a `Temporal` node anywhere below it is a state formula.
     """
 
     operator: str
@@ -204,13 +233,19 @@ class Temporal(_Value):
     position: Position | None = field(default=None, compare=False, repr=False)
     seconds: Seconds | None = None
 
+    def in_core(self, negated: bool = False) -> tuple[str, str, str]:
+        """What `TEMPORAL` says that an operator other than X is; its dual, which takes negated operands."""
+        core = TEMPORAL[self.operator].core
+        assert core is not None
+        kind, left, right = (DUAL.get(word, word) for word in core) if negated else core
+        return kind, left, right
+
     def __post_init__(self) -> None:
-        unary, binary = ("X", "F", "G"), ("U", "R", "W", "M")
-        if self.operator not in unary + binary:
+        if self.operator not in TEMPORAL:
             raise ValueError(f"unknown temporal operator {self.operator!r}")
-        if len(self.operands) != (1 if self.operator in unary else 2):
+        if len(self.operands) != TEMPORAL[self.operator].operands:
             raise ValueError(f"wrong number of operands for {self.operator!r}: {len(self.operands)}")
-        if (self.interval or self.seconds) is not None and self.operator in ("W", "M"):
+        if (self.interval or self.seconds) is not None and TEMPORAL[self.operator].instead:
             raise ValueError(f"{self.operator} takes no bound")
         steps = self.interval if self.operator == "X" else None
         if steps is not None and (steps.low != steps.high or steps.low < 1):

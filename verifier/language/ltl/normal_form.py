@@ -23,13 +23,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from verifier.base.errors import LimitError
-from verifier.language.expressions.syntax import Boolean, Node, Operation, Temporal, children
+from verifier.language.expressions.syntax import DUAL, Boolean, Node, Operation, Temporal, children
 
 FALSE_NODE = 0
 TRUE_NODE = 1
 NESTING_LIMIT = 100
 PROPOSITION_DEPTH = 50
-_DUAL = {"&": "|", "|": "&", "U": "R", "R": "U"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +211,7 @@ class PositiveFormula:
             return self.disjunction((first, self.conjunction((part(left, True), part(right, not differ)))))
         kind = "&" if node.operator == "&" else "|"
         left_sign = negated != (node.operator == "->")
-        return self._junction(_DUAL[kind] if negated else kind, (part(left, left_sign), part(right, negated)))
+        return self._junction(DUAL[kind] if negated else kind, (part(left, left_sign), part(right, negated)))
 
     def _combine_temporal(self, node: Temporal, negated: bool, part: Callable[[Node, bool], int]) -> int:
         operands = [part(operand, negated) for operand in node.operands]
@@ -220,17 +219,10 @@ class PositiveFormula:
         high = None if node.interval is None else node.interval.high
         if node.operator == "X":
             return self.after(low or 1, operands[0])
-        if node.operator in ("F", "G"):
-            eventually = (node.operator == "F") != negated
-            kind, left = ("U", TRUE_NODE) if eventually else ("R", FALSE_NODE)
-            return self._fixpoint(kind, left, operands[0], low, high)
-        if node.operator in ("U", "R"):
-            kind = _DUAL[node.operator] if negated else node.operator
-            return self._fixpoint(kind, operands[0], operands[1], low, high)
-        kind, junction = ("R", "|") if node.operator == "W" else ("U", "&")
-        if negated:
-            kind, junction = _DUAL[kind], _DUAL[junction]
-        return self._fixpoint(kind, operands[1], self._junction(junction, operands), 0, None)
+        kind, *words = node.in_core(negated)
+        named = {"a": operands[0], "b": operands[-1], "true": TRUE_NODE, "false": FALSE_NODE}
+        left, right = (named[word] if word in named else self._junction(word, operands) for word in words)
+        return self._fixpoint(kind, left, right, low, high)
 
 
 def _nodes_to_split(formula: Node) -> set[int]:

@@ -20,17 +20,11 @@ from verifier.language.expressions.kinds import misuse, result_kind
 from verifier.language.expressions.parser import ExpressionActions, position_of, problem, read, require_kinds
 from verifier.language.expressions.printing import rebuilt
 from verifier.language.expressions.source import Source
-from verifier.language.expressions.syntax import Interval, Node, Position, Seconds, Temporal, fold
+from verifier.language.expressions.syntax import TEMPORAL, Interval, Node, Position, Seconds, Temporal, fold
 from verifier.language.grammars import FORMULAS, parser_of
 
 _START = Position(1, 1)
 _LARGEST_BOUND = 2**31 - 1
-_OPERATORS = {"NEXT": "X", "EVENTUALLY": "F", "ALWAYS": "G"} | {
-    "UNTIL": "U",
-    "RELEASE": "R",
-    "WEAK": "W",
-    "STRONG": "M",
-}
 
 
 def parse_formula(text: str, source: Source | None = None, start: Position = _START, end: str = "the end") -> Node:
@@ -52,8 +46,6 @@ def parse_formula(text: str, source: Source | None = None, start: Position = _ST
     return node
 
 
-_UNARY = frozenset({"NEXT", "EVENTUALLY", "ALWAYS"})
-_BINARY = frozenset({"UNTIL", "RELEASE", "WEAK", "STRONG"})
 _CONNECTIVES = frozenset({"AND", "OR", "XOR", "IMPLIES", "IFF"})
 
 
@@ -75,9 +67,9 @@ def read_otherwise_by_prism(text: str) -> bool:
             if "temporal" in group:
                 return True
             group.add("connective")
-        elif name in _BINARY and "connective" in group:
-            return True
-        elif name in _UNARY | _BINARY:
+        elif name in TEMPORAL:
+            if TEMPORAL[name].operands == 2 and "connective" in group:
+                return True
             group.add("temporal")
     return False
 
@@ -180,7 +172,7 @@ NEEDS_STEP = "needs the duration of a step: step_s = ... in the model"
 
 
 def _temporal(operator: Token, operands: tuple[Node, ...], bounds: list[_Bound], start: Position | None) -> Node:
-    name, bound = _OPERATORS[operator.type], bounds[0] if bounds else None
+    name, bound = operator.type, bounds[0] if bounds else None
     if bound is not None:
         _check_bound(name, bound)
     seconds = bound.seconds if bound else None
@@ -195,10 +187,8 @@ def _check_bound(operator: str, bound: _Bound) -> None:
             raise problem("X takes a number of steps in brackets", bound.position, "write X[3] a")
         if bound.interval.low == 0:
             raise problem("X[0] is no step: expected at least 1", bound.position)
-    elif operator == "W":
-        raise problem("W takes no bound", bound.position, "write it with U: (a U<=3 b) | (G<=3 a)")
-    elif operator == "M":
-        raise problem("M takes no bound", bound.position, "write it with U: b U<=3 (a & b)")
+    elif instead := TEMPORAL[operator].instead:
+        raise problem(f"{operator} takes no bound", bound.position, f"write it with U: {instead}")
     elif bound.single:
         n = bound.interval.low
         hint = f"write {operator}={n} for step {n} alone, {operator}<={n} for the steps up to it"

@@ -68,7 +68,7 @@ def in_frames(formula: Node, frames: int) -> Node:
         if not isinstance(node, Temporal) or (node.interval is None and node.operator != "X"):
             return rebuilt(node, below)
         low, high = (1, 1) if node.interval is None else (node.interval.low, node.interval.high)
-        if node.operator in "XFG" or low == 0:
+        if len(below) == 1 or low == 0:
             return bounded(node.operator, low, high, *below)
         then = bounded("X", low, low, bounded(node.operator, 0, None if high is None else high - low, *below))
         both, first = ("&", "G") if node.operator == "U" else ("|", "F")
@@ -147,23 +147,17 @@ def _storm_connective(node: Operation, below: tuple[str, ...]) -> str:
 def _storm_temporal(node: Temporal, below: tuple[str, ...]) -> str:
     a, b = below[0], below[-1]
     low, high = (0, None) if node.interval is None else (node.interval.low, node.interval.high)
-    match node.operator:
-        case "X":
-            return _storm_steps(a, max(low, 1))
-        case "F":
-            return _storm_eventually(a, low, high)
-        case "G" if node.interval is None and a not in _CONSTANTS:
-            return f"(G {a})"
-        case "G":
-            return _storm_not(_storm_eventually(_storm_not(a), low, high))
-        case "U":
-            return _storm_until(a, b, low, high)
-        case "R":
-            return _storm_not(_storm_until(_storm_not(a), _storm_not(b), low, high))
-        case "W":
-            return _storm_not(_storm_until(_storm_not(b), _storm_and(_storm_not(a), _storm_not(b)), 0, None))
-        case _:  # M
-            return _storm_until(b, _storm_and(a, b), 0, None)
+    if node.operator == "X":
+        return _storm_steps(a, max(low, 1))
+    if node.operator == "G" and node.interval is None and a not in _CONSTANTS:
+        return f"(G {a})"
+    negated = node.in_core()[0] == "R"  # Storm has no R: it is the negation of the U of negated operands
+    _, left, right = node.in_core(negated)
+    if negated:
+        a, b = _storm_not(a), _storm_not(b)
+    texts = {"a": a, "b": b, "&": _storm_and(a, b), "|": _storm_or(a, b)}
+    until = _storm_until(texts.get(left, left), texts.get(right, right), low, high)
+    return _storm_not(until) if negated else until
 
 
 def _storm_not(a: str) -> str:

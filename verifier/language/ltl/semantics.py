@@ -117,9 +117,10 @@ def _temporal(formula: Temporal, operands: list[list[bool]], until: _Until, foll
         case "W":
             forever = negation(until(always, negation(first), 0, None))
             return [a or b for a, b in zip(forever, until(first, last, 0, None), strict=True)]
-        case _:  # M
+        case "M":
             both = [a and b for a, b in zip(first, last, strict=True)]
             return until(last, both, 0, None)
+    raise ValueError(f"not an operator with a meaning here: {formula.operator}")
 
 
 Settled: TypeAlias = NDArray[np.int8]
@@ -128,25 +129,18 @@ position; what is known at every position is known at the first."""
 
 
 def temporal(node: Temporal, below: Sequence[Settled]) -> Settled:
-    """What the operands say of a temporal formula; every operator is an until (see `language.ltl.normal_form`)."""
+    """What the operands say of a temporal formula."""
     first, last = below[0], below[-1]
     bound = node.interval or Interval(0, None)
+    if node.operator == "X":
+        return np.stack([first[1], first[1]])
     true = np.ones_like(first)
-    match node.operator:
-        case "X":
-            return np.stack([first[1], first[1]])
-        case "F":
-            return _until(true, first, bound)
-        case "G":
-            return -_until(true, -first, bound)
-        case "U":
-            return _until(first, last, bound)
-        case "R":
-            return -_until(-first, -last, bound)
-        case "W":  # b R (a | b)
-            return -_until(-last, -np.maximum(first, last), bound)
-        case _:  # M is b U (a & b)
-            return _until(last, np.minimum(first, last), bound)
+    named = {"a": first, "b": last, "true": true, "false": -true}
+    named |= {"&": np.minimum(first, last), "|": np.maximum(first, last)}
+    kind, left, right = node.in_core()
+    if kind == "U":
+        return _until(named[left], named[right], bound)
+    return -_until(-named[left], -named[right], bound)
 
 
 def _until(left: Settled, right: Settled, bound: Interval) -> Settled:

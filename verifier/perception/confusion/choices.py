@@ -84,11 +84,14 @@ def matching_policy(settings: CountSettings, usual: MatchingPolicy) -> MatchingP
         raise UsageError(f"matching: {error}") from None
 
 
+def class_names(settings: CountSettings) -> tuple[str, ...]:
+    """The names of `--classes`; empty where it is not given."""
+    return () if settings.classes is None else tuple(name.strip() for name in settings.classes.split(","))
+
+
 def counting_rule(settings: CountSettings, classes: tuple[str, ...], measure: str) -> CountingRule:
     """The rule that the settings name, for data with these classes; UsageError as `CountingRule`."""
-    columns = classes
-    if settings.classes is not None:
-        columns = tuple(name.strip() for name in settings.classes.split(","))
+    columns = classes if settings.classes is None else class_names(settings)
     thresholds = None
     if settings.score_thresholds is not None:
         thresholds = tuple(_number(text, "--score-thresholds") for text in settings.score_thresholds.split(","))
@@ -172,7 +175,7 @@ def default_policy(data: DetectionSet) -> MatchingPolicy:
     data has regions not to judge and image rectangles, a detection that lies half in one is no false positive
     (KITTI).
     """
-    in_space = data.annotations.in_space and data.detections.in_space
+    in_space = data.annotations.in_space and (data.detections.in_space or not len(data.detections))
     regions = data.ignored is not None and data.ignored.box_2d is not None and data.detections.box_2d is not None
     policy = MatchingPolicy("centre_bev", 2.0) if in_space else MatchingPolicy("iou_2d", 0.5)
     return replace(policy, ignore_overlap=0.5) if regions else policy

@@ -48,6 +48,7 @@ class Count:
         totals: numbers of `TOTALS`; those about detections are for the lowest score threshold.
         tracks: counts by track; None where the annotations have none, or an item is no single object.
         remarks: on how the counts were made.
+        localised: see `localisation.localised`; None where that is not asked for.
     """
 
     sequences: tuple[str, ...]
@@ -56,6 +57,7 @@ class Count:
     totals: Mapping[str, int]
     tracks: Tracks | None = None
     remarks: tuple[Remark, ...] = ()
+    localised: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +142,9 @@ def observe(data: DetectionSet, matches: Matches, rule: CountingRule) -> Observe
         class_of[annotations.label],
         objects.bin,
         objects.place,
-        np.where(has, reported[by], -1) if len(detections) else np.full(len(by), -1),
-        np.where(has, level[by], 0) if len(detections) else np.zeros(len(by), np.int64),
-        np.where(has, score[by], -np.inf) if len(detections) else np.full(len(by), -np.inf),
+        np.where(has, reported.take(by), -1) if len(detections) else np.full(len(by), -1),
+        np.where(has, level.take(by), 0) if len(detections) else np.zeros(len(by), np.int64),
+        np.where(has, score.take(by), -np.inf) if len(detections) else np.full(len(by), -np.inf),
     )
     rows, place, totals = _leftovers(data, matches, rule, objects, level)
     leftovers = Seen(detections.frame[rows], reported[rows], place, place, reported[rows], level[rows], score[rows])
@@ -271,10 +273,13 @@ def accumulate(parts: Sequence[Count], whole: bool = False) -> Count:
     )
     totals = {name: sum(part.totals[name] for part in parts) for name in TOTALS}
     left_out = [each for part in parts for each in part.remarks if each == NO_TRACKS_IN_PARTS]
-    kept = joined_tracks(tracks) if len(tracks) == len(parts) else None
+    lacking = [part for part in parts if part.tracks is None and part.totals["annotations"]]
+    kept = joined_tracks(tracks) if tracks and not lacking else None
     if kept is None and any(part.tracks is not None for part in parts):
         left_out.append(NO_TRACKS_IN_PARTS)
-    return Count(tuple(numbers), frames[: len(numbers)], tally, totals, kept, tuple(left_out[:1]))
+    tables = [part.localised for part in parts if part.localised is not None]
+    table = np.sum(tables, axis=0) if tables else None
+    return Count(tuple(numbers), frames[: len(numbers)], tally, totals, kept, tuple(left_out[:1]), table)
 
 
 def confusion_counts(

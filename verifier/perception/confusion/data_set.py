@@ -13,6 +13,7 @@ Each verdict that was drawn from the data is a look at them, for which alpha is 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
@@ -20,8 +21,9 @@ from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any
 
-from verifier.base.documents import Limits, Sha256, Share, json_values, read_document
+from verifier.base.documents import Count, Limits, Sha256, Share, is_sha256, json_values, read_document
 from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.matrices import EMPTY
@@ -36,7 +38,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "terms": ("licence", "privacy"),
 }
 """Tables of the file -> keys whose values are texts; "" is its top."""
-PARTS = ("requirements", "error_rate", "odd")
+PARTS = ("requirements", "error_rate", "odd", "frames")
 """What is stated in another form than a text."""
 NAMES = tuple(f"{table}.{key}".lstrip(".") for table, keys in TEXTS.items() for key in keys)
 Ends = Annotated[tuple[Share, Share], Limits(min_length=2)]
@@ -68,6 +70,7 @@ class DataSetRecord:
         stated: name of `NAMES` -> text.
         error_rate: ends of the share of items that are annotated wrongly, or are missing.
         odd: attribute of the operational design domain -> value -> its share there and in the data.
+        frames: SHA-256 of each list of the frames that were counted -> how many it lists, by the SHA-256 of each.
         uses: verdicts drawn from these data; the next one is another look at them.
     """
 
@@ -75,6 +78,7 @@ class DataSetRecord:
     requirements: tuple[DataRequirement, ...] = ()
     error_rate: Ends | None = None
     odd: Mapping[str, Mapping[str, Ends]] = field(default_factory=dict)
+    frames: Mapping[str, Count] = field(default_factory=dict)
     uses: tuple[UseRecord, ...] = ()
 
     @property
@@ -108,7 +112,7 @@ def looks_at(metadata: Mapping[str, Any]) -> int:
 
 def read_stated(path: str | Path) -> DataSetRecord:
     """What a TOML file states; InputError with file, line and key."""
-    top = read_toml(path).table((*TEXTS[""], *(name for name in TEXTS if name), "requirement", "odd"))
+    top = read_toml(path).table((*TEXTS[""], *(name for name in TEXTS if name), "requirement", "odd", "frames"))
     stated = dict[str, str]()
     error = None
     for table, keys in TEXTS.items():
@@ -123,7 +127,23 @@ def read_stated(path: str | Path) -> DataSetRecord:
     tables = (each.table(("text", "check"), ("text", "check")) for each in listed)
     requirements = tuple(DataRequirement(each.at("text").string(), each.at("check").string()) for each in tables)
     domain = {name: dict(_shares(each)) for name, each in top.at("odd").entries()} if top.has("odd") else {}
-    return DataSetRecord(stated=stated, requirements=requirements, error_rate=error, odd=domain)
+    frames = dict[str, int]()
+    if top.has("frames"):
+        hashes, digest = frame_hashes(Path(path).parent / top.at("frames").string())
+        frames = {digest: len(hashes)}
+    return DataSetRecord(stated=stated, requirements=requirements, error_rate=error, odd=domain, frames=frames)
+
+
+def frame_hashes(path: Path) -> tuple[frozenset[str], str]:
+    """The SHA-256 of each frame in a list as sha256sum writes it, and that of the list; InputError with its line."""
+    text, raw = read_text(path)
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    for number, line in lines:
+        if not is_sha256(line.split(maxsplit=1)[0]) or line[0].isspace():
+            raise InputError("expected 64 hexadecimal digits, as sha256sum writes them", Place(str(path), number))
+    if not lines:
+        raise InputError("expected the SHA-256 of a frame in each line, found none", Place(str(path)))
+    return frozenset(line[:64] for _, line in lines), hashlib.sha256(raw).hexdigest()
 
 
 def _ends(found: Element, *, ordered: bool) -> Ends:
@@ -188,10 +208,25 @@ def _added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     return {key: one[key] + other[key] for key in ("read", "counted")} | {"excluded": excluded}
 
 
-def with_record(counts: ConfusionCounts, stated: DataSetRecord | None) -> ConfusionCounts:
-    """The counts with what is stated of their data, after a look whether all annotations are accounted for."""
+def with_record(counts: ConfusionCounts, stated: DataSetRecord | None, file: str | None = None) -> ConfusionCounts:
+    """The counts with what is stated of their data, after a look whether all annotations are accounted for.
+
+    Raises:
+        InputError: they are not, or what a `file` states cannot be: fewer frames are listed than were counted, or
+            something else is stated of the data already.
+    """
     annotations_told(counts)
-    return counts if stated is None else _with(counts, stated)
+    if stated is None:
+        return counts
+    before = record_of(counts.metadata) or DataSetRecord()
+    if before != DataSetRecord(uses=before.uses):
+        said = "expected matrices without a record of their data set, found one: count again to state something else"
+        raise InputError(said, Place(file))
+    frames = 0 if counts.sequences is None else int(counts.sequences.frames.sum())
+    if stated.frames and sum(stated.frames.values()) < frames:
+        listed = sum(stated.frames.values())
+        raise InputError(f"expected the SHA-256 of {frames} frames, which were counted, found {listed}", Place(file))
+    return _with(counts, replace(stated, uses=before.uses))
 
 
 def _with(counts: ConfusionCounts, record: DataSetRecord) -> ConfusionCounts:
@@ -227,6 +262,9 @@ def merged_record(found: ConfusionCounts, parts: Sequence[ConfusionCounts], name
     rates = [each.error_rate for each in held if each.error_rate is not None]
     if 0 < len(rates) < len(parts):
         partly.append(f"the annotation error rate of {len(rates)} of {len(parts)} merged files is taken for all")
+    listed = len(held) == len(parts) and all(each.frames for each in held)
+    if not listed and any(each.frames for each in held):
+        partly.append("the frames that were counted are listed of some merged files only, and the lists are left out")
     domains = {str(each.odd): each.odd for each in held}
     if len(domains) > 1:
         partly.append("the coverage of the domain differs between merged files, and is left out")
@@ -237,6 +275,7 @@ def merged_record(found: ConfusionCounts, parts: Sequence[ConfusionCounts], name
         requirements=tuple(dict.fromkeys(each for record in held for each in record.requirements)),
         error_rate=(min(low for low, _ in rates), max(high for _, high in rates)) if rates else None,
         odd=next(iter(domains.values())) if len(domains) == 1 and len(held) == len(parts) else {},
+        frames={name: number for record in held for name, number in record.frames.items()} if listed else {},
         uses=uses,
     )
     return with_sanity(_with(found, record), [remark("merged-partly", each) for each in partly])
@@ -250,6 +289,31 @@ def _texts_of(name: str, records: Sequence[DataSetRecord | None], names: Sequenc
     return "; ".join(f"{file}: {text or 'not stated'}" for file, text in zip(names, texts, strict=True))
 
 
+_CROISSANT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "dct": "http://purl.org/dc/terms/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+    "verifier": "urn:verifier:data-set:",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{
+        name: f"cr:{name}"
+        for name in (
+            "citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject", "fileSet",
+            "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet",
+            "references", "regex", "repeated", "replace", "samplingRate", "separator", "source", "subField",
+            "transform",
+        )
+    },
+}  # fmt: skip
+"""The context that Croissant 1.0 gives, which readers expect word for word, and the names of this program."""
+
+
 def croissant(
     record: DataSetRecord, told: Mapping[str, Any] | None, title: str, path: str, sha256: str
 ) -> dict[str, Any]:
@@ -259,7 +323,6 @@ def croissant(
         told: how many annotations were read and counted.
         path, sha256: of the file of matrices, the one that is distributed, seen from the folder above this one.
     """
-    own = {f"verifier:{name}": record.stated[name] for name in NAMES if name in record.stated}
     known = {
         "license": record.stated.get("terms.licence"),
         "version": record.stated.get("version"),
@@ -269,22 +332,22 @@ def croissant(
         "rai:dataPreprocessingProtocol": record.stated.get("cleaning"),
         "rai:dataLimitations": record.stated.get("gaps"),
         "rai:personalSensitiveInformation": record.stated.get("terms.privacy"),
+        **{f"verifier:{name}": record.stated.get(name) for name in NAMES},
+        "verifier:requirements": [asdict(each) for each in record.requirements],
+        "verifier:errorRate": record.error_rate,
+        "verifier:domain": record.odd,
+        "verifier:domainDistance": record.distances,
+        "verifier:frames": [{"sha256": name, "frames": number} for name, number in record.frames.items()],
+        "verifier:annotations": told,
+        "verifier:uses": [asdict(each) for each in record.uses],
+        "verifier:notStated": list(record.missing),
     }
     return {
-        "@context": {
-            "@vocab": "https://schema.org/",
-            "cr": "http://mlcommons.org/croissant/",
-            "rai": "http://mlcommons.org/croissant/RAI/",
-            "dct": "http://purl.org/dc/terms/",
-            "conformsTo": "dct:conformsTo",
-            "sha256": "https://schema.org/sha256",
-            "verifier": "urn:verifier:data-set:",
-        },
-        "@type": "Dataset",
+        "@context": _CROISSANT,
+        "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": title or "test data",
         **{key: value for key, value in known.items() if value},
-        **own,
         "distribution": [
             {
                 "@type": "cr:FileObject",
@@ -295,13 +358,6 @@ def croissant(
                 "sha256": sha256,
             }
         ],
-        "verifier:requirements": [asdict(each) for each in record.requirements],
-        "verifier:errorRate": record.error_rate,
-        "verifier:domain": record.odd,
-        "verifier:domainDistance": record.distances,
-        "verifier:annotations": told,
-        "verifier:uses": [asdict(each) for each in record.uses],
-        "verifier:notStated": list(record.missing),
     }
 
 

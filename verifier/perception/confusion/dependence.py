@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
+from verifier.base.numbers import fixed, p_value_text
 
 CONTRADICTED_BELOW = 0.01
 """A p-value below this contradicts the channel without memory."""
@@ -254,7 +255,7 @@ def _joint(cell: Ints, rows: tuple[Ints, Ints], levels: NDArray[Any], shape: tup
     """
     first, second = rows
     steps, cells = shape[0], shape[1] * shape[2]
-    lasting = np.maximum(levels[:, first], levels[:, second])
+    lasting = np.maximum(levels.take(first, axis=1), levels.take(second, axis=1))
     at, pair = np.nonzero(lasting < steps)
     place = (at * cells + cell[pair]) * steps + lasting[at, pair]
     counted = np.bincount(place, minlength=len(levels) * cells * steps)
@@ -366,9 +367,9 @@ def dependence_remark(tests: Iterable[Mapping[str, Any]]) -> str | None:
             `verifier.analysis.channel_test.class_tests` makes them. One without a p-value is not tested.
     """
     parts = [
-        f"after a missed {test['label']} the next frame misses it with probability {test['miss_after_miss']:.2f}, "
-        f"not {test['expected_miss_after_miss']:.2f} ({test['joint_misses']} of {test['after_miss']} frame pairs, "
-        f"p = {test['p_value']:.2g})"
+        f"after a missed {test['label']} the next frame misses it with probability "
+        f"{fixed(test['miss_after_miss'], 2)}, not {fixed(test['expected_miss_after_miss'], 2)} "
+        f"({test['joint_misses']} of {test['after_miss']} frame pairs, p = {p_value_text(test['p_value'])})"
         for test in tests
         if test.get("p_value", 1) < CONTRADICTED_BELOW and test["after_miss"]
     ]

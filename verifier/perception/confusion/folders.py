@@ -7,30 +7,37 @@ For the plan of a count a folder is a table whose rows are its files (`FilesInOr
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
-from verifier.perception.confusion.choices import default_policy, matching_policy
+from verifier.perception.confusion.choices import class_names, counting_rule, default_policy, matching_policy
 from verifier.perception.confusion.context_counts import Memory, counter_of
 from verifier.perception.confusion.counting import count_and_observe
 from verifier.perception.confusion.drives import DriveTable, read_drives
-from verifier.perception.confusion.preparing import dependence_document, prepared
+from verifier.perception.confusion.localisation import localised
+from verifier.perception.confusion.preparing import dependence_document, placed
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.stores import copied, is_address
 from verifier.perception.confusion.streaming import PartCount, Progress
 from verifier.perception.detections.argoverse import logs_of_files
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.distances import sequences_named
 from verifier.perception.detections.mot import sequences_of_files
-from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of
-from verifier.perception.detections.sources import only_files
+from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of, filesystem
+from verifier.perception.detections.partly import only_files
 from verifier.perception.detections.tableparts import ROLES, TablePart, Tables
 from verifier.perception.detections.waymo import component_folder, poses_folder
 from verifier.perception.matching import MatchingPolicy
 from verifier.perception.settings import CountSettings
 
+How: TypeAlias = tuple[CountingRule, MatchingPolicy]
 Named: TypeAlias = tuple[str, str | None]
 """A file, and what it belongs to."""
 Names: TypeAlias = Callable[[Sequence[Path], str], Sequence[str | None]]
@@ -76,6 +83,15 @@ FOLDERS: Mapping[str, Parting] = {
 """Formats with a file for each sequence, or for each image."""
 
 
+def is_shared_by_files(settings: CountSettings) -> bool:
+    """Whether workers can read the files of their parts alone, and no others."""
+    parting = FOLDERS.get(str(settings.format))
+    if parting is None or settings.detection_frame == "city" or (settings.sequence and not parting.is_exact):
+        return False
+    given = [str(path) for path in (settings.annotations, settings.detections)]
+    return not any(filesystem(path).isfile(path) if is_address(path) else Path(path).is_file() for path in given)
+
+
 @dataclass(frozen=True)
 class Folders(Tables):
     """Folders of annotations and detections; what a part holds are the names of its annotations."""
@@ -88,11 +104,9 @@ class Folders(Tables):
 
         Raises:
             InputError: one is none, or its files cannot be told apart.
-            UsageError: a sequence that is not there, or sequences that no file is named by.
+            UsageError: a sequence that is not there.
         """
         parting = FOLDERS[str(settings.format)]
-        if settings.detection_frame == "city" or (settings.sequence and not parting.is_exact):
-            raise UsageError("--detection-frame city, and --sequence where no file is named by it, count at once")
         given = [settings.annotations, settings.detections]
         sides = [
             _side(role, path, parting.folder(Path(path)), suffix, parting.names)
@@ -154,43 +168,123 @@ def _side(role: str, path: str, folder: Path, suffix: str, names: Names) -> list
 
 @dataclass(frozen=True)
 class FolderCount:
-    """How such folders are counted: a pure function of a sequence."""
+    """How such folders are counted: a pure function of a sequence.
+
+    Attributes:
+        how: rule and matching policy, as the first sequence that has objects and detections shows; None before.
+    """
 
     settings: CountSettings
     memory: Memory | None
     drives: DriveTable | None
     tables: Folders
+    how: How | None = None
 
     @classmethod
     def of(cls, settings: CountSettings, memory: Memory | None) -> FolderCount:
         """What settings choose; VerifierError."""
-        if settings.stream or settings.record is not None:
-            raise UsageError("--stream and --record in parts are of Parquet tables (--format table)")
-        table = None if settings.groups is None else read_drives(settings.groups)
-        if table is not None and table.of == "frame":
-            raise UsageError("drives by frame do not go with counting in parts: --groups needs 'sequence,drive'")
-        return cls(settings, memory, table, Folders.listed(settings))
+        drives = drives_of_parts(settings)
+        with copied(settings, names_only=True) as copies:
+            listed = Folders.listed(copies.settings)
+            files = tuple(
+                replace(each, name=copies.told(each.name), paths=tuple(map(copies.told, each.paths)))
+                for each in listed.files
+            )
+        found = cls(settings, memory, drives, replace(listed, files=files))
+        for part in listed.sequences:
+            with found._placed(part) as (data, measure):
+                if len(data.annotations) and len(data.detections):
+                    break
+        rule = counting_rule(settings, data.classes, measure)
+        return replace(found, how=(rule, matching_policy(settings, default_policy(data))))
 
     def __call__(self, block: tuple[int, TablePart] | str) -> PartCount:
         """Count a sequence, or hash a file; errors as counting at once."""
         if isinstance(block, str):
             return PartCount(digests={block: digest_of(block)})
-        rows = zip(self.tables.files, block[1].rows, strict=True)
-        alone = {path for files, (first, end) in rows for path in files.paths[first:end]}
-        is_whole = len(self.tables.sequences) == 1
-        with nullcontext() if is_whole else only_files(alone):
-            data, rule = prepared(self.settings if is_whole else replace(self.settings, sequence=()))
-        policy = matching_policy(self.settings, default_policy(data))
-        counted, observed = count_and_observe(data, policy, rule)
-        by_context = None
-        if self.memory is not None:
-            by_context = replace(counted, tally=counter_of(data, observed, rule, self.memory).tally(), tracks=None)
-        test = None if observed is None else dependence_document(data, observed, rule)
-        progress = Progress(None, counted, dict(data.origin), 1, by_context)
-        return PartCount(progress, how=(rule, policy), tests=() if test is None else (test,))
+        how = self.how_of(block)
+        with self._placed(block[1]) as (data, measure):
+            file = self.tables.files[0].paths[block[1].rows[0][0]]
+            check_alike(data, measure, how, self.settings, Place(file))
+            return counted_part(data, *how, self.settings, self.memory)
 
-    def how_of(self, partition: tuple[int, TablePart]) -> tuple[CountingRule, MatchingPolicy]:
-        """What every sequence is counted by, as one of them shows."""
-        how = self(partition).how
-        assert how is not None
-        return how
+    @contextmanager
+    def _placed(self, part: TablePart) -> Iterator[tuple[DetectionSet, str]]:
+        """The data of a sequence, and the measure of their distance."""
+        rows = zip(self.tables.files, part.rows, strict=True)
+        alone = {path for files, (first, end) in rows for path in files.paths[first:end]}
+        others = {path for files in self.tables.files for path in files.paths}
+        is_whole = len(self.tables.sequences) == 1
+        with copied(self.settings, others, alone) as copies:
+            here = {path for each in alone for path in copies.here(each)}
+            known = self.how[0].classes if self.how is not None else class_names(self.settings)
+            with nullcontext() if is_whole else only_files(here, known):
+                own = copies.settings if is_whole else replace(copies.settings, sequence=())
+                data, measure = placed(own, part=True)
+            yield data, measure
+
+    def elsewhere(self) -> dict[str, InputError]:
+        """Sequences that the file of distances names, of which no part reads others than its own, and what to say
+        where none of the parts has one; none where only some sequences are counted."""
+        if self.settings.distance_file is None or self.settings.sequence:
+            return {}
+        others = {path for files in self.tables.files for path in files.paths}
+        with copied(self.settings, others) as copies:
+            found = sequences_named(str(copies.settings.distance_file), self.settings.distance_key)
+        for error in found.values():
+            error.place = replace(error.place, file=copies.told(str(error.place.file)))
+        return found
+
+    def how_of(self, partition: tuple[int, TablePart]) -> How:
+        """What every sequence is counted by."""
+        assert self.how is not None
+        return self.how
+
+
+def check_alike(data: DetectionSet, measure: str, how: How, settings: CountSettings, place: Place) -> None:
+    """Refuse a part that would be counted by another rule if it were alone, as far as it says so; InputError."""
+    rule, policy = how
+    own = matching_policy(settings, default_policy(data))
+    has = len(data.annotations) > 0 and len(data.detections) > 0
+    if (has and (measure, own) != (rule.measure, policy)) or (
+        len(data.detections) and own.ignore_overlap != policy.ignore_overlap
+    ):
+        raise InputError(
+            "other boxes, distances or regions than in the parts before, which would be matched by another rule",
+            place,
+            "name --distance, --affinity and --ignore-overlap",
+        )
+    unknown = [name for name in data.classes if name not in rule.classes]
+    if unknown and settings.classes is None:
+        message = f"classes that the parts before do not have: {', '.join(unknown)}"
+        raise InputError(message, place, "name all: --classes NAME,NAME, or a class map")
+
+
+def drives_of_parts(settings: CountSettings) -> DriveTable | None:
+    """What sequences are put together by; VerifierError where it, or another choice, is not of parts."""
+    if settings.stream or settings.record is not None:
+        raise UsageError("--stream and --record in parts are of Parquet tables (--format table)")
+    if is_address(settings.depth_folder):
+        raise UsageError("--depth-folder in parts is a folder that every worker sees, not one of a store")
+    table = None if settings.groups is None else read_drives(settings.groups)
+    if table is not None and table.of == "frame":
+        raise UsageError("drives by frame do not go with counting in parts: --groups needs 'sequence,drive'")
+    return table
+
+
+def counted_part(
+    data: DetectionSet, rule: CountingRule, policy: MatchingPolicy, settings: CountSettings, memory: Memory | None
+) -> PartCount:
+    """What comes of whole sequences, or of some images, that are read and filtered; errors as counting at once."""
+    if memory is not None and not len(data.annotations):  # which has tracks as others have, if only none
+        no_tracks = {"track": np.zeros(0, np.int64), **data.annotations.attributes}
+        data = data.change(annotations=replace(data.annotations, attributes=no_tracks))
+    counted, observed = count_and_observe(data, policy, rule)
+    if settings.localisation:
+        counted = replace(counted, localised=localised(data, observed, rule))
+    by_context = None
+    if memory is not None:
+        by_context = replace(counted, tally=counter_of(data, observed, rule, memory).tally(), tracks=None)
+    test = None if observed is None else dependence_document(data, observed, rule)
+    progress = Progress(None, counted, dict(data.origin), 1, by_context)
+    return PartCount(progress, how=(rule, policy), tests=() if test is None else (test,))

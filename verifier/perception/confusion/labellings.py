@@ -184,15 +184,9 @@ def _object_items(objects: Seen, scene: Scene, rule: CountingRule, high: Ints | 
 
 
 def _rows(objects: Seen, scene: Scene, predicted: Ints, low: Ints, high: Ints, counted: NDArray[np.bool_]) -> Items:
-    kept = counted & (low < high)
-    return _items(
-        scene.sequence[objects.frame[kept]],
-        objects.bin[kept],
-        predicted[kept],
-        objects.label[kept],
-        low[kept],
-        high[kept],
-    )
+    kept = np.flatnonzero(counted & (low < high))
+    columns = (each.take(kept) for each in (objects.bin, predicted, objects.label, low, high))
+    return _items(scene.sequence.take(objects.frame.take(kept)), *columns)
 
 
 def _empty_items(scene: Scene, rule: CountingRule) -> list[Items]:
@@ -204,9 +198,10 @@ def _empty_items(scene: Scene, rule: CountingRule) -> list[Items]:
     at, alarms = surest_leftovers(scene, taken)
     none, top = np.zeros(len(at), np.int64), np.full(len(at), rule.threshold_count)
     nothing, sequence = np.full(len(at), empty), scene.sequence[alarms.frame]
+    later = np.flatnonzero(alarms.level < rule.threshold_count)
     items = [
         _items(sequence, alarms.place, alarms.reported, nothing, none, alarms.level),
-        _items(sequence, alarms.place, nothing, nothing, alarms.level, top),
+        _items(*(each.take(later) for each in (sequence, alarms.place, nothing, nothing, alarms.level, top))),
     ]
     items += _free_frames(scene, *np.divmod(np.concatenate([taken, at]), bins), rule, empty)
     return [spread_in_place(each, scene.layout) for each in items]
@@ -254,7 +249,7 @@ def spread_in_place(items: Items, layout: Layout, finer: int = 1) -> Items:
 def _items(
     sequence: Ints, bin_of: Ints, predicted: Ints, true: Ints, low: Ints, high: Ints, weight: Ints | None = None
 ) -> Items:
-    index = np.column_stack([sequence, bin_of, predicted, true]).astype(np.int64)
+    index = np.column_stack([sequence, bin_of, predicted, true]).astype(np.int64, copy=False)
     return Items(index, low, high, np.ones(len(index), dtype=np.int64) if weight is None else weight)
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.counts import ConfusionCounts
@@ -13,15 +14,10 @@ from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.distances import reported_distance
 
 
-def with_localisation(
-    counts: ConfusionCounts, data: DetectionSet, observed: Observed | None, rule: CountingRule
-) -> ConfusionCounts:
-    """The counts with the key `localisation`: matched objects of all classes by reported and true distance bin.
-
-    A report in no bin, or without a distance, is left out, with a remark that says how many.
+def localised(data: DetectionSet, observed: Observed | None, rule: CountingRule) -> Ints:
+    """(bins + 1, bins) matched objects by the distance bin reported, last those reported in none, and the true one.
 
     Raises:
-        InputError: no matched detection has a distance.
         UsageError: a family over score thresholds, or an item is no single object.
     """
     if rule.thresholds is not None or observed is None or rule.labelling == "proposition":
@@ -29,17 +25,26 @@ def with_localisation(
     matched = np.flatnonzero((observed.matches.detection_of >= 0) & (observed.objects.bin >= 0))
     reports = data.detections.take(observed.matches.detection_of[matched])
     reported = rule.bins.distance_bins(reported_distance(reports, rule.measure))
+    bins = rule.bins.shape[0]
+    table = np.zeros((bins + 1, bins), dtype=np.int64)
     true = rule.bins.distance_bins(observed.objects.distance_m[matched])
-    known = reported >= 0
-    if len(matched) and not known.any():
+    np.add.at(table, (np.where(reported >= 0, reported, bins), true), 1)
+    return table
+
+
+def with_localisation(counts: ConfusionCounts, table: Ints) -> ConfusionCounts:
+    """The counts with the key `localisation`, made from `localised`, and a remark on how many objects it leaves out.
+
+    Raises:
+        InputError: no matched detection has a distance.
+    """
+    matched, left_out = int(table.sum()), int(table[-1].sum())
+    if matched and matched == left_out:
         hint = (
             "detections have distances by boxes in space, --calibration, --depth-folder or --detection-distance-field"
         )
         raise InputError("no detection of a matched object has a distance in a bin", hint=hint)
-    table = np.zeros((rule.bins.shape[0],) * 2, dtype=np.int64)
-    np.add.at(table, (reported[known], true[known]), 1)
-    left_out = int((~known).sum())
-    text = f"{left_out} of {len(known)} matched objects are reported in no distance bin; localisation leaves them out"
-    found = {"localisation": {"axes": ["reported", "true"], "counts": table.tolist()}}
-    counts = replace(counts, metadata={**counts.metadata, **(found if known.any() else {})})
+    text = f"{left_out} of {matched} matched objects are reported in no distance bin; localisation leaves them out"
+    found = {"localisation": {"axes": ["reported", "true"], "counts": table[:-1].tolist()}}
+    counts = replace(counts, metadata={**counts.metadata, **(found if matched else {})})
     return with_sanity(counts, [remark("not-localised", text)]) if left_out else counts

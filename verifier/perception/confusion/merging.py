@@ -19,7 +19,7 @@ from verifier.perception.confusion.document_dependence import combined_dependenc
 from verifier.perception.confusion.matrices import Label
 from verifier.perception.confusion.sanity import OF_COUNTS, Remark, remark, with_sanity
 from verifier.perception.confusion.tally import summed
-from verifier.perception.confusion.tracks import joined_tracks
+from verifier.perception.confusion.tracks import Tracks, joined_tracks
 from verifier.perception.settings import SameSequences
 
 MUST_AGREE = ("distance", "matching", "false_positives", "grouping")
@@ -209,7 +209,7 @@ def _joined(
     which no frame was counted has none."""
     found: dict[str, int] = {}
     frames: list[int] = []
-    indices, counts, tracks = [], [], []
+    indices, counts, tracks, with_objects = [], [], list[Tracks](), 0
     for part, file, short in zip(parts, names, _without_folders(names), strict=True):
         if part.sequences is None:
             if (part.metadata.get("totals") or {}).get("frames") != 0:
@@ -238,6 +238,7 @@ def _joined(
             numbers.append(number)
         own_numbers = np.array(numbers, dtype=np.int64)
         numbers_of.append(own_numbers)
+        with_objects += (part.metadata.get("totals") or {}).get("annotations") != 0
         tally = part.sequences.tally.renumbered(own_numbers)
         indices.append(tally.index)
         counts.append(tally.counts)
@@ -247,5 +248,7 @@ def _joined(
         return None
     tally = summed(np.concatenate(indices), np.concatenate(counts))
     # Where files hold other frames of one drive, a track may go on from one file to the next.
-    whole = len(tracks) == len(indices) and same_sequences != "add"
-    return Sequences(tuple(found), np.array(frames, dtype=np.int64), tally, joined_tracks(tracks) if whole else None)
+    whole = len(tracks) == with_objects and same_sequences != "add"
+    return Sequences(
+        tuple(found), np.array(frames, dtype=np.int64), tally, joined_tracks(tracks) if whole and tracks else None
+    )

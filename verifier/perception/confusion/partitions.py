@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from verifier.base.blocks import Pool, Share
 from verifier.base.errors import UsageError
-from verifier.perception.confusion.choices import counting_rule, filters, matching_policy, reader_options, reading
+from verifier.perception.confusion.choices import counting_rule, matching_policy, reader_options, reading
 from verifier.perception.confusion.context_counts import Memory, divided
 from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.document_dependence import combined_dependence
-from verifier.perception.confusion.drives import DriveTable, read_drives, sequences_in_drives
-from verifier.perception.confusion.folders import FOLDERS, FolderCount
+from verifier.perception.confusion.document_dependence import IN_PARTS, combined_dependence
+from verifier.perception.confusion.drives import DriveTable, read_drives
+from verifier.perception.confusion.folders import FolderCount, is_shared_by_files
+from verifier.perception.confusion.preparing import prepared
+from verifier.perception.confusion.read_parts import ReadCount
 from verifier.perception.confusion.record import join_records
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.sanity import refuse_absurd, with_sanity
-from verifier.perception.confusion.shards import parsed_shard, shard_record, share_of, with_shard
+from verifier.perception.confusion.sanity import with_projected, with_sanity
+from verifier.perception.confusion.shards import judged, parsed_shard, shard_record, share_of, with_shard
 from verifier.perception.confusion.streaming import (
     PartCount,
     Progress,
@@ -36,7 +38,7 @@ from verifier.perception.detections import Chunk, Reading, stream_tables
 from verifier.perception.detections.parquetfiles import digest_of
 from verifier.perception.detections.tableparts import TablePart, Tables
 from verifier.perception.matching import MatchingPolicy
-from verifier.perception.settings import CountSettings
+from verifier.perception.settings import CountSettings, Measure
 
 Partition: TypeAlias = tuple[int, TablePart]
 """A part of the tables, and its number."""
@@ -71,7 +73,8 @@ class TableCount:
         classes = how.class_map.classes if how.class_map is not None else named
         if not classes:
             raise UsageError("--stream needs the classes beforehand: --class-map FILE or --classes NAME,NAME")
-        rule = counting_rule(settings, classes, settings.distance or "euclidean_3d")
+        given = settings.depth_folder is not None or settings.calibration is not None
+        rule = counting_rule(settings, classes, settings.distance or ("given" if given else "euclidean_3d"))
         policy = matching_policy(settings, MatchingPolicy("centre_bev", 2.0))
         table = None if settings.groups is None else read_drives(settings.groups)
         if table is not None and table.of == "frame":
@@ -130,8 +133,14 @@ class TableCount:
                 records=records,
             )
 
-        prepare = filters(settings, self.rule.measure)
-        return count_chunks(chunks, self.policy, self.rule, files, prepare, report, self.memory, self.drives)
+        alone = replace(settings, distance=cast("Measure", self.rule.measure))
+        how = self.policy, self.rule, files, lambda data: prepared(alone, data, part=True)[0]
+        return count_chunks(chunks, *how, report, self.memory, self.drives, settings.localisation)
+
+
+def is_streamed(settings: CountSettings) -> bool:
+    """Whether the data are Parquet tables, which are read chunk by chunk."""
+    return settings.format == "table" and not str(settings.annotations).lower().endswith((".csv", ".tsv"))
 
 
 def stream_counted(
@@ -142,8 +151,10 @@ def stream_counted(
     Raises:
         VerifierError: as `TableCount.of`, `count_chunks` and `Pool`.
     """
-    if settings.format in FOLDERS:
+    if is_shared_by_files(settings):
         return _by_partitions(FolderCount.of(settings, memory), StreamFiles(), report)
+    if not is_streamed(settings):
+        return _by_partitions(ReadCount.of(settings, memory), StreamFiles(), report)
     job = TableCount.of(settings, memory)
     files = job.files
     if settings.scheduler is not None or settings.shard is not None:
@@ -153,8 +164,11 @@ def stream_counted(
     return _whole(job, PartCount(progress, how=(job.rule, job.policy)), records), files, ()
 
 
+Job: TypeAlias = TableCount | FolderCount | ReadCount
+
+
 def _by_partitions(
-    job: TableCount | FolderCount, files: StreamFiles, report: Callable[[int, int], None]
+    job: Job, files: StreamFiles, report: Callable[[int, int], None]
 ) -> tuple[ConfusionCounts, StreamFiles, tuple[Share, ...]]:
     settings, shard = job.settings, None if job.settings.shard is None else parsed_shard(job.settings.shard)
     parts = list(enumerate(job.tables.parts(settings.chunk_rows)))
@@ -163,42 +177,48 @@ def _by_partitions(
     paths = job.tables.paths_of(own, whole=shard is None or shard[0] == 1)
     if files.parts is not None:
         files.parts.mkdir(exist_ok=True)
-    blocks: list[Partition | str] = [*paths, *mine]
+    work, own_blocks = job.shared(mine) if isinstance(job, ReadCount) else (job, mine)
+    blocks: list[Any] = [*paths, *own_blocks]
     try:
         with Pool(settings.scheduler) as pool:
-            found = pool.sum(job, blocks, added_parts, report) if blocks else PartCount()
+            found = pool.sum(work, blocks, added_parts, report) if blocks else PartCount()
         if files.record is not None:
             join_records([files.part(number) for number, _ in mine], files.record)
     finally:
         finish(files)  # nobody can go on from it
+    named = job.elsewhere() if isinstance(job, FolderCount) else {}
     if shard is None:
+        known = () if found.progress is None else found.progress.counted.sequences
+        for fault in (fault for name, fault in named.items() if name and name not in known):
+            raise fault
         return _whole(job, found, job.tables.records(found.digests.__getitem__)), files, pool.shares
     found = found if found.how is not None else replace(found, how=job.how_of(parts[0]))
-    told = shard_record(shard, job.tables, own, found, settings.accept, job.drives)
+    told = shard_record(shard, job.tables, own, found, settings.accept, job.drives) | {"named": list(named)}
     return with_shard(_document(job, found), told), files, pool.shares
 
 
-def _document(job: TableCount | FolderCount, found: PartCount) -> ConfusionCounts:
+def _document(job: Job, found: PartCount) -> ConfusionCounts:
     """The counts as they are told, before anything is judged."""
     assert found.how is not None
     rule, policy = found.how
     progress = found.progress or Progress.nothing(rule, job.memory)
     counts = confusion_counts(progress.counted, rule, policy, dict(progress.origin), job.settings.title)
+    counts = with_projected(counts)
     if found.tests:
-        tested = {**counts.metadata, "dependence": combined_dependence(found.tests)}
+        tested = {**counts.metadata, "dependence": combined_dependence(found.tests, IN_PARTS)}
         counts = with_sanity(replace(counts, metadata=tested))
     if job.memory is not None and progress.by_context is not None:
         counts = divided(counts, progress.by_context.tally, rule, job.memory)
     return counts
 
 
-def _whole(job: TableCount | FolderCount, found: PartCount, sources: Sequence[Mapping[str, Any]]) -> ConfusionCounts:
+def _whole(job: Job, found: PartCount, sources: Sequence[Mapping[str, Any]]) -> ConfusionCounts:
     """The counts of all parts, judged, and put together by drive."""
     counts = _document(job, found)
     source = {**counts.metadata["source"], "sources": sources}
     counts = replace(counts, metadata={**counts.metadata, "source": source})
-    refuse_absurd(counts.metadata, job.settings.accept)
-    return counts if job.drives is None else sequences_in_drives(counts, job.drives)
+    table = None if found.progress is None else found.progress.counted.localised
+    return judged(counts, table, job.settings.accept, job.drives)
 
 
 def _job(settings: CountSettings, choices: dict[str, Any]) -> dict[str, Any]:

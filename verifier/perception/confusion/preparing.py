@@ -18,23 +18,41 @@ from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.settings import CountSettings
 
 
-def prepared(settings: CountSettings, data: DetectionSet | None = None) -> tuple[DetectionSet, CountingRule]:
-    """The data that the settings name, or `data`, with distances and filtered, and the rule they are counted by.
+def prepared(
+    settings: CountSettings, data: DetectionSet | None = None, part: bool = False
+) -> tuple[DetectionSet, CountingRule]:
+    """As `placed`, with the rule that the data are counted by; errors of it, too."""
+    data, measure = placed(settings, data, part)
+    return data, counting_rule(settings, data.classes, measure)
+
+
+def placed(settings: CountSettings, data: DetectionSet | None = None, part: bool = False) -> tuple[DetectionSet, str]:
+    """The data that the settings name, or `data`, with distances and filtered, and the measure of distance.
+
+    A `part` is judged together with all others by `whole_depth`.
 
     Raises:
-        VerifierError: as reading, filters and the rule raise.
+        VerifierError: as reading and filters raise.
     """
-    data = _read(settings, data)
+    _check_distances(settings)
+    data = _with_distances(settings, read(settings) if data is None else data, part)
     sources = (settings.depth_folder, settings.distance_file, settings.distance_field)
     projected = settings.calibration is not None and not data.annotations.in_space
     measure = settings.distance or ("given" if any(sources) or projected else default_measure(data))
     if settings.calibration is not None:
         data = with_ground(data, settings.calibration, measure)
-    data = filters(settings, measure)(data)
-    return data, counting_rule(settings, data.classes, measure)
+    return filters(settings, measure)(data), measure
 
 
-def _read(settings: CountSettings, data: DetectionSet | None) -> DetectionSet:
+def read(settings: CountSettings) -> DetectionSet:
+    """The data as their format has them; errors as of its reader."""
+    options = reader_options(settings)
+    return read_detections(
+        settings.format or "", settings.annotations, settings.detections, reading(settings), **options
+    )
+
+
+def _check_distances(settings: CountSettings) -> None:
     others = (settings.distance_file, settings.distance_field, settings.detection_distance_field)
     if settings.depth_folder is not None and any((*others, settings.calibration)):
         raise UsageError(
@@ -45,18 +63,17 @@ def _read(settings: CountSettings, data: DetectionSet | None) -> DetectionSet:
         raise UsageError("--depth-scale belongs to --depth-folder")
     if settings.calibration is not None and settings.detection_distance_field is not None:
         raise UsageError("both --calibration and --detection-distance-field give the distances of detections")
-    how = reading(settings)
-    if data is None:
-        data = read_detections(
-            settings.format or "", settings.annotations, settings.detections, how, **reader_options(settings)
-        )
+
+
+def _with_distances(settings: CountSettings, data: DetectionSet, part: bool) -> DetectionSet:
     if settings.depth_folder is not None:
         return with_depth(
             data,
             settings.depth_folder,
             scale=UNITS_PER_M if settings.depth_scale is None else settings.depth_scale,
-            ignore=how.ignore,
+            ignore=tuple(settings.ignore),
             any_focal_length=IMPLAUSIBLE_DEPTH in settings.accept,
+            part=part,
         )
     if settings.distance_file is not None:
         return with_distances(data, settings.distance_file, settings.distance_key)

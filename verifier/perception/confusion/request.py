@@ -31,14 +31,14 @@ from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.data_set import read_stated, with_record
 from verifier.perception.confusion.document import read_hashed_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
-from verifier.perception.confusion.folders import FOLDERS
-from verifier.perception.confusion.localisation import with_localisation
+from verifier.perception.confusion.localisation import localised, with_localisation
 from verifier.perception.confusion.merging import merge
-from verifier.perception.confusion.partitions import stream_counted
+from verifier.perception.confusion.partitions import is_streamed, stream_counted
 from verifier.perception.confusion.preparing import dependence_document, prepared
 from verifier.perception.confusion.record import Table, record_table
-from verifier.perception.confusion.sanity import refuse_absurd, remark, with_sanity
+from verifier.perception.confusion.sanity import refuse_absurd, with_projected
 from verifier.perception.confusion.shards import joined_shards, shards_of
+from verifier.perception.confusion.stores import copied
 from verifier.perception.confusion.streaming import StreamFiles
 from verifier.perception.confusion.unit_counts import with_units
 from verifier.perception.detections import (
@@ -82,15 +82,12 @@ def check_stream(settings: CountSettings) -> bool:
         return False
     if parted and settings.checkpoint is not None:
         raise UsageError("--checkpoint is of one process: with --scheduler or --shard leave it out")
-    others: tuple[object, ...] = (settings.depth_folder, settings.calibration)
-    others += (settings.matching_audit, settings.localisation, settings.average_precision)
-    folders = parted and settings.format in FOLDERS
-    if not (folders or settings.format == "table") or any(others) or (settings.distance_file and not folders):
-        raise UsageError(
-            "--stream, --scheduler and --shard count Parquet tables (--format table), the latter two also folders "
-            f"({', '.join(FOLDERS)}), without an audit, --localisation, --average-precision, --depth-folder or "
-            "--calibration; --distance-file is of folders"
-        )
+    if settings.matching_audit or settings.average_precision:
+        raise UsageError("--matching-audit and --average-precision are of all data at once, not of parts")
+    if not parted and settings.format != "table":
+        raise UsageError("--stream and --checkpoint count Parquet tables (--format table)")
+    if is_streamed(settings) and settings.distance_file is not None:
+        raise UsageError("--distance-file does not go with Parquet tables in parts: give them a column distance_m")
     if settings.chunk_rows < 1:
         raise UsageError(f"--chunk-rows: expected at least 1, got {settings.chunk_rows}")
     return True
@@ -118,11 +115,12 @@ def counted(
     memory = _memory(settings)
     stated = None if settings.data_set is None else read_stated(settings.data_set)
     if not check_stream(settings):
-        found = _counted_at_once(settings, memory, data)
+        with copied(settings) as copies:
+            found = _counted_at_once(copies.settings, memory, data)
     else:
         counts, files, shares = stream_counted(settings, memory, report)
         found = Counted(counts, None, files, shares)
-    return replace(found, counts=with_record(found.counts, stated))
+    return replace(found, counts=with_record(found.counts, stated, settings.data_set))
 
 
 def _memory(settings: CountSettings) -> Memory | None:
@@ -187,11 +185,9 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None, data: Detec
     refuse_absurd(counts.metadata, settings.accept)
     if observed is None and settings.record is not None:
         raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
-    if "annotations" in data.origin.get("projected", {}):
-        text = "the annotations have no distance of their own: theirs is that of their foot on the ground, too"
-        counts = with_sanity(counts, [remark("projected-annotations", text)])
+    counts = with_projected(counts)
     if settings.localisation:
-        counts = with_localisation(counts, in_drives, observed, rule)
+        counts = with_localisation(counts, localised(in_drives, observed, rule))
     if settings.average_precision:
         if observed is None or not takes_surest_first(policy):
             raise UsageError("--average-precision needs a matching that takes detections by falling score")

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 
 from verifier.base.errors import InputError, one_line, shown
+from verifier.base.numbers import fixed
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
 from verifier.perception.confusion.document_variables import Fail
 from verifier.perception.confusion.matrices import EMPTY, label_text
@@ -36,6 +37,14 @@ def remark(kind: str, text: str) -> Remark:
 def remark_texts(metadata: Mapping[str, Any]) -> list[str]:
     """The remarks of a confusion document for people."""
     return [each["text"] for each in metadata.get("remarks", [])]
+
+
+def with_projected(counts: ConfusionCounts) -> ConfusionCounts:
+    """The counts, with a remark where the annotations were placed on the ground as the detections were."""
+    if "annotations" not in counts.metadata.get("source", {}).get("projected", {}):
+        return counts
+    text = "the annotations have no distance of their own: theirs is that of their foot on the ground, too"
+    return with_sanity(counts, [remark("projected-annotations", text)])
 
 
 def left_out_texts(metadata: Mapping[str, Any]) -> Iterator[str]:
@@ -92,7 +101,7 @@ def _largest_drive(counts: ConfusionCounts, sequences: Sequences) -> Iterator[Re
         # Of several columns with the same share, the one with the most items.
         at, column = (int(k) for k in np.unravel_index(np.lexsort((-total.ravel(), -share.ravel()))[0], share.shape))
         drive = names[int(items[:, at, column].argmax())]
-        most = f"{shown(drive)} holds {100 * share[at, column]:.0f} % of the {total[at, column]} items"
+        most = f"{shown(drive)} holds {fixed(100 * share[at, column], 0)} % of the {total[at, column]} items"
         yield remark(
             "largest-drive",
             f"one drive holds most items in {many} of {int(np.count_nonzero(enough))} columns with at least "

@@ -12,15 +12,20 @@ from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+
+from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.document_dependence import check_dependence, combined_dependence
+from verifier.perception.confusion.document_dependence import IN_PARTS, check_dependence, combined_dependence
 from verifier.perception.confusion.document_reader import METADATA
 from verifier.perception.confusion.drives import DriveTable, sequences_in_drives
+from verifier.perception.confusion.localisation import with_localisation
 from verifier.perception.confusion.merging import merge
-from verifier.perception.confusion.sanity import OF_COUNTS, refuse_absurd, remark, with_sanity
+from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH, OF_COUNTS, refuse_absurd, remark, with_sanity
 from verifier.perception.confusion.streaming import PartCount, added_origin
+from verifier.perception.detections.depth import whole_depth
 from verifier.perception.detections.parquetfiles import FilesInOrder
 from verifier.perception.detections.tableparts import ROLES, TablePart, Tables
 
@@ -64,6 +69,7 @@ def shard_record(
         accepted: kinds of implausible data that the whole may be.
         drives: what the sequences of the whole are put together by.
     """
+    table = None if found.progress is None else found.progress.counted.localised
     rows = [[part[0][0], part[-1][1]] for part in zip(*(each.rows for each in parts), strict=True)]
     return {
         "number": shard[0],
@@ -72,6 +78,7 @@ def shard_record(
         "tables": [asdict(each.without_folders) for each in tables.files],
         "digests": [[found.digests.get(path) for path in each.paths] for each in tables.files],
         "tests": list(found.tests),
+        "localised": None if table is None else table.tolist(),
         "accepted": list(accepted),
         "drives": None if drives is None else {"drives": dict(drives.drives), **drives.record()},
     }
@@ -99,8 +106,10 @@ class ReadShard:
     tables: tuple[FilesInOrder, ...]
     digests: list[list[str | None]]
     tests: list[Any]
+    localised: Ints | None
     accepted: list[str]
     drives: DriveTable | None
+    named: list[str]
 
     @classmethod
     def of(cls, name: str, counts: ConfusionCounts) -> ReadShard | None:
@@ -124,18 +133,25 @@ class ReadShard:
             if drives is not None:
                 places = dict.fromkeys(drives["drives"], Place(drives["name"]))
                 drives = DriveTable(drives["of"], drives["drives"], places, drives["name"], drives["sha256"])
-            accepted, tests = list(map(str, told["accepted"])), list(told["tests"])
+            accepted, named, tests = (
+                list(map(str, told["accepted"])),
+                list(map(str, told["named"])),
+                list(told["tests"]),
+            )
+            table = told["localised"]
+            bins = counts.bins.shape[0]
+            table = None if table is None else np.array(table, dtype=np.int64).reshape(bins + 1, bins)
             for test in tests:
                 check_dependence(
                     test,
                     None if counts.thresholds is None else len(counts.thresholds),
                     _damaged,
-                    counts.bins.shape[0],
+                    bins,
                 )
         except (UsageError, AttributeError, KeyError, TypeError, ValueError):
             message = "what the shard says of itself is damaged"
             raise InputError(message, Place(name, path="/source/shard"), "count the shard again") from None
-        return cls(name, counts, (number, of), rows, tables, digests, tests, accepted, drives)
+        return cls(name, counts, (number, of), rows, tables, digests, tests, table, accepted, drives, named)
 
 
 def shards_of(names: Sequence[str], parts: Sequence[ConfusionCounts]) -> list[ReadShard]:
@@ -203,15 +219,45 @@ def joined_shards(found: Sequence[ReadShard], hashes: Sequence[str]) -> Confusio
     for origin in origins:
         del origin[SHARD]
     source = reduce(added_origin, [origin for origin in origins if origin] or [{}])
-    source["sources"] = [
-        each.record(role, own) for role, each, own in zip(ROLES, first.tables, digests, strict=False)
-    ]
+    if len(first.tables) > 1:  # else they are frames of data that every shard has read, and says of which files
+        source["sources"] = [
+            each.record(role, own) for role, each, own in zip(ROLES, first.tables, digests, strict=False)
+        ]
+    known = () if total.sequences is None else total.sequences.names
+    for sequence in (name for name in first.named if name and name not in known):
+        message = f"{source['distances']['name']} names the sequence {shown(sequence)}, which no shard has"
+        raise InputError(message, hint="correct its rows, and count all shards again")
     tests = [test for each in shards for test in each.tests]
-    metadata = {**total.metadata, "source": source} | ({"dependence": combined_dependence(tests)} if tests else {})
+    metadata = {**total.metadata, "source": source}
+    metadata |= {"dependence": combined_dependence(tests, IN_PARTS)} if tests else {}
     total = replace(total, metadata={key: metadata[key] for key in METADATA if key in metadata and key != "remarks"})
     total = with_sanity(total, [each for each in made if each["kind"] not in OF_COUNTS])
-    refuse_absurd(total.metadata, first.accepted)
-    return total if first.drives is None else sequences_in_drives(total, first.drives)
+    tables = [each.localised for each in shards if each.localised is not None]
+    return judged(total, np.sum(tables, axis=0) if tables else None, first.accepted, first.drives)
+
+
+def judged(
+    counts: ConfusionCounts, table: Ints | None, accepted: Iterable[str], drives: DriveTable | None
+) -> ConfusionCounts:
+    """The counts of all parts, with what only all of them tell, put together by drive.
+
+    Args:
+        counts: their sum.
+        table: the sum of `localisation.localised`; None where that is not asked for.
+        accepted: kinds of implausible data that are not refused.
+        drives: what sequences are put together by.
+
+    Raises:
+        InputError: no data can be so, unless that is accepted.
+    """
+    refuse_absurd(counts.metadata, accepted)
+    source = counts.metadata["source"]
+    if "maps" in (source.get("distances") or ()):
+        maps = source["distances"]
+        source = {**source, "distances": whole_depth(maps, maps["name"], IMPLAUSIBLE_DEPTH in accepted)}
+        counts = replace(counts, metadata={**counts.metadata, "source": source})
+    counts = counts if table is None else with_localisation(counts, table)
+    return counts if drives is None else sequences_in_drives(counts, drives)
 
 
 def _check_numbers(shards: Sequence[ReadShard]) -> None:

@@ -8,6 +8,7 @@ before the checkpoint that counts it: a part the checkpoint does not know is wri
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from verifier.perception.confusion.context_counts import Memory, counter_of
 from verifier.perception.confusion.context_parts import Begun, Part
 from verifier.perception.confusion.counting import TOTALS, Count, accumulate, count_and_observe, nothing_counted
 from verifier.perception.confusion.drives import DriveTable
+from verifier.perception.confusion.localisation import localised
 from verifier.perception.confusion.record import join_records, record_table, write_record
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import remark
@@ -31,7 +33,7 @@ from verifier.perception.detections.stream import Chunk
 from verifier.perception.matching import MatchingPolicy
 
 SCHEMA = "verifier.confusion.checkpoint"
-VERSION = 2
+VERSION = 3
 ADDED = ("filters", "classes_left_out", "ignored", "regions", "annotations")
 """Entries of a detection set's origin that hold numbers of its own frames."""
 
@@ -68,7 +70,7 @@ class PartCount:
     Attributes:
         progress: the counts; None of a file, and of a part without frames.
         digests: path -> SHA-256.
-        how: rule and matching policy, where these follow from the data.
+        how: rule and matching policy; None of a file.
         tests: of dependence along the tracks, of one part after the other; documents of the key `dependence`.
     """
 
@@ -79,13 +81,8 @@ class PartCount:
 
 
 def added_parts(one: PartCount, other: PartCount) -> PartCount:
-    """Two parts, which hold different sequences; InputError where they are not counted by one rule."""
+    """Two parts, which hold different sequences and are counted by one rule."""
     digests, how = {**one.digests, **other.digests}, one.how or other.how
-    if other.how not in (None, how):
-        raise InputError(
-            "some sequences have other boxes or distances than others, and would be matched by another rule",
-            hint="name --distance and --affinity",
-        )
     if one.progress is None or other.progress is None:
         return PartCount(one.progress or other.progress, digests, how, one.tests + other.tests)
     before, now, by_context = one.progress, other.progress, None
@@ -128,6 +125,7 @@ def count_chunks(
     report: Callable[[int, int], None] = lambda done, total: None,
     memory: Memory | None = None,
     drives: DriveTable | None = None,
+    localise: bool = False,
 ) -> Progress:
     """Count all chunks, going on from the checkpoint if there is one.
 
@@ -140,6 +138,7 @@ def count_chunks(
         report: told how many rows of how many are read.
         memory: the contexts that are counted as well; chunks must have numbers.
         drives: of the record.
+        localise: whether distance bins reported are counted, too.
 
     Raises:
         InputError: the checkpoint is of another job or cannot be read; otherwise as `count_detections`.
@@ -152,6 +151,7 @@ def count_chunks(
         data = prepare(chunk.data)
         _check_sources(progress, data, files)
         counted, observed = count_and_observe(data, policy, rule)
+        counted = replace(counted, localised=localised(data, observed, rule) if localise else None)
         if files.record is not None:
             if observed is None:
                 raise UsageError(
@@ -204,7 +204,9 @@ def added_origin(before: Any, now: Any, counts: bool = False) -> Any:
         added = {key: added_origin(old.get(key), value, True) for key, value in now.items() if key in ADDED}
         if "distances" in old and "distances" in now:
             added["distances"] = _added_filter(old["distances"], now["distances"])
-        return {**now, **added}
+        if "projected" in old and "projected" in now:
+            added["projected"] = _added_projected(old["projected"], now["projected"])
+        return {**old, **now, **added}
     if isinstance(now, list) and isinstance(before, list) and len(now) == len(before):
         return [_added_filter(old, new) for old, new in zip(before, now, strict=True)]
     if isinstance(now, int) or (now is None and isinstance(before, int)):
@@ -215,7 +217,21 @@ def added_origin(before: Any, now: Any, counts: bool = False) -> Any:
 def _added_filter(before: Any, now: Any) -> Any:
     """A filter says how many annotations and detections it took out, a file of distances how many it leaves unknown;
     other numbers are settings."""
-    numbers = {key: before.get(key, 0) + now[key] for key in ("annotations", "detections", "unknown") if key in now}
+    names = ("annotations", "detections", "unknown", "unknown_of_detections", "maps")
+    found = {key: before[key] + now[key] for key in names if key in before and key in now}
+    if "focal_lengths" in now:
+        found["focal_lengths"] = added_origin(before["focal_lengths"], now["focal_lengths"], True)
+    return {**before, **now, **found}
+
+
+def _added_projected(before: Any, now: Any) -> dict[str, Any]:
+    """How many rectangles were placed on the ground; InputError where not the same ones."""
+    if before.keys() != now.keys():
+        raise InputError(
+            "--calibration places the annotations of some sequences only, as others have distances",
+            hint="count these apart, or all at once",
+        )
+    numbers = {key: added_origin(before[key], now[key], True) for key in now if isinstance(now[key], Mapping)}
     return {**now, **numbers}
 
 
@@ -240,17 +256,24 @@ def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
         "sequences": found.sequences,
         "frames": found.frames.tolist(),
         "totals": found.totals,
-        "index": found.tally.index.tolist(),
-        "counts": found.tally.counts.tolist(),
+        **_tally_document(found.tally),
         "remarks": list(found.remarks),
+        "localised": None if found.localised is None else found.localised.tolist(),
         **({} if progress.by_context is None else _contexts_document(progress.by_context, progress.begun)),
     }
     return json.dumps(document, ensure_ascii=False, default=dict) + "\n"
 
 
 def _contexts_document(found: Count, begun: Begun) -> dict[str, Any]:
-    told = {"index": found.tally.index.tolist(), "counts": found.tally.counts.tolist()}
-    return {"contexts": {**told, "sequence": begun.sequence, "outcomes": begun.outcomes}}
+    return {
+        "contexts": {**_tally_document(found.tally), "sequence": begun.sequence, "outcomes": begun.outcomes},
+    }
+
+
+def _tally_document(tally: Tally) -> dict[str, str]:
+    """As bytes: a number of each cell after each chunk would take as long as counting."""
+    columns = {"index": tally.index, "counts": tally.counts}
+    return {name: b64encode(numbers.astype("<i8").tobytes()).decode() for name, numbers in columns.items()}
 
 
 def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> Progress:
@@ -271,7 +294,9 @@ def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> P
         totals = {name: int(document["totals"][name]) for name in TOTALS}
         remarks = tuple(remark(each["kind"], each["text"]) for each in document["remarks"])
         tally = _tally_of(document, rule)
-        counted = Count(tuple(document["sequences"]), frames, tally, totals, remarks=remarks)
+        table = document["localised"]
+        table = None if table is None else np.array(table, dtype=np.int64).reshape(-1, rule.bins.shape[0])
+        counted = Count(tuple(document["sequences"]), frames, tally, totals, None, remarks, table)
         by_context, begun = None, Begun()
         if memory is not None:
             told = document["contexts"]
@@ -285,8 +310,11 @@ def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> P
 
 
 def _tally_of(told: Mapping[str, Any], rule: CountingRule) -> Tally:
-    index = np.array(told["index"], dtype=np.int64).reshape(-1, 4)
-    return Tally(index, np.array(told["counts"], dtype=np.int64).reshape(len(index), rule.threshold_count))
+    index, counts = (
+        np.frombuffer(b64decode(told[name], validate=True), "<i8").astype(np.int64) for name in ("index", "counts")
+    )
+    index = index.reshape(-1, 4)
+    return Tally(index, counts.reshape(len(index), rule.threshold_count))
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -80,7 +81,8 @@ def counted(parts: Sequence[Items], thresholds: int) -> Tally:
     high = np.concatenate([part.high for part in parts])
     weight = np.concatenate([part.weight for part in parts])
     used = (low < high) & (weight != 0)
-    index, low, high, weight = index[used], low[used], high[used], weight[used]
+    if not used.all():
+        index, low, high, weight = (each[used] for each in (index, low, high, weight))
     rows, row_of = distinct_rows(index)
     cells = len(rows) * (thresholds + 1)
     changes = np.bincount(row_of * (thresholds + 1) + low, weight, cells)
@@ -106,10 +108,9 @@ def distinct_rows(index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[
     """The distinct rows in lexicographic order, and for each row its place among them."""
     if not len(index):
         return index, np.zeros(0, dtype=np.int64)
-    sizes = index.max(axis=0) + 1
-    flat = np.ravel_multi_index(tuple(index.T), tuple(sizes.tolist()))
-    keys, place = distinct(flat, int(np.prod(sizes)))
-    return np.stack(np.unravel_index(keys, tuple(sizes.tolist())), axis=1).astype(np.int64), place
+    sizes = tuple(int(column.max()) + 1 for column in index.T)
+    keys, place = distinct(np.ravel_multi_index(tuple(index.T), sizes), math.prod(sizes))
+    return np.stack(np.unravel_index(keys, sizes), axis=1).astype(np.int64), place
 
 
 def distinct(keys: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints
+from verifier.base.numbers import significant
 from verifier.perception.confusion.tally import Items, Tally, counted, distinct_rows, summed
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ def _fault_of_table(table: Tracks, counts: Tally) -> tuple[list[int], str] | Non
         row, member = (int(at) for at in np.argwhere(wrong)[0])
         return cells[
             row
-        ].tolist(), f"{shares[row, member]:.12g} tracks are reported so, of {items[row, member]:g} items"
+        ].tolist(), f"{significant(shares[row, member], 12)} tracks are reported so, of {items[row, member]:g} items"
     columns, column_of = distinct_rows(np.concatenate([table.columns, cells[:, [0, 1, 3]]]))
     numbers = np.zeros(len(columns), dtype=np.int64)
     numbers[column_of[: len(table.columns)]] = table.track_counts
@@ -266,9 +267,8 @@ def _fault_of_table(table: Tracks, counts: Tally) -> tuple[list[int], str] | Non
     if wrong.any():
         row, member = (int(at) for at in np.argwhere(wrong)[0])
         sequence, at_bin, true = columns[row].tolist()
-        told = (
-            f"shares add up to {total[row, member]:.12g}, of {numbers[row]} tracks with {held[row, member]:g} items"
-        )
+        told = f"shares add up to {significant(total[row, member], 12)}, of {numbers[row]} tracks "
+        told += f"with {held[row, member]:g} items"
         return [sequence, at_bin, -1, true], told
     return None
 

@@ -18,6 +18,7 @@ from verifier.base.errors import InputError, LimitError, Place, UsageError, show
 from verifier.perception.detections.classmap import DONT_CARE, IGNORE
 from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet, faulty_boxes, no_boxes
 from verifier.perception.detections.left_out import ignore_hint, ledger
+from verifier.perception.detections.partly import classes_of_others
 from verifier.perception.detections.sources import Reading
 
 MOST_FRAMES = 20_000_000
@@ -273,7 +274,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     detections = checks.rows(material.detections, "detection")
     frames, moved = _chosen_frames(material, reading, checks)
     annotations, detections = (_moved(rows, moved) for rows in (annotations, detections))
-    names = material.vocabulary or _names_in(annotations)
+    names = material.vocabulary or tuple(sorted({*_names_in(annotations), *classes_of_others()}))
     classes = reading.class_map.classes if reading.class_map is not None else names
     if not classes and (len(annotations) or len(detections)):
         _refuse_no_class(annotations, reading)

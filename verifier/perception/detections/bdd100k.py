@@ -15,7 +15,15 @@ from pathlib import Path
 from verifier.base.errors import InputError, Place
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.gathered import Gathered, each_frame
-from verifier.perception.detections.sources import Elements, Reading, Source, decoded_json, elements, read_source
+from verifier.perception.detections.partly import is_part
+from verifier.perception.detections.sources import (
+    Elements,
+    Reading,
+    Source,
+    decoded_json,
+    elements,
+    read_source,
+)
 from verifier.perception.detections.tablefiles import BOX_2D, check_columns, table_set
 
 REGION = ("crowd", "ignored")
@@ -37,7 +45,7 @@ def bdd100k(
     columns = check_columns(columns or {})
     truth, found = read_source(annotations, "annotations", ".json"), read_source(detections, "detections", ".json")
     labels, frames, left_out = _read(truth, scored=False)
-    if not labels.rows:
+    if not labels.rows and not is_part():
         hint = "labels have a category and a box2d; files with 'objects' instead are of an older format"
         raise InputError("no frame has a label with a box", Place(str(annotations)), hint)
     keys = [(sequence, name) for sequence, name, _ in frames]

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import plain_fields
+
 ANY_CLASS = -1
 """The label of a don't-care region that stands for every class."""
 NO_SEQUENCE = "(no sequence)"
@@ -80,6 +82,9 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.frame)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), plain_fields(self)
+
     @property
     def in_space(self) -> bool:
         """Whether objects have boxes in the ego frame, and not only a column for them."""
@@ -88,12 +93,13 @@ class Boxes:
     def take(self, rows: NDArray[Any]) -> Boxes:
         """The boxes at `rows`: indices in the order wanted, or a mask (n,)."""
         columns: dict[str, Any] = {}
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         for each in fields(self):
             value = getattr(self, each.name)
             if each.name == "attributes":
                 columns[each.name] = {name: column[rows] for name, column in value.items()}
-            else:
-                columns[each.name] = None if value is None else value[rows]
+            else:  # `take` copies whole rows, several times faster than indexing
+                columns[each.name] = None if value is None else value.take(rows, axis=0)
         return Boxes(**columns)
 
 
@@ -141,6 +147,9 @@ class DetectionSet:
         _check_index(f"{name}.frame", boxes.frame, len(self.frame_name))
         _check_index(f"{name}.label", boxes.label, len(self.classes), lowest_label)
         _check_index(f"{name}.file", boxes.file, len(self.files))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), plain_fields(self)
 
     def change(self, **changes: Any) -> DetectionSet:
         """A copy with some fields replaced, checked again."""

@@ -19,7 +19,7 @@ import re
 import struct
 import tokenize
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
+from verifier.base.numbers import fixed
 from verifier.base.words import listed
 from verifier.perception.detections.columns import Boxes, DetectionSet, joined
 from verifier.perception.detections.distances import LARGEST_M
@@ -63,6 +64,7 @@ def with_depth(
     scale: float = UNITS_PER_M,
     ignore: tuple[str, ...] = (),
     any_focal_length: bool = False,
+    part: bool = False,
 ) -> DetectionSet:
     """The set with the distance of every annotation taken from depth maps, one for each frame that has annotations.
 
@@ -78,7 +80,7 @@ def with_depth(
 
     With "unknown_depth" in `ignore`, annotations without any known depth become don't-care regions, counted in
     `origin["ignored"]`. `origin["distances"]` records the maps; its SHA-256 is that of the lines
-    "<SHA-256 of the file>  <name>" in the order of the frames.
+    "<SHA-256 of the file>  <name>" in the order of the names. Of a `part` it has what `whole_depth` needs instead.
 
     Raises:
         InputError: a map is missing, unreadable, of another kind, or holds a depth that is none; a rectangle lies
@@ -103,28 +105,25 @@ def with_depth(
             away[row] = _annotation_depth(depth, data, row, name)
         for row in seen.tolist():
             reported[row] = _box_depth(depth, np.asarray(found.box_2d)[row])
-    focal = None if any_focal_length else _check_focal_length(data, away, width, Path(folder))
-    record = {
+    record: dict[str, Any] = {
         "role": "depth",
         "name": Path(folder).name,
-        "files": len(digests),
-        "sha256": hashlib.sha256("".join(digests).encode()).hexdigest(),
+        "maps": digests,
+        "focal_lengths": _focal_lengths(data, away, width),
         "scale": scale,
         "rule": "median of the medians of rows",
         "unknown": int(np.isnan(away).sum()),
     }
-    record |= {} if focal is None else {"focal_length_in_widths": focal}
     changes: dict[str, Any] = {"annotations": replace(boxes, distance_m=away)}
     if placed:
         changes["detections"] = replace(found, distance_m=reported)
         record["unknown_of_detections"] = int(np.isnan(reported).sum())
+    record = record if part else whole_depth(record, str(folder), any_focal_length)
     return _known(data.change(**changes, origin={**data.origin, "distances": record}), ignore)
 
 
-def _check_focal_length(
-    data: DetectionSet, away: NDArray[np.float64], width: NDArray[np.float64], folder: Path
-) -> float | None:
-    """The focal length in widths of the image that distances (n,) of annotations mean; None if too few tell."""
+def _focal_lengths(data: DetectionSet, away: NDArray[np.float64], width: NDArray[np.float64]) -> dict[str, int]:
+    """The focal lengths, in widths of the image, that distances (n,) of annotations mean, and how many mean each."""
     boxes = data.annotations
     usual = np.array([USUAL_HEIGHT_M.get(name.lower(), math.nan) for name in data.classes])
     height = usual[boxes.label] if len(usual) else np.full(len(boxes), math.nan)
@@ -132,16 +131,34 @@ def _check_focal_length(
         height = np.where(boxes.box_3d[:, 5] > 0, boxes.box_3d[:, 5], height)
     box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d
     focal = (box[:, 3] - box[:, 1]) * away / (height * width)
-    focal = focal[np.isfinite(focal)]
-    if len(focal) < FEWEST_KNOWN:
-        return None
+    values, counts = np.unique(np.round(focal[np.isfinite(focal)], 4), return_counts=True)
+    return dict(zip(map(repr, values.tolist()), counts.tolist(), strict=True))
+
+
+def whole_depth(record: Mapping[str, Any], folder: str, any_focal_length: bool) -> dict[str, Any]:
+    """What is recorded of all depth maps, from the sum of the records of all parts.
+
+    Raises:
+        InputError: depths do not fit known heights, unless `any_focal_length`.
+    """
+    lines, lengths = sorted(record["maps"], key=lambda line: line[66:]), record["focal_lengths"]
+    told = {"files": len(lines), "sha256": hashlib.sha256("".join(lines).encode()).hexdigest()}
+    found = np.repeat(list(map(float, lengths)), list(lengths.values())) if lengths else np.zeros(0)
+    if not any_focal_length and len(found) >= FEWEST_KNOWN:
+        told |= {"focal_length_in_widths": _checked_focal_length(found, folder)}
+    names = ("role", "name", "files", "sha256", "scale", "rule", "unknown", "focal_length_in_widths")
+    whole = {**record, **told}
+    return {name: whole[name] for name in (*names, "unknown_of_detections") if name in whole}
+
+
+def _checked_focal_length(focal: NDArray[np.float64], folder: str) -> float:
     found = float(np.median(focal))
     if not FOCAL_LENGTHS[0] <= found <= FOCAL_LENGTHS[1]:
         view = 2 * math.degrees(math.atan(0.5 / found))
         raise InputError(
             f"the depths do not fit the heights of {len(focal)} objects: in the median they mean a camera with a "
-            f"field of view of {view:.0f} degrees; expected 29 to 110",
-            Place(str(folder)),
+            f"field of view of {fixed(view, 0)} degrees; expected 29 to 110",
+            Place(folder),
             "PNG maps hold 1/256 m unless --depth-scale says otherwise (--depth-scale 1000 for millimetres); if the "
             "camera is such a one: --accept implausible-depth",
         )

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
 from verifier.perception.detections.columns import Boxes, DetectionSet
-from verifier.perception.detections.sources import digest_record, is_part
+from verifier.perception.detections.partly import is_part
+from verifier.perception.detections.sources import digest_record
 from verifier.perception.detections.tablefiles import frame_keys, read_named
 from verifier.perception.settings import Measure
 
@@ -51,8 +52,9 @@ def distance(boxes: Boxes, measure: str) -> NDArray[np.float64]:
         return source
     if measure == "forward":
         return source[:, 0]
-    axes = 2 if measure == "ground_plane" else 3
-    return np.asarray(np.linalg.norm(source[:, :axes], axis=1))
+    axes = source.T[: 2 if measure == "ground_plane" else 3]
+    squares = np.asarray(sum(axis * axis for axis in axes))
+    return np.asarray(np.sqrt(squares))  # as np.linalg.norm, several times faster
 
 
 def reported_distance(boxes: Boxes, measure: str) -> NDArray[np.float64]:
@@ -62,6 +64,7 @@ def reported_distance(boxes: Boxes, measure: str) -> NDArray[np.float64]:
 
 
 LARGEST_M = 1e5
+NO_ANNOTATION = "no annotation with {}"
 
 
 def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionSet:
@@ -70,7 +73,7 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     The file has the columns `frame` (the frame's name), the attribute `key` of the annotations (`id` of COCO, `track`
     of MOTChallenge), which with the frame names one annotation, and `distance_m`. Annotations that the file does
     not name keep what they had, or have an unknown distance; how many is recorded in `origin["distances"]`. Where
-    files are read alone (`only_files`), rows of other sequences are left out.
+    files are read alone (`only_files`), rows of other sequences are left out: `sequences_named` has them all.
 
     Raises:
         InputError: the file cannot be read, names something that is not there, or one annotation twice.
@@ -87,7 +90,7 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     frames = np.array([index.get(name, -1) for name in names], dtype=np.int64)
     objects, distance, line = named.numbers(key)[0], named.numbers("distance_m")[0], named.line
     if is_part():
-        own = np.array([name.rpartition("/")[0] in data.sequences for name in names], dtype=bool)
+        own = np.array([name in index or _sequence(name) in data.sequences for name in names], dtype=bool)
         kept = own[codes] if len(own) else own
         codes, objects, distance, line = codes[kept], objects[kept], distance[kept], line[kept]
     frame = frames[codes] if len(frames) else codes
@@ -95,7 +98,7 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     def fail(bad: np.ndarray, text: str, hint: str | None = None) -> None:
         if bad.any():
             row = int(bad.argmax())
-            what = f"{key} {objects[row]:g} in frame {shown(names[int(codes[row])])}"
+            what = _object_text(key, objects[row], names[int(codes[row])])
             raise InputError(text.format(what, distance[row]), Place(str(path), int(line[row])), hint)
 
     fail(~((distance >= 0) & (distance <= LARGEST_M)), "{}: expected a distance in metres, got {:g}")
@@ -106,7 +109,7 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     if len(frame) > 1 and (frame < 0).all():
         text = f"the frames do not match: none of {len(frame)} rows is of a frame of the annotations; the first, {{}}"
         fail(frame < 0, text, f"the first frame of the annotations is {shown(data.frame_name[0])}" if index else None)
-    fail((frame < 0) | ~np.isin(theirs, mine), "no annotation with {}")
+    fail((frame < 0) | ~np.isin(theirs, mine), NO_ANNOTATION)
     again = np.zeros(len(theirs), dtype=bool)
     again[order[1:]] = theirs[order[1:]] == theirs[order[:-1]]
     fail(again, "{} occurs twice")
@@ -118,6 +121,26 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     record = {**digest_record("distances", path, raw), "key": key, "unknown": int(np.isnan(result).sum())}
     origin = {**data.origin, "distances": record}
     return data.change(annotations=replace(boxes, distance_m=result), origin=origin)
+
+
+def sequences_named(path: str | Path, key: str) -> dict[str, InputError]:
+    """The sequences of such a file, and what is wrong with the first row of each that no data have; InputError."""
+    named, _ = read_named(path, {}, ("frame", key, "distance_m"))
+    codes, keys = frame_keys(named)
+    objects, found = named.numbers(key)[0], dict[str, InputError]()
+    for row in np.sort(np.unique(codes, return_index=True)[1]).tolist():
+        name = "/".join(filter(None, keys[int(codes[row])]))
+        text = NO_ANNOTATION.format(_object_text(key, objects[row], name))
+        found.setdefault(_sequence(name), InputError(text, Place(str(path), int(named.line[row]))))
+    return found
+
+
+def _sequence(frame: str) -> str:
+    return frame.rpartition("/")[0]
+
+
+def _object_text(key: str, number: float, frame: str) -> str:
+    return f"{key} {number:g} in frame {shown(frame)}"
 
 
 EGO_FROM_CAMERA = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])

@@ -13,7 +13,8 @@ import numpy as np
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.base.tables import NUMBER
-from verifier.perception.detections.sources import Member, is_part
+from verifier.perception.detections.partly import is_part
+from verifier.perception.detections.sources import Member
 from verifier.perception.detections.tablefiles import NAMES, TEXTS, NamedTable, renamed
 
 SCORES = ("score", "confidence")
@@ -64,7 +65,8 @@ class Gathered:
         if "track" in found:
             found["track"] = _codes(found["track"])
         wanted = {
-            name: scored if name == "score" else not scored or theirs in found for name, theirs in columns.items()
+            name: scored if name == "score" else (bool(self.rows) and not scored) or theirs in found
+            for name, theirs in columns.items()
         }
         own = {name: theirs for name, theirs in columns.items() if wanted[name]}
         table = renamed(arrow.table(found), own, ["score"] if scored else [], file)

@@ -17,12 +17,11 @@ from typing import Any, TypeAlias
 
 from verifier.base.errors import InputError, Place, UsageError, first_line, shown
 from verifier.base.libraries import library
+from verifier.base.tables import value_type
 from verifier.perception.detections.tablefiles import renamed
 
 Rows: TypeAlias = tuple[int, int]
 """The first row of a part, and one past its last."""
-Key: TypeAlias = tuple[Any, Any]
-"""Sequence, None where a table names none, and frame."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,9 @@ class FilesInOrder:
                 starts.append(starts[-1] + int(source.metadata.num_rows))
                 schema = without_rows(source, columns, required, file).schema
             first = schema if first is None else first
-            mine, others = (dict(zip(each.names, map(str, each.types), strict=True)) for each in (schema, first))
+            mine, others = (
+                dict(zip(known.names, map(_told_type, known.types), strict=True)) for known in (schema, first)
+            )
             for name in {**others, **mine}:
                 if mine.get(name) != others.get(name):
                     raise InputError(
@@ -124,6 +125,10 @@ class FilesInOrder:
         return {"role": role, "name": short.name, "files": len(self.paths), "sha256": digest}
 
 
+def _told_type(kind: Any) -> str:
+    return str(value_type(kind))
+
+
 def without_rows(source: Any, columns: Mapping[str, str], required: Sequence[str], file: str) -> Any:
     """The table of an open file as `renamed` gives it, with the types of its columns and no row."""
     arrow = library("pyarrow")
@@ -160,7 +165,7 @@ def opened(path: str) -> Iterator[Any]:
 
 def _stream(path: str) -> Any:
     """The bytes of a file."""
-    return _filesystem(path).open(path, "rb") if "://" in path else Path(path).open("rb")
+    return filesystem(path).open(path, "rb") if "://" in path else Path(path).open("rb")
 
 
 def _listed(path: str) -> list[str]:
@@ -168,8 +173,9 @@ def _listed(path: str) -> list[str]:
     if "://" not in path:
         found = sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else [path]
     else:
-        files = _filesystem(path)
+        files = filesystem(path)
         try:
+            files.invalidate_cache()  # a process that lives long sees what is there now
             found = [path]
             if files.isdir(path):
                 found = sorted(map(files.unstrip_protocol, files.glob(path.rstrip("/") + "/**/*.parquet")))
@@ -180,7 +186,7 @@ def _listed(path: str) -> list[str]:
     return found
 
 
-def _filesystem(path: str) -> Any:
+def filesystem(path: str) -> Any:
     """What reads an address; UsageError where nothing does."""
     try:
         return library("fsspec").core.url_to_fs(path)[0]

@@ -14,14 +14,12 @@ When something does not fit, the elements are looked at one by one, to name the 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import math
 import zipfile
 import zlib
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
@@ -35,6 +33,7 @@ from verifier.base.errors import InputError, Place, UsageError, shown, unknown_n
 from verifier.base.files import LARGEST_SOURCE, decoded, json_value, read_bytes
 from verifier.base.libraries import library
 from verifier.perception.detections.classmap import ClassMap
+from verifier.perception.detections.partly import files_of_part, is_part
 from verifier.perception.settings import DontCare, FrameNames
 
 
@@ -42,7 +41,6 @@ class NoFilesError(InputError):
     """A folder or an archive without a file of the kind that was looked for."""
 
 
-_ONLY: ContextVar[Collection[str] | None] = ContextVar("only", default=None)
 MOST_FILES = 500_000
 """Files of one folder or archive; more is refused."""
 
@@ -77,7 +75,7 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
     """
     target = Path(path)
     if target.is_dir():
-        members = tuple(_folder(target, str(path), suffix))
+        members = tuple(_folder(target, str(path), suffix, files_of_part(role)))
         lines = "".join(f"{hashlib.sha256(each.raw).hexdigest()}  {each.name}\n" for each in members)
         digest = hashlib.sha256(lines.replace(f"  {path}/", "  ").encode()).hexdigest()
     else:
@@ -87,25 +85,10 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
             members = tuple(_archive(target, str(path), suffix))
         else:
             members = (Member(str(path), target.stem, target.parent.name, raw),)
-    if not members and _ONLY.get() is None:
+    if not members and not is_part():
         raise NoFilesError(f"no file *{suffix} in it", Place(str(path)))
     record = {"role": role, "name": target.name, "files": len(members), "sha256": digest}
     return Source(members, record)
-
-
-@contextlib.contextmanager
-def only_files(paths: Collection[str]) -> Iterator[None]:
-    """Of folders `read_source` reads these files alone, none where none of them is there."""
-    token = _ONLY.set(paths)
-    try:
-        yield
-    finally:
-        _ONLY.reset(token)
-
-
-def is_part() -> bool:
-    """Whether some files of folders are read alone."""
-    return _ONLY.get() is not None
 
 
 def digest_record(role: str, path: str | Path, raw: bytes) -> dict[str, Any]:
@@ -118,8 +101,7 @@ def _check_size(size: int, place: Place) -> None:
         raise InputError(f"it holds {size} bytes; at most {LARGEST_SOURCE} are read", place)
 
 
-def _folder(folder: Path, shown_as: str, suffix: str) -> Iterator[Member]:
-    only = _ONLY.get()
+def _folder(folder: Path, shown_as: str, suffix: str, only: Collection[str] | None) -> Iterator[Member]:
     found = sorted(each for each in folder.rglob(f"*{suffix}") if each.is_file())
     found = found if only is None else [each for each in found if str(each) in only]
     if len(found) > MOST_FILES:

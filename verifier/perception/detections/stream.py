@@ -21,9 +21,10 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.libraries import library
 from verifier.perception.detections.assembly import Frames, Material, assemble
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.parquetfiles import FilesInOrder, Key, Rows, opened, without_rows
+from verifier.perception.detections.parquetfiles import FilesInOrder, Rows, opened, without_rows
 from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.tablefiles import (
+    Key,
     NamedTable,
     frames_of,
     looked_up,
@@ -93,7 +94,7 @@ def stream_tables(
     while any(not side.finished() for side in sides):
         parts = _next_parts(sides)
         keys = parts[-1][1] if listed is not None else parts[0][1]
-        frames_read = frames_of(list(map(_texts, keys)))
+        frames_read = frames_of(keys)
         names = frames_read.names
         places = {} if numbers is None else dict(zip(names, map(numbers.of, keys), strict=True))
         if skipping:
@@ -102,7 +103,7 @@ def stream_tables(
             floor = keys[start] if start < len(keys) else None
             parts = [side.from_key(part, floor) for side, part in zip(sides, parts, strict=True)]
             keys = keys[start:]
-            frames_read = frames_of(list(map(_texts, keys)))
+            frames_read = frames_of(keys)
             names = frames_read.names
         if keys or len(parts[1][0]):
             with _placed(tables.files):
@@ -248,7 +249,8 @@ class _Side:
             if file is None:
                 self.exhausted = True
             else:
-                parts.append(renamed(table, self.columns, self.required, file).select(self.buffer.column_names))
+                read = renamed(table, self.columns, self.required, file).select(self.buffer.column_names)
+                parts.append(read.cast(self.buffer.schema))
                 held += len(parts[-1])
             if held >= self.most or self.exhausted:
                 self.buffer, parts = arrow.concat_tables(parts), []
@@ -261,8 +263,8 @@ class _Side:
         change = np.zeros(n, dtype=bool)
         change[:1] = True
         names = [name for name in ("sequence", "frame") if name in self.buffer.column_names]
-        for name in names:
-            column = self.buffer[name].combine_chunks()
+        columns = {name: self.buffer[name].combine_chunks() for name in names}
+        for name, column in columns.items():
             if column.null_count:
                 row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
                 raise InputError(f"{name}: the cell is empty", self.files.place(self.rows_done + row))
@@ -270,10 +272,8 @@ class _Side:
                 differs = compute.not_equal(column[1:], column[:-1])
                 change[1:] |= differs.to_numpy(zero_copy_only=False)
         self.starts = np.flatnonzero(change)
-        runs = self.buffer.select(names).take(self.starts)
-        frame = runs["frame"].to_pylist()
-        sequence = runs["sequence"].to_pylist() if "sequence" in names else [None] * len(frame)
-        self.keys = list(zip(sequence, frame, strict=True))
+        runs = [column.take(library("pyarrow").array(self.starts)).to_pylist() for column in columns.values()]
+        self.keys = list(zip(*(runs if len(runs) == 2 else [[None] * len(runs[0]), *runs]), strict=True))
         self._check_order()
 
     def _check_order(self) -> None:

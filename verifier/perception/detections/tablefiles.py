@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, UsageError, first_line, shown, unknown_name
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
-from verifier.base.tables import Kind, arrow_table, codes_of, doubles_of, is_number, known_names
+from verifier.base.tables import Kind, arrow_table, codes_of, doubles_of, is_number, known_names, value_type
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.perception.detections.sources import Reading, digest_record
@@ -43,6 +43,8 @@ NAMES = ("frame", "sequence", "class", "score", *BOX_2D, *BOX_3D, "distance_m", 
 TEXTS = ("frame", "sequence", "class")
 LookedUp: TypeAlias = tuple[NDArray[np.int64], Callable[[int], str]]
 """The frame of each row, and what to call it in a message."""
+Key: TypeAlias = tuple[Any, Any]
+"""Sequence, None or "" where a table names none, and frame."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +130,12 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
     for name in table.column_names:
         ours = own.get(name, name if name not in columns else f"{name} of the file")
         column = table[name]
-        if ours in (*TEXTS, "track") and arrow.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
+        kind = value_type(column.type)
+        text = arrow.types.is_string(kind) or arrow.types.is_large_string(kind)
+        if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them
+            column = column.cast(arrow.dictionary(arrow.int32(), kind) if text and ours == "class" else kind)
         if ours in TEXTS:
-            fine = text or arrow.types.is_integer(column.type)
+            fine = text or arrow.types.is_integer(kind)
             if not fine and not len(column):  # of no rows no type is known
                 column, fine = column.cast(arrow.string()), True
             if not fine:
@@ -222,12 +225,14 @@ def frame_keys(named: NamedTable) -> tuple[NDArray[np.int64], list[tuple[str, st
     return place[codes].astype(np.int64), keys
 
 
-def frames_of(keys: Sequence[tuple[str, str]]) -> Frames:
+def frames_of(keys: Sequence[Key]) -> Frames:
     """Frames named "SEQUENCE/FRAME"; without sequences named by the frame."""
-    own = [sequence or NO_SEQUENCE for sequence, _ in keys]
+    told = ["" if sequence is None else str(sequence) for sequence, _ in keys]
+    pairs = zip(told, [str(frame) for _, frame in keys], strict=True)
+    names = map("/".join, pairs) if all(told) else (f"{s}/{f}" if s else f for s, f in pairs)
+    own = [sequence or NO_SEQUENCE for sequence in told]
     codes = {name: code for code, name in enumerate(dict.fromkeys(own))}
     sequence = np.fromiter(map(codes.__getitem__, own), np.int32, len(keys))
-    names = map("/".join, keys) if all(s for s, _ in keys) else (f"{s}/{f}" if s else f for s, f in keys)
     return Frames(tuple(names), sequence, tuple(codes))
 
 
@@ -252,8 +257,10 @@ def _box(named: NamedTable, names: Sequence[str]) -> tuple[NDArray[np.float64] |
         return None, None
     found = {name: named.numbers(name) for name in names if named.has(name)}
     absent: NDArray[np.bool_] = np.logical_and.reduce([empty for _, empty in found.values()])
-    zero = np.zeros(len(named))
-    box = np.column_stack([found[name][0] if name in found else zero for name in names])
+    box = np.zeros((len(named), len(names)))
+    for at, name in enumerate(names):
+        if name in found:
+            box[:, at] = found[name][0]
     box[absent] = np.nan
     return box, absent
 

@@ -78,7 +78,7 @@ class Candidates:
 
 
 def reach(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> Windows:
-    """Windows for boxes (n, 4) or (n, 7), as the policy's affinity asks."""
+    """Windows for boxes (n, 4) or (n, 7), or centres (n, 2) or (n, 3), as the policy's affinity asks."""
     if policy.affinity == "iou_2d":
         # With w the common width and a, d the widths, IoU <= w / max(a, d): the common height is at most each
         # height. So t*d <= w and a <= d/t, and the left edge lies from d(1-t)/t before to d(1-t) behind; the top
@@ -92,7 +92,7 @@ def reach(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> Wind
         largest = np.fmax.reduce(radius, initial=0.0)
         before = behind = [np.hypot(detection[:, 3], detection[:, 4]) / 2 + largest] * 2
     else:
-        key, middle = centres(policy, annotation)[:, :2], centres(policy, detection)[:, :2]
+        key, middle = annotation[:, :2], detection[:, :2]
         before = behind = [np.full(len(middle), policy.threshold)] * 2
     axes = [_window(middle[:, axis], before[axis], behind[axis]) for axis in (0, 1)]
     (low, high), (second_low, second_high) = axes
@@ -130,20 +130,20 @@ def candidates(detection_group: Ints, annotation_group: Ints, windows: Windows) 
     """Pairs of one group in which the annotation lies in the detection's window, and few others."""
     key = windows.key[0]
     annotations = np.flatnonzero(~np.isnan(key))
-    annotations = annotations[np.argsort(key[annotations])]
-    annotations = annotations[_stable_order(annotation_group[annotations])]
-    sorted_group = annotation_group[annotations]
+    annotations = annotations.take(np.argsort(key.take(annotations)))
+    annotations = annotations.take(_stable_order(annotation_group.take(annotations)))
+    sorted_group = annotation_group.take(annotations)
     edges = np.flatnonzero(sorted_group[1:] != sorted_group[:-1]) + 1
     starts, stops = np.r_[0, edges], np.r_[edges, len(annotations)]
     # Bisecting for bounds in rising order is several times faster: each search goes where the last one went.
     detections = np.argsort(windows.low[0]) if len(annotations) else np.zeros(0, dtype=np.int64)
     detections = detections[: len(detections) - np.count_nonzero(np.isnan(windows.low[0]))]
-    index = _index_in(sorted_group[starts], detection_group[detections]) if len(detections) else detections
+    index = _index_in(sorted_group[starts], detection_group.take(detections)) if len(detections) else detections
     if len(index) and index.min() < 0:
         detections, index = detections[index >= 0], index[index >= 0]
     order = _stable_order(index)
-    detections, index = detections[order], index[order]
-    begins, stops_of = starts[index], stops[index]
+    detections, index = detections.take(order), index.take(order)
+    begins, stops_of = starts.take(index), stops.take(index)
     if len(detections):
         position = np.repeat(np.arange(len(starts)), stops - starts)
         bounds = (windows.low[0].take(detections), windows.high[0].take(detections))
@@ -177,7 +177,7 @@ def _stable_order(values: Ints) -> Ints:
     if np.all(values[1:] >= values[:-1]):
         return order
     for shift in range(0, int(values.max()).bit_length(), 16):
-        order = order[np.argsort((values[order] >> shift).astype(np.uint16), kind="stable")]
+        order = order.take(np.argsort((values.take(order) >> shift).astype(np.uint16), kind="stable"))
     return order
 
 
@@ -187,7 +187,7 @@ def _index_in(groups: Ints, wanted: Ints) -> Ints:
     if most < 8 * (len(groups) + len(wanted)):
         table = np.full(most + 2, -1, dtype=np.int64)
         table[groups] = np.arange(len(groups))
-        return table[np.minimum(wanted, most + 1)]
+        return table.take(np.minimum(wanted, most + 1))
     index = np.minimum(np.searchsorted(groups, wanted), len(groups) - 1)
     return np.where(groups[index] == wanted, index, -1)
 

@@ -80,8 +80,8 @@ def match(data: DetectionSet, policy: MatchingPolicy) -> Matches:
         LimitError: optimal assignment of too many boxes in one frame.
     """
     annotations, detections = data.annotations, data.detections
-    annotation_box = _column(annotations, policy.column, "annotations")
-    detection_box = _column(detections, policy.column, "detections")
+    annotation_box = _compared(annotations, policy, "annotations")
+    detection_box = _compared(detections, policy, "detections")
     detection_of = np.full(len(annotations), -1, dtype=np.int64)
     annotation_of = np.full(len(detections), -1, dtype=np.int64)
     nearest = np.full(len(detections), -1, dtype=np.int64)
@@ -99,6 +99,12 @@ def match(data: DetectionSet, policy: MatchingPolicy) -> Matches:
                 affinity[pairs.detection[matched]] = pairs.value[matched]
         ignored = _ignored(data, policy, annotation_of < 0)
     return Matches(detection_of, annotation_of, affinity, nearest, ignored)
+
+
+def _compared(boxes: Boxes, policy: MatchingPolicy, what: str) -> Floats:
+    """(n, k) what is compared: boxes, or their centres in one piece of memory."""
+    box = _column(boxes, policy.column, what)
+    return np.ascontiguousarray(centres(policy, box)) if policy.by_distance else box
 
 
 def _column(boxes: Boxes, name: str, what: str) -> Floats:
@@ -146,7 +152,7 @@ def _joined(parts: list[_Pairs]) -> _Pairs:
 
 def _compare(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> Floats:
     if policy.by_distance:
-        return centre_distance(centres(policy, detection), centres(policy, annotation))
+        return centre_distance(detection, annotation)
     return {"iou_2d": iou_2d, "iou_bev": iou_bev, "iou_3d": iou_3d}[policy.affinity](detection, annotation)
 
 
@@ -188,7 +194,7 @@ def _walk(data: DetectionSet, policy: MatchingPolicy, pairs: _Pairs) -> Ints:
     """The order in which the pairs are offered, see the policy's `order`."""
     score = data.detections.score
     unlike = pairs.value if policy.by_distance else -pairs.value
-    unsure = np.zeros(len(unlike)) if score is None else -score[pairs.detection]
+    unsure = np.zeros(len(unlike)) if score is None else -score.take(pairs.detection)
     detection = pairs.detection if policy.score_ties == "first" else -pairs.detection
     annotation = pairs.annotation if policy.affinity_ties == "first" else -pairs.annotation
     keys: list[NDArray[Any]]  # the most significant last
@@ -266,11 +272,11 @@ def greedy(detection: Ints, annotation: Ints, annotation_of: Ints, detection_of:
         # Where an index repeats, the last value assigned stays: reversed, the first pair's rank.
         first_of_detection[detection[::-1]] = rank[::-1]
         first_of_annotation[annotation[::-1]] = rank[::-1]
-        taken = (first_of_detection[detection] == rank) & (first_of_annotation[annotation] == rank)
+        taken = (first_of_detection.take(detection) == rank) & (first_of_annotation.take(annotation) == rank)
         annotation_of[detection[taken]] = annotation[taken]
         detection_of[annotation[taken]] = detection[taken]
-        free = (annotation_of[detection] < 0) & (detection_of[annotation] < 0)
-        detection, annotation = detection[free], annotation[free]
+        free = np.flatnonzero((annotation_of.take(detection) < 0) & (detection_of.take(annotation) < 0))
+        detection, annotation = detection.take(free), annotation.take(free)
     for one, other in zip(detection.tolist(), annotation.tolist(), strict=True):
         if annotation_of[one] < 0 and detection_of[other] < 0:
             annotation_of[one], detection_of[other] = other, one

@@ -29,7 +29,7 @@ from verifier.analysis.phantom_draws import common_draws
 from verifier.analysis.settings import ConfidenceSettings, check_draws
 from verifier.base.arrays import Floats
 from verifier.base.errors import NoAnswerError, UsageError
-from verifier.base.numbers import decimal_text
+from verifier.base.numbers import decimal_text, memory_text
 from verifier.language.expressions import evaluate, to_text
 from verifier.language.specs import Requirement
 from verifier.questions.compare.compare_result import (
@@ -95,8 +95,8 @@ class Scores:
         needed = (len(self.least) + len(new)) * self.draws * 8
         if needed > MEMORY_BYTES:
             raise NoAnswerError(
-                f"{self.draws} draws at {len(self.least) + len(new)} places need {needed / 2**30:.1f} GiB; at most "
-                f"{MEMORY_BYTES / 2**30:g} GiB are used",
+                f"{self.draws} draws at {len(self.least) + len(new)} places need {memory_text(needed)}; at most "
+                f"{memory_text(MEMORY_BYTES)} are used",
                 hint="fewer draws (--draws), swept values, initial states or planners",
             )
         for place in new:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from verifier.base.errors import InputError, Place
+from verifier.base.numbers import fixed
 from verifier.perception.confusion.record import BOX_2D, TRUE_2D
 from verifier.perception.confusion.record_reader import Record
 from verifier.perception.settings import IMAGE_SUFFIXES
@@ -182,14 +183,14 @@ def _marks(record: Record, rows: Sequence[int], behind: set[int]) -> Iterator[Ma
             if math.isnan(box[0]):
                 continue
             kind, score = str(record[label][row]), float(record["score"][row])
-            name = kind if truth or math.isnan(score) else f"{kind} {score:.2f}"
+            name = kind if truth or math.isnan(score) else f"{kind} {fixed(score, 2)}"
             yield Mark((box[0], box[1], box[2], box[3]), name, kind, truth, row in behind)
 
 
 def _told(record: Record, row: int) -> str:
     """What happened in a row of the record, and where that is written."""
     distance = float(record["distance_m"][row])
-    where = "" if math.isnan(distance) else f" at {distance:.1f} m"
+    where = "" if math.isnan(distance) else f" at {fixed(distance, 1)} m"
     of = "" if record["file"][row] else "report_"
     file = short_path(str(record[f"{of}file"][row]))
     return f"{record['true'][row]}{where} reported as {record['predicted'][row]} ({file}:{record[f'{of}line'][row]})"

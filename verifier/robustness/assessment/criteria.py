@@ -19,12 +19,20 @@ from verifier.closedloop.curvefiles import CurveFile, read_curves
 from verifier.closedloop.curves import area, robroc
 from verifier.pipeline import verified
 from verifier.robustness.assessment.definition import Assessment
-from verifier.robustness.assessment.degradation import Criterion, Degradation, Level, TradeOffLimit
+from verifier.robustness.assessment.degradation import Degradation, Level, TradeOffLimit
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
+from verifier.robustness.brackets import Criterion
 from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
 from verifier.robustness.campaign.draws import change_interval, share_interval
-from verifier.robustness.campaign.judging import collision_at, run_options, worst_bounds, worst_probability
-from verifier.robustness.campaign.making import Progress, no_progress
+from verifier.robustness.campaign.judging import (
+    collision_at,
+    is_strict,
+    margin_of,
+    run_options,
+    worst_bounds,
+    worst_probability,
+)
+from verifier.robustness.campaign.looking import Progress, no_progress
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.results import RunResult, engines_of
@@ -130,22 +138,18 @@ def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
     """Each requirement with a target, under each planner, in its worst scenario."""
     planners = {each.planner for each in results[0].requirements}
     for number, first in enumerate(results[0].requirements):
-        target = first.threshold
-        if target is None:
+        if first.threshold is None:
             continue
         series = [result.requirements[number] for result in results]
-        upper = first.is_upper
-        values = [worst_probability(each) for each in series]
-        margins = [float(target - value if upper else value - target) for value in values]
         yield Criterion(
             "requirement",
             first.name if len(planners) == 1 else f"{first.name}, planner {first.planner}",
             f"P {first.target_text}",
-            tuple(map(float, values)),
-            tuple(margins),
+            tuple(float(worst_probability(each)) for each in series),
+            tuple(map(margin_of, series)),
             tuple(each.verdict for each in series),
             tuple(worst_bounds(each) for each in series),
-            strict=first.target is not None and first.target.comparison in ("<", ">"),
+            strict=is_strict(first),
         )
 
 

@@ -39,14 +39,9 @@ from verifier.base.toml import Element
 from verifier.closedloop.curves import FPR_MAX
 from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.assessment.circumstances import Span, Transformation, fault_of
-from verifier.robustness.assessment.degradation import (
-    SCALES,
-    Degradation,
-    Level,
-    Scale,
-    TradeOffLimit,
-)
+from verifier.robustness.assessment.degradation import Degradation, Level, TradeOffLimit
 from verifier.robustness.assessment.level_recipe import LEVEL, LevelRecipe
+from verifier.robustness.brackets import PHYSICAL, SCALES, Scale
 from verifier.robustness.campaign.data_reader import or_infinite, read_collision, read_counting, read_run
 from verifier.robustness.mutators import MUTATORS
 from verifier.robustness.mutators.catalogue import Plain
@@ -119,8 +114,6 @@ KEYS = (
     *RECIPE_KEYS,
 )
 LEVEL_KEYS = ("at", "confusion", "pairs", "curves", "performance", "unchanged")
-PHYSICAL: Mapping[str, Scale] = {"visibility_m": "reciprocal", "focus_m": "reciprocal"}
-"""Along what a parameter of a mutation changes the images evenly: haze by 1/visibility, defocus by 1/focus."""
 TRADE_OFF_KEYS = ("detector", "metric", "at_least")
 
 

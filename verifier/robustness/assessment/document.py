@@ -9,10 +9,10 @@ from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
 from verifier.base.result import recorded
 from verifier.robustness.assessment.circumstances import Circumstance, Scaling, priorities
 from verifier.robustness.assessment.definition import DataSet, Sweep
-from verifier.robustness.assessment.degradation import Break, Criterion, Kind, Scale
 from verifier.robustness.assessment.measures import DistanceRule
 from verifier.robustness.assessment.plan import Occurrence, PlanSummary
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult, TargetResult
+from verifier.robustness.brackets import Break, Criterion, Kind, Scale
 
 T = TypeVar("T")
 Told: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|no target)$")]

@@ -18,7 +18,7 @@ from verifier.base.files import write_bytes, write_text
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import PAIRS_FILE
 from verifier.robustness.assessment.plan import Plan, PlannedImage
-from verifier.robustness.campaign.making import Progress, changed, no_progress
+from verifier.robustness.campaign.looking import Progress, changed, no_progress
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes
 from verifier.robustness.mutators import Composition, Frame, Mutation, needs_depth
 from verifier.robustness.mutators.batch import png_bytes

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,21 +15,13 @@ import numpy as np
 from verifier.base.errors import UsageError, unknown_name
 from verifier.closedloop.comparison import BASELINE
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.assessment.degradation import Degradation, Level, Scale, middle
+from verifier.robustness.assessment.degradation import Degradation, Level
 from verifier.robustness.assessment.level_recipe import LevelRecipe
+from verifier.robustness.brackets import Scale, halfway, middle
 from verifier.robustness.campaign.draws import weights_of
+from verifier.robustness.campaign.looking import Condition, Looking
 from verifier.robustness.campaign.made_files import new_folder
-from verifier.robustness.campaign.making import (
-    KNOWN,
-    ROC,
-    Maker,
-    Progress,
-    UnderTest,
-    Wanted,
-    detected,
-    measure_of,
-    no_progress,
-)
+from verifier.robustness.campaign.making import KNOWN, ROC, Maker, UnderTest, Wanted, measure_of
 from verifier.robustness.campaign.preflight import check_counting
 from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.mutators import needs_depth
@@ -36,11 +29,10 @@ from verifier.robustness.mutators import needs_depth
 
 def made_levels(
     asked: Degradation,
-    scenes: Scenes,
+    looking: Looking,
     under_test: UnderTest,
     folder: Path,
     cache: Path | None = None,
-    progress: Progress = no_progress,
     refine: tuple[int, Callable[[Degradation], Mapping[tuple[float, float], float]]] | None = None,
 ) -> Degradation:
     """The degradation with the data of its levels, written below `folder`, which is made.
@@ -56,22 +48,15 @@ def made_levels(
     recipe = asked.recipe
     if recipe is None:
         raise ValueError("a degradation whose data are given")
+    scenes, progress = looking.ready.scenes, looking.progress
     maker = Maker(wanted_of(asked, len(scenes.files)), scenes, under_test)
 
     def made(level: Level) -> Level:
         own = folder / f"{len(levels):02d}_{asked.parameter_slug}_{level.at:g}"
         new_folder(own)
         mutation = recipe.mutation(level.at, level.unchanged)
-        (data,) = detected(
-            scenes,
-            [(under_test.detector, under_test.class_map, own)],
-            mutation,
-            recipe.seed,
-            cache=cache,
-            images=own if recipe.keep_images else None,
-            progress=progress,
-            measure=lambda data: measure_of(recipe.counting, data),
-        )
+        condition = Condition(mutation, recipe.seed, cache, own if recipe.keep_images else None)
+        data = looking.at(condition, own, lambda data: measure_of(recipe.counting, data))
         name = f"{asked.parameter} {level.at:g}"
         told = f"{name} {asked.unit}".rstrip(), BASELINE if level is asked.levels[0] else name, f"_{level.at:g}"
         found = maker.made(data, mutation, own, told)
@@ -82,19 +67,18 @@ def made_levels(
         levels.append(made(level))
     done, (most, wanted) = replace(asked, levels=tuple(levels), recipe=None), refine or (0, None)
     while wanted is not None and len(levels) < most + len(asked.levels):
-        found = wanted(done)
-        between = sorted(found, key=lambda gap: -found[gap])
-        new = list(dict.fromkeys(at for gap in between if (at := _between(recipe, *gap, asked.scale)) is not None))
+        room = most + len(asked.levels) - len(levels)
+        new = halfway(wanted(done), partial(_between, recipe, asked.scale), room)
         if not new:
             break
-        for at in progress(new[: most + len(asked.levels) - len(levels)], "levels"):
+        for at in progress(new, "levels"):
             levels.append(made(Level(at)))
         rising = asked.levels[0].at < asked.levels[-1].at
         done = replace(done, levels=tuple(sorted(levels, key=lambda level: level.at, reverse=not rising)))
     return done
 
 
-def _between(recipe: LevelRecipe, mild: float, severe: float, scale: Scale) -> float | None:
+def _between(recipe: LevelRecipe, scale: Scale, mild: float, severe: float) -> float | None:
     """The level halfway, whole where the mutation takes whole numbers only; None where there is none between."""
     half = middle(mild, severe, scale)
     for at in () if half is None else (half, float(round(half))):

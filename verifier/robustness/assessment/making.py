@@ -21,32 +21,29 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from verifier.base.blocks import Pool
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.choices import default_measure
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings, pick_thresholds
 from verifier.robustness.assessment.definition import Assessment, DataSet
-from verifier.robustness.assessment.degradation import Degradation, gaps
+from verifier.robustness.assessment.degradation import Degradation
 from verifier.robustness.assessment.detected import measured
 from verifier.robustness.assessment.follow_up import check_complete, make_follow_up
 from verifier.robustness.assessment.levels import check_levels, made_levels
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.assessment.preflight import check_depth_files, check_sizes, check_target
 from verifier.robustness.assessment.result import MadeHere
+from verifier.robustness.brackets import gaps
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 from verifier.robustness.campaign.draws import ADR
+from verifier.robustness.campaign.looking import Condition, Looking, Opened, Progress, Sources, no_progress
 from verifier.robustness.campaign.made_files import new_folder, write_coco
-from verifier.robustness.campaign.making import (
-    Progress,
-    UnderTest,
-    depth_remarks,
-    detected,
-    no_progress,
-    operating_remarks,
-)
+from verifier.robustness.campaign.making import UnderTest, depth_remarks, operating_remarks
 from verifier.robustness.campaign.preflight import check_detector, check_places
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
+from verifier.robustness.detectors.run import identity_digest
 from verifier.robustness.mutators import MUTATORS
 from verifier.robustness.rates import threshold_remarks
 from verifier.study.results import RunResult
@@ -67,6 +64,7 @@ class Workshop:
         detector: takes the place of the one that the file names, for detectors that no file can name.
         refine: levels of a degradation that are made beside those of the file, where criteria break; at most.
         runs: of requirements, by the file of their matrices: what a level gave is not checked again.
+        pool: who looks at images.
     """
 
     target: Path
@@ -75,6 +73,7 @@ class Workshop:
     detector: Detector | None = None
     refine: int = 0
     runs: dict[str, RunResult] = field(default_factory=dict)
+    pool: Pool = field(default_factory=Pool)
 
 
 def check_made(assessment: Assessment, plan: Plan | None, folder: Path, target: Path | None = None) -> Scenes:
@@ -139,7 +138,9 @@ def make(
         UsageError: a metric that is not measured, or a library that is missing.
     """
     new_folder(workshop.target)
-    under_test = None if assessment.detector is None else _on_source(assessment.detector, scenes, folder, workshop)
+    choice, under_test, looking = assessment.detector, None, None
+    if choice is not None:
+        under_test, looking = _on_source(assessment, choice, scenes, folder, workshop)
     made = assessment
     if under_test is not None:
         metrics = assessment.metrics or ("precision", "recall")
@@ -150,7 +151,7 @@ def make(
         target, images = _follow_up(made, plan, scenes, under_test, workshop)
         made = _checked(made, targets=(*made.targets, target))
     asked = made.degradation
-    if asked is not None and asked.recipe is not None and under_test is not None:
+    if asked is not None and asked.recipe is not None and under_test is not None and looking is not None:
         levels = workshop.target / "levels"
 
         def wanted(done: Degradation) -> dict[tuple[float, float], float]:
@@ -165,7 +166,7 @@ def make(
             }
 
         refine = (workshop.refine, wanted) if workshop.refine else None
-        done = made_levels(asked, scenes, under_test, levels, workshop.cache, workshop.progress, refine)
+        done = made_levels(asked, looking, under_test, levels, workshop.cache, refine)
         made = _checked(made, degradation=done)
     identity = None if under_test is None else MappingProxyType(dict(under_test.detector.identity))
     remarks = tuple(_remarks(assessment, scenes, plan, under_test))
@@ -193,13 +194,19 @@ def _remarks(
         yield from threshold_remarks(pick_thresholds(under_test.source, settings))
 
 
-def _on_source(choice: DetectorChoice, scenes: Scenes, folder: Path, workshop: Workshop) -> UnderTest:
-    """The detector on the images as they were taken."""
+def _on_source(
+    assessment: Assessment, choice: DetectorChoice, scenes: Scenes, folder: Path, workshop: Workshop
+) -> tuple[UnderTest, Looking]:
+    """The detector on the images as they were taken, and what goes on to look."""
     detector, class_map = workshop.detector or choice.opened(folder), choice.mapped(folder)
     new_folder(workshop.target / "source")
-    to = [(detector, class_map, workshop.target / "source")]
-    (data,) = detected(scenes, to, None, 0, cache=workshop.cache, progress=workshop.progress)
-    return UnderTest(choice, detector, data, choice.threshold(data), class_map)
+    sources = None
+    if workshop.detector is None:  # one that no file names is here alone
+        given, identities = assessment.source.files, (identity_digest(detector.identity),)
+        sources = Sources(given, folder, assessment.key, (choice,), identities)
+    looking = Looking(Opened(scenes, (detector,)), class_map, sources, workshop.pool, workshop.progress)
+    data = looking.at(Condition(None, 0, workshop.cache), workshop.target / "source")
+    return UnderTest(choice, detector, data, choice.threshold(data), class_map), looking
 
 
 def _follow_up(

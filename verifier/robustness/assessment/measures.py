@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 
-from verifier.base.numbers import exact_text
+from verifier.base.numbers import exact_text, significant
 from verifier.robustness.detection_metrics import TABLE_6
 
 
@@ -249,7 +249,8 @@ class Performance:
         for name, value in derived.items():
             if name in self.values and self.values[name] != value:
                 raise ValueError(
-                    f"{name}: the counts give {float(value):.6g}, and {float(self.values[name]):g} is given"
+                    f"{name}: the counts give {significant(float(value), 6)}, and "
+                    f"{float(self.values[name]):g} is given"
                 )
         object.__setattr__(self, "values", MappingProxyType({**derived, **self.values}))
         object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))

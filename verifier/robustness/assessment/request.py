@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.base.numbers import exact_text
 from verifier.base.statistics import FEW_UNITS, few_units_note
@@ -37,18 +38,19 @@ from verifier.robustness.assessment.result import (
 )
 from verifier.robustness.assessment.samples import with_samples
 from verifier.robustness.campaign.detecting import PACKAGES
-from verifier.robustness.campaign.making import Progress, no_progress
+from verifier.robustness.campaign.looking import Progress, no_progress
 from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.settings import AssessSettings
 from verifier.study.provenance import installed_versions, program_versions
 
 
-def assessed(settings: AssessSettings, progress: Progress = no_progress) -> AssessmentResult:
+def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: Pool = HERE) -> AssessmentResult:
     """Assess the systems of a file; data are made below the folder `settings.make` where one is named.
 
     Args:
         settings: of `verify assess`; of the outputs only `plan` plays a part: it must be one that can be drawn.
         progress: wraps what is worked on, with what it is called in the plural.
+        pool: who mutates images and looks at them, where data are made.
 
     Raises:
         UsageError: choices that do not go together, a system that the file does not have, nothing to make.
@@ -68,7 +70,7 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress) -> Asse
     if settings.plan is not None and not any(system.follow_up for system in chosen):
         raise UsageError("--plan: no system that is assessed has a table 'follow_up'")
     prepared = [_prepared(system, folder, settings) for system in chosen]  # before anything is made
-    systems = tuple(_with_verdicts(system, folder, settings, progress) for system in prepared)
+    systems = tuple(_with_verdicts(system, folder, settings, progress, pool) for system in prepared)
     assessment_file = {"role": "assessment", "name": PurePath(file.name).name, "sha256": file.sha256}
     inputs = [record for system in systems for record in input_records(system.assessment, folder)]
     extractors = any(rule.extractor for system in chosen for rule in system.rules.values())
@@ -112,12 +114,14 @@ def _prepared(assessment: Assessment, folder: Path, settings: AssessSettings) ->
     return _Prepared(assessment, plan, scenes)
 
 
-def _with_verdicts(system: _Prepared, folder: Path, settings: AssessSettings, progress: Progress) -> SystemResult:
+def _with_verdicts(
+    system: _Prepared, folder: Path, settings: AssessSettings, progress: Progress, pool: Pool
+) -> SystemResult:
     assessment, made, workshop = system.assessment, None, None
     if system.scenes is not None:
         cache = None if settings.cache is None else Path(settings.cache)
         target = Path(settings.make or "") / assessment.key
-        workshop = Workshop(target, cache, progress, refine=settings.refine)
+        workshop = Workshop(target, cache, progress, refine=settings.refine, pool=pool)
         assessment, made = make(assessment, system.plan, system.scenes, folder, workshop)
     assessment = with_measured(assessment, folder)
     computed = computed_distances(assessment, folder)

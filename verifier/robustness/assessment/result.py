@@ -22,9 +22,10 @@ from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.robustness.assessment.circumstances import Circumstance, Scaling
 from verifier.robustness.assessment.definition import Assessment, DataSet
-from verifier.robustness.assessment.degradation import Break, Criterion, break_of, in_order, surely_before
+from verifier.robustness.assessment.degradation import in_order, surely_before
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Performance
 from verifier.robustness.assessment.plan import Plan
+from verifier.robustness.brackets import Break, Criterion, break_of
 
 
 @dataclass(frozen=True)

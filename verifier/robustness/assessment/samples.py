@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from verifier.base.arrays import Floats
-from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, one_line, unknown_name
 from verifier.base.libraries import library
 from verifier.base.tables import read_table
 from verifier.robustness.assessment.circumstances import Counted
@@ -75,19 +76,33 @@ def extracted(name: str, images: Sequence[Path]) -> Floats:
         name: `torchvision:NAME`.
 
     Raises:
-        UsageError: the library is missing, or has no such network, or none with weights.
+        UsageError: the library is missing, or has no such network, or none with weights, or these cannot be loaded.
         InputError: an image cannot be read.
     """
-    torch, models = library("torch"), library("torchvision.models")
+    torch, models, own = library("torch"), library("torchvision.models"), name.removeprefix(LIBRARY)
     try:
-        weights = models.get_model_weights(name.removeprefix(LIBRARY)).DEFAULT
-        network = models.get_model(name.removeprefix(LIBRARY), weights=weights).eval()
-        cut = library("torchvision.models.feature_extraction").create_feature_extractor(network, {NODE: "features"})
+        weights = models.get_model_weights(own).DEFAULT
+        network = _loaded(models, own, weights).eval()
+        extraction = library("torchvision.models.feature_extraction")
+        cut = extraction.create_feature_extractor(network, {NODE: "features"}, suppress_diff_warning=True)
     except (ValueError, AttributeError) as error:
         raise UsageError(f"extractor {name}: {error}") from None
     prepare, rows = weights.transforms(), []
     with torch.no_grad():
         for path in images:
-            pixels = torch.from_numpy(np.ascontiguousarray(read_image(path).pixels)).permute(2, 0, 1)
+            pixels = torch.from_numpy(np.array(read_image(path).pixels)).permute(2, 0, 1)
             rows.append(np.asarray(cut(prepare(pixels)[None])["features"][0], np.float64))
     return np.stack(rows)
+
+
+def _loaded(models: Any, name: str, weights: Any) -> Any:
+    """The network with its weights; UsageError where these can be neither fetched nor read."""
+    try:
+        return models.get_model(name, weights=weights)
+    except (ValueError, AttributeError):
+        raise
+    except Exception as error:  # torch raises errors of many kinds where a file holds something else
+        raise UsageError(
+            f"extractor {LIBRARY}{name}: its weights cannot be loaded: {one_line(str(error))[:200]}\n"
+            f"  hint: download {weights.url} into the folder hub/checkpoints of TORCH_HOME (~/.cache/torch)"
+        ) from None

@@ -1,16 +1,15 @@
-"""Every condition of a campaign mutated and detected once: in several processes, kept, and found again by what it was
+"""Every condition of a campaign mutated and detected once, by whoever works, kept, and found again by what it was
 made from."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from verifier.base.blocks import Pool
 from verifier.base.errors import InputError
 from verifier.base.files import make_folder, read_bytes, write_text
 from verifier.base.version import own_versions
@@ -18,10 +17,10 @@ from verifier.closedloop.comparison import BASELINE
 from verifier.perception.detections import Reading, read_detections
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
-from verifier.robustness.campaign.file import Campaign, read_campaign
+from verifier.robustness.campaign.file import Campaign
+from verifier.robustness.campaign.looking import Condition, Opened, Sources, look, reported
 from verifier.robustness.campaign.made_files import ANNOTATIONS_FILE, DETECTIONS_FILE, DISTANCE_FIELD
-from verifier.robustness.campaign.making import detected
-from verifier.robustness.campaign.scenes import Scenes, open_scenes
+from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.detectors.run import identity_digest
 from verifier.robustness.mutators import needs_depth
 from verifier.study.provenance import installed_versions
@@ -37,52 +36,37 @@ def condition_names(campaign: Campaign) -> tuple[str, ...]:
     return ("", *campaign.mutations)
 
 
-def detect_all(campaign: Campaign, scenes: Scenes, file: str, target: Path, jobs: int) -> Iterator[str]:
-    """Mutate and detect under every condition that is not there yet; the names as they are finished."""
-    keys = _keys(campaign, scenes)
-    waiting = []
+def detect_all(campaign: Campaign, scenes: Scenes, target: Path, pool: Pool) -> Iterator[str]:
+    """Mutate and detect under every condition that is not there yet; the names as they are finished.
+
+    What was made from what is noted last, so that another run takes a condition for done only where it is.
+    """
+    keys, conditions = _keys(campaign, scenes), dict[str, Condition]()
     for name, key in keys.items():
         if _is_kept(target / KEPT / f"{name or BASELINE}.json", key, target):
             yield name
-        else:
-            waiting.append(name)
-    if jobs == 1 or len(waiting) < 2:
-        for name in waiting:
-            _detect(campaign, scenes, target, name, keys[name])
-            yield name
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(waiting)), mp_context=context) as pool:
-        running = {pool.submit(_detect_apart, file, str(target), name, keys[name]): name for name in waiting}
-        try:
-            for each in as_completed(running):
-                each.result()
-                yield running[each]
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _detect_apart(file: str, target: str, name: str, key: str) -> None:
-    """One condition, in a process of its own."""
-    campaign = read_campaign(file)
-    _detect(campaign, open_scenes(campaign.data, campaign.root, campaign.name), Path(target), name, key)
-
-
-def _detect(campaign: Campaign, scenes: Scenes, target: Path, name: str, key: str) -> None:
-    """Every detector under one condition; what was made from what is noted last."""
-    condition = name or BASELINE
-    detectors = []
-    for own, choice in campaign.detectors.items():
-        make_folder(target / own / condition)
-        detectors.append((choice.opened(campaign.root), choice.mapped(campaign.root), target / own / condition))
-    images = target / "images" / condition if campaign.keep_images else None
-    if images is not None:
-        make_folder(images)
-    cache = target / "cache"
-    detected(scenes, detectors, campaign.mutations.get(name), campaign.seed, cache=cache, images=images)
-    files = [folder / each for _, _, folder in detectors for each in (ANNOTATIONS_FILE, DETECTIONS_FILE)]
-    record = {path.relative_to(target).as_posix(): digest(path) for path in files}
-    write_text(target / KEPT / f"{condition}.json", json.dumps({"key": key, "files": record}, indent=2) + "\n")
+            continue
+        images = target / "images" / (name or BASELINE) if campaign.keep_images else None
+        if images is not None:
+            make_folder(images)
+        conditions[name] = Condition(campaign.mutations.get(name), campaign.seed, target / "cache", images)
+    choices, root = campaign.detectors, campaign.root
+    ready = Opened(scenes, tuple(choice.opened(root) for choice in choices.values()))
+    identities = tuple(identity_digest(each.identity) for each in ready.detectors)
+    sources = Sources(campaign.data, root, campaign.name, tuple(choices.values()), identities)
+    for name, _, whole in look(ready, conditions, sources, pool):
+        if whole is None:
+            continue
+        folders = [target / own / (name or BASELINE) for own in choices]
+        for folder in folders:
+            make_folder(folder)
+        maps = [choice.mapped(root) for choice in choices.values()]
+        reported(ready, list(zip(maps, folders, strict=True)), whole)
+        files = [folder / each for folder in folders for each in (ANNOTATIONS_FILE, DETECTIONS_FILE)]
+        record = {path.relative_to(target).as_posix(): digest(path) for path in files}
+        told = json.dumps({"key": keys[name], "files": record}, indent=2)
+        write_text(target / KEPT / f"{name or BASELINE}.json", told + "\n")
+        yield name
 
 
 def _keys(campaign: Campaign, scenes: Scenes) -> dict[str, str]:

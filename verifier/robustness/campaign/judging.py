@@ -71,6 +71,17 @@ def worst_probability(each: RequirementResult) -> Fraction:
     return Fraction(each.points[each.least(range(len(each.points)))].value)
 
 
+def margin_of(each: RequirementResult) -> float | None:
+    """By how much the worst probability meets the target; None without one."""
+    target, value = each.threshold, worst_probability(each)
+    return None if target is None else float(target - value if each.is_upper else value - target)
+
+
+def is_strict(each: RequirementResult) -> bool:
+    """Whether a probability that equals the target fails."""
+    return each.target is not None and each.target.comparison in ("<", ">")
+
+
 def worst_bounds(each: RequirementResult) -> tuple[float, float] | None:
     """The confidence bounds of the worst over the scenarios: what the verdict is from."""
     sure = [point.uncertainty.confidence_bounds for point in each.points if point.uncertainty is not None]
@@ -128,7 +139,8 @@ def checked_runs(
 
 def _requirement(each: RequirementResult) -> RequirementRow:
     worst = float(worst_probability(each)), worst_bounds(each)
-    return RequirementRow(each.name, each.planner, each.asked_text, *worst, each.verdict_text)
+    asked = each.name, each.planner, each.asked_text
+    return RequirementRow(*asked, *worst, each.verdict_text, margin_of(each), is_strict(each))
 
 
 def _kept_run(record: Path, key: str) -> KeptRun | None:

@@ -16,17 +16,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError
-from verifier.base.files import write_bytes, write_text
+from verifier.base.files import write_text
 from verifier.base.numbers import exact_text
 from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.comparison import NamedCurve
@@ -47,36 +46,17 @@ from verifier.perception.matching import MatchingPolicy, match
 from verifier.robustness.adr import LEVELS, AdrSettings, detection_rates, pick_thresholds
 from verifier.robustness.campaign.definition import Counting, DetectorChoice
 from verifier.robustness.campaign.draws import ADR, drawn_curve, drawn_metrics
-from verifier.robustness.campaign.made_files import write_coco
-from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, by_frame, moved_truth
+from verifier.robustness.campaign.scenes import Scenes, by_frame
 from verifier.robustness.detection_metrics import TABLE_6, coco_metrics, count_hits, judged
-from verifier.robustness.detectors import Detector, Image, run_detectors, with_detections
-from verifier.robustness.mutators import AnyMutation, Frame, apply, needs_depth
-from verifier.robustness.mutators.batch import png_bytes
+from verifier.robustness.detectors import Detector
+from verifier.robustness.mutators import AnyMutation
 
-Progress: TypeAlias = Callable[[Any, str], Iterable[Any]]
-"""Wraps a list for a progress bar: the list, and what its items are called."""
 ROC = "roc_a"
 KNOWN = ("precision", "recall", *TABLE_6, ADR)
 """The metrics that are measured under every condition."""
 BY_MEDIAN = "reported distances are median depths of rectangles, of the images before they were degraded"
 PLAIN_CAMERA = np.eye(3)
 """Depth alone is asked of the localizer, and no camera changes it."""
-
-
-def no_progress(items: Any, what: str) -> Iterable[Any]:
-    """The items, and no bar."""
-    found: Iterable[Any] = items
-    return found
-
-
-def changed(frame: Frame, mutation: AnyMutation, rng: np.random.Generator, path: Path) -> Frame:
-    """The frame under a mutation; what does not fit is an InputError that names the image."""
-    try:
-        return apply(mutation, frame, rng)
-    except (InputError, ValueError) as error:
-        message, hint = (error.message, error.hint) if isinstance(error, InputError) else (str(error), None)
-        raise InputError(f"{mutation.text}: {message}", Place(str(path)), hint) from None
 
 
 @dataclass(frozen=True)
@@ -134,52 +114,6 @@ class Made:
     without_pairs: bool = False
     curves: str | None = None
     drawn_curve: tuple[Floats, Floats] | None = None
-
-
-def detected(
-    scenes: Scenes,
-    detectors: Sequence[tuple[Detector, ClassMap | None, Path]],
-    mutation: AnyMutation | None,
-    seed: int,
-    *,
-    cache: Path | None = None,
-    images: Path | None = None,
-    progress: Progress = no_progress,
-    measure: Callable[[DetectionSet], str | None] = default_measure,
-) -> list[DetectionSet]:
-    """Mutate every image once, put it through every detector, and write what each reports into its folder.
-
-    Args:
-        detectors: each with its class map and an existing folder.
-        seed: of what is drawn: the same under every mutation, so that conditions differ by these and not by the draw.
-        cache: folder where detections are kept; None for none.
-        images: folder for the images; None where they are not kept.
-        measure: of the distances that are written.
-
-    Raises:
-        InputError: an image cannot be read, does not fit the mutation, or a file cannot be written.
-    """
-    moved: list[MovedBoxes] = []
-
-    def all_images() -> Iterator[Image]:
-        for number, name in enumerate(progress(tuple(scenes.files), "images")):
-            frame = scenes.frame(name, deep=mutation is not None and needs_depth(mutation))
-            if mutation is not None:
-                frame = changed(frame, mutation, np.random.default_rng([seed, 3, number]), scenes.files[name])
-            own = name if images is None else f"{Path(name).stem}.png"
-            moved.append(MovedBoxes.of(own, name, frame))
-            if images is not None:
-                write_bytes(images / own, png_bytes(frame.pixels))
-            yield Image(own, frame.pixels)
-
-    runs = run_detectors([detector for detector, _, _ in detectors], all_images(), cache)
-    truth, found = moved_truth(scenes, moved), list[DetectionSet]()
-    ids = {each.name: scenes.image_ids[each.source] for each in moved} if scenes.image_ids else {}
-    for run, (_, class_map, folder) in zip(runs, detectors, strict=True):
-        found.append(with_detections(truth, run, class_map))
-        sizes = {each.name: each.size for each in moved}
-        write_coco(folder, found[-1], sizes, measure(found[-1]), True, ids, scenes.category_ids)
-    return found
 
 
 @dataclass(frozen=True)
@@ -292,6 +226,8 @@ class Maker:
 def localized(scenes: Scenes, boxes: Boxes, mutation: AnyMutation | None) -> Floats:
     """(n,) depth in metres of rectangles, by that of the image before it was degraded; NaN where it is not known."""
     box, away = boxes.box_2d, np.full(len(boxes), np.nan)
+    if not len(boxes):  # nothing is reported, as in dense haze
+        return away
     assert box is not None  # a detector reports rectangles
     for name, rows in zip(scenes.files, by_frame(boxes, len(scenes.files)), strict=True):
         if len(rows):

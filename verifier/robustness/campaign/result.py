@@ -16,7 +16,12 @@ from verifier.robustness.rates import AdrResult, Ends
 
 @dataclass(frozen=True)
 class RequirementRow:
-    """A requirement under a mutation: the worst probability over all scenarios, and its confidence bounds."""
+    """A requirement under a mutation: the worst probability over all scenarios, and its confidence bounds.
+
+    Attributes:
+        margin: by how much the target is met; None without one.
+        strict: whether a margin of 0 fails, as with P > target.
+    """
 
     name: str
     planner: str
@@ -24,6 +29,33 @@ class RequirementRow:
     probability: Share
     bounds: Ends
     verdict: str
+    margin: float | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class BreakRow:
+    """Where a requirement breaks as one parameter of a mutation grows, between two conditions that were measured.
+
+    Attributes:
+        holds_at: the last condition before the first failure of P; None where the baseline fails already.
+        fails_at: the first failure; None where there is none.
+        sure_until, sure_at: up to which condition it is confirmed to hold, and from which on to fail.
+        recovers: whether it holds again at a severer level.
+        can_narrow: whether levels between could narrow the bracket with these data.
+    """
+
+    detector: str
+    requirement: str
+    planner: str
+    mutation: str
+    parameter: str
+    holds_at: str | None
+    fails_at: str | None
+    sure_until: str | None
+    sure_at: str | None
+    recovers: bool
+    can_narrow: bool
 
 
 @dataclass(frozen=True)
@@ -71,6 +103,7 @@ class CampaignDocument:
     detectors: Mapping[str, Mapping[str, Any]]
     campaign: tuple[CampaignRow, ...]
     magnitudes: tuple[Magnitudes, ...] = ()
+    breaks: tuple[BreakRow, ...] = ()
     not_defined: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -14,14 +14,16 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from verifier.base.blocks import HERE, Pool
 from verifier.base.documents import InputFile
-from verifier.base.errors import InputError, Place, UsageError, VerifierError
+from verifier.base.errors import InputError, Place, UsageError, VerifierError, unknown_name
 from verifier.base.files import make_folder
 from verifier.base.statistics import percentile_ends, reaching
 from verifier.base.version import own_versions
@@ -51,6 +53,7 @@ from verifier.robustness.campaign.making import (
     operating_remarks,
 )
 from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places
+from verifier.robustness.campaign.refining import breaks, further, sweeps
 from verifier.robustness.campaign.result import CampaignDocument, CampaignResult, CampaignRow, RequirementRow
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
 from verifier.robustness.detectors.images import image_size
@@ -62,8 +65,13 @@ Watch: TypeAlias = Callable[[Iterable[str], int], Iterable[str]]
 """Wraps the conditions as they are finished, with their number, to say how far the campaign is."""
 
 
-def campaign_result(file: str, folder: str, jobs: int = 1, watch: Watch = lambda done, count: done) -> CampaignResult:
-    """Run a campaign in a folder; the documents are left to the caller to write.
+def campaign_result(
+    file: str, folder: str, pool: Pool = HERE, watch: Watch = lambda done, count: done, refine: int = 0
+) -> CampaignResult:
+    """Run a campaign in a folder; images are mutated and detected by `pool`, documents left to the caller to write.
+
+    Args:
+        refine: how many levels to add at most between those where a requirement breaks.
 
     Raises:
         InputError: the file or what it names cannot be used (all problems at once), or a file cannot be written.
@@ -71,36 +79,41 @@ def campaign_result(file: str, folder: str, jobs: int = 1, watch: Watch = lambda
     """
     campaign = read_campaign(file)
     scenes = _checked(campaign)
-    target = Path(folder)
+    if refine and (campaign.run is None or not sweeps(campaign.mutations)):
+        raise UsageError("--refine adds levels of a sweep where a requirement breaks: it needs 'run' and a sweep")
+    target, most = Path(folder), refine + len(campaign.mutations)
     _check_target(target, campaign)
-    for name in watch(detect_all(campaign, scenes, file, target, jobs), 1 + len(campaign.mutations)):
-        del name  # only to be shown
-    found = {
-        detector: {name: read_condition(target / detector / (name or BASELINE)) for name in condition_names(campaign)}
-        for detector in campaign.detectors
-    }
+    while True:
+        for name in watch(detect_all(campaign, scenes, target, pool), 1 + len(campaign.mutations)):
+            del name  # only to be shown
+        names, own = condition_names(campaign), campaign.detectors
+        found = {each: {name: read_condition(target / each / (name or BASELINE)) for name in names} for each in own}
+        made = {detector: _made(campaign, scenes, detector, data, target) for detector, data in found.items()}
+        confusion = {(each, name): files.confusion for each, one in made.items() for name, (_, files) in one.items()}
+        runs, checked = checked_runs(campaign, confusion, target)
+        mutations = further(campaign, checked, most - len(campaign.mutations))
+        if len(mutations) == len(campaign.mutations):
+            break
+        campaign = replace(campaign, mutations=mutations)
     adr = adr_of(
         {detector: {name or BASELINE: each for name, each in data.items()} for detector, data in found.items()},
         campaign.adr,
         f"ADR: {campaign.title}",
     )
-    made = {detector: _made(campaign, scenes, detector, data, target) for detector, data in found.items()}
     logs = campaign_logs(campaign, scenes, {name: _people(campaign, target, name) for name in found})
     loop, without, remarks = _loop(campaign, logs, target)
     for detector, choice in campaign.detectors.items():
         remarks += [f"{detector}: {each}" for each in operating_remarks(choice, found[detector][""])]
-    confusion = {(own, name): files.confusion for own, each in made.items() for name, (_, files) in each.items()}
-    runs, checked = checked_runs(campaign, confusion, target)
     rows = [
-        _row(campaign, adr, detector, name, each, checked.get((detector, name or BASELINE), ()))
+        _row(campaign, adr, detector, name, made[detector][name], checked.get((detector, name or BASELINE), ()))
         for name in condition_names(campaign)
         for detector in campaign.detectors
-        for each in (made[detector][name],)
     ]
     if campaign.collision is not None:
         remarks += _without_lambda(rows, campaign.collision.distance_m)
     document = _document(campaign, scenes, _with_areas(rows, loop), (*remarks, *adr.remarks), loop)
-    return CampaignResult(replace(document, not_defined=without), adr, loop, runs)
+    document = replace(document, not_defined=without, breaks=tuple(breaks(campaign, checked)))
+    return CampaignResult(document, adr, loop, runs)
 
 
 def _checked(campaign: Campaign) -> Scenes:
@@ -125,6 +138,7 @@ def _checked(campaign: Campaign) -> Scenes:
     if scenes is not None:
         tried(partial(check_places, scenes, given, root))
         tried(partial(_check_depth, campaign, scenes))
+        tried(partial(_check_people, campaign, scenes))
         if campaign.counting is not None and scenes.truth is not None:
             policy, before = next(iter(campaign.detectors.values())).policy, len(problems)
             tried(partial(check_counting, scenes.truth, campaign.counting, policy))
@@ -155,6 +169,14 @@ def _check_depth(campaign: Campaign, scenes: Scenes) -> None:
             depth_file(campaign.root / campaign.data.depth.folder, name)
         first, path = next(iter(scenes.files.items()))
         scenes.depth_m(first, image_size(path) or (0, 0))
+
+
+def _check_people(campaign: Campaign, scenes: Scenes) -> None:
+    classes = () if scenes.truth is None else scenes.truth.classes
+    for name in campaign.people:
+        if not any(fnmatchcase(each, name) for each in classes):
+            message, hint = unknown_name("class", name, classes)
+            raise InputError(f"data.people: {message}", Place(campaign.name), hint)
 
 
 def _check_target(target: Path, campaign: Campaign) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints
+from verifier.base.cache import Cache
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
 from verifier.perception.detections import Reading, read_class_map, read_detections
@@ -28,6 +29,9 @@ from verifier.robustness.detectors import read_image
 from verifier.robustness.detectors.images import image_size
 from verifier.robustness.mutators import AnyMutation, Composition, Frame, apply, moves_boxes
 from verifier.robustness.mutators.depths import DepthSource, guessed_depths, guessed_text
+
+FILLED_BYTES = 2**29
+"""Of depth maps that were filled in and are kept, since every mutation by depth and every detector needs them."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Scenes:
     image_ids: Mapping[str, Any] = field(default_factory=dict)
     category_ids: Mapping[str, Any] = field(default_factory=dict)
     _rows: Mapping[str, tuple[Ints, Ints]] = field(init=False, repr=False, compare=False)
+    _filled: Cache = field(default_factory=lambda: Cache(FILLED_BYTES), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         rows: dict[str, tuple[Ints, Ints]] = {}
@@ -92,7 +97,7 @@ class Scenes:
         if not given.guesses or given.folder is None:
             return sparse
         try:
-            return given.filled(name, sparse)
+            return self._filled.kept(name, lambda: given.filled(name, sparse), lambda full: full.nbytes)
         except InputError as error:
             raise InputError(
                 f"{name}: {error.message}", error.place or Place(str(given.folder)), error.hint

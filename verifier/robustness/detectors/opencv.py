@@ -20,6 +20,7 @@ import numpy as np
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
+from verifier.base.numbers import significant
 from verifier.robustness.detectors.images import MOST_PIXELS
 from verifier.robustness.detectors.protocol import NOTHING, Detections, Image, suppressed, surest_first
 
@@ -61,7 +62,9 @@ class HogSettings:
         if self.stride_px < 1 or self.stride_px % 8:
             raise UsageError(f"the stride is a multiple of 8 pixels, got {self.stride_px}")
         if not FINEST_STEP <= self.pyramid_step <= 10:
-            raise UsageError(f"the pyramid step lies in [{FINEST_STEP:g}, 10], got {self.pyramid_step:.9g}")
+            raise UsageError(
+                f"the pyramid step lies in [{FINEST_STEP:g}, 10], got {significant(self.pyramid_step, 9)}"
+            )
         if not np.isfinite(self.lowest_score) or not 0 <= self.suppression_iou <= 1:
             raise UsageError("expected a finite lowest score and an IoU in [0, 1]")
         if not all(0 <= each < 0.5 for each in self.margin) or len(self.margin) != 2:
@@ -155,7 +158,9 @@ class CascadeSettings:
 
     def __post_init__(self) -> None:
         if not FINEST_STEP <= self.pyramid_step <= 10:
-            raise UsageError(f"the pyramid step lies in [{FINEST_STEP:g}, 10], got {self.pyramid_step:.9g}")
+            raise UsageError(
+                f"the pyramid step lies in [{FINEST_STEP:g}, 10], got {significant(self.pyramid_step, 9)}"
+            )
         if self.neighbours < 0 or len(self.smallest_px) != 2 or min(self.smallest_px) < 0:
             raise UsageError("the number of neighbours and the least size are not negative")
 

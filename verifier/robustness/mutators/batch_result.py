@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import Count, Limits, Sha256, Share, json_values
 from verifier.base.errors import UsageError
+from verifier.base.numbers import fixed
 from verifier.base.result import Result, recorded
 from verifier.robustness.mutators.coco_annotations import AnnotationKind, Annotations, Moved
 from verifier.robustness.mutators.depths import DepthRecord, DepthSource, GuessedDepths, guessed_text
@@ -322,7 +323,7 @@ def _notes(result: BatchResult) -> list[str]:
     settings, found = result.settings, []
     known = [image.depth_known for image in result.images if image.depth_known is not None]
     if known and min(known) < 1 and settings.depth is not None:
-        shares = " to ".join(dict.fromkeys(f"{100 * share:.1f}" for share in (min(known), max(known))))
+        shares = " to ".join(dict.fromkeys(fixed(100 * share, 1) for share in (min(known), max(known))))
         how = " and ".join(map(str, filter(None, (settings.depth.record.sky, settings.depth.densify))))
         found.append(f"depth is known for {shares} % of an image's pixels; the rest is a guess ({how})")
         found += filter(None, [guessed_text(image.depth_guessed for image in result.images)])

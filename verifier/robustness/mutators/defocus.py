@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats
 from verifier.base.errors import LimitError
 from verifier.base.libraries import library
+from verifier.base.numbers import significant
 from verifier.perception.detections.distances import LARGEST_M
 from verifier.robustness.mutators.frames import Metres, Pixels, check_pixels, checked_depth
 from verifier.robustness.mutators.spread import COORDINATE_PX, Layers, layers_for
@@ -170,8 +171,8 @@ def defocus_with_bound(pixels: Pixels, depth_m: Metres, kappa_m_px: float, focus
     low, high = lens.range_px(depth)
     if high > LARGEST_SPREAD_PX:
         raise LimitError(
-            f"depths from {depth.min():g} to {depth.max():g} m spread points by up to {high:.4g} pixels with kappa "
-            f"{kappa_m_px:g} and focus {focus_m:g} m; at most {LARGEST_SPREAD_PX:g} are computed"
+            f"depths from {depth.min():g} to {depth.max():g} m spread points by up to {significant(high, 4)} pixels "
+            f"with kappa {kappa_m_px:g} and focus {focus_m:g} m; at most {LARGEST_SPREAD_PX:g} are computed"
         )
     if high <= SHARPEST_PX:
         return pixels.copy(), 0.0

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import LimitError
+from verifier.base.numbers import significant
 from verifier.robustness.mutators.frames import Metres, Pixels, by_strips, check_pixels, checked_depth
 from verifier.robustness.mutators.photometric import HAZE_COLOUR, checked_colour, extinction_per_m
 
@@ -167,7 +168,7 @@ class _Air:
         mean = per_m3 * width * height / self.focal_px**2 * (FAR_M**3 - NEAR_M**3) / 3
         if not mean <= MOST_PARTICLES:
             raise LimitError(
-                f"about {mean:.3g} drops or flakes before the camera; at most {MOST_PARTICLES} are drawn"
+                f"about {significant(mean)} drops or flakes before the camera; at most {MOST_PARTICLES} are drawn"
             )
         count = int(rng.poisson(mean))
         cubes = rng.uniform(NEAR_M**3, FAR_M**3, count)

@@ -9,8 +9,8 @@ import numpy as np
 
 from verifier.base.errors import UsageError
 from verifier.robustness.assessment.circumstances import EXPOSURE, LIKELIHOOD, SEVERITY
-from verifier.robustness.assessment.degradation import Criterion, along
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
+from verifier.robustness.brackets import Criterion, along
 from verifier.telling.figures.drawing import plain, subplots, wrapped
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, one_line, unknown_name
+from verifier.base.numbers import fixed, significant
 from verifier.closedloop.comparison import MetricTable, Row
 from verifier.closedloop.curves import TradeOffCurve, area
 from verifier.closedloop.trade_offs import TradeOffs
@@ -64,7 +65,7 @@ def curves_figure(result: TradeOffs, detectors: Sequence[str] = (), rows: Sequen
         _draw_trade_off(panels[2], curves, marked)
         heading = f"{table.metric.replace('_', ' ')}: {detector}, {row.name}"
         panels[0].set_title(wrapped(heading, 60), fontsize="small", loc="left", fontweight="bold")
-        told = ", ".join(f"{area(curve):.3f}" for _, curve, _ in curves)
+        told = ", ".join(fixed(area(curve), 3) for _, curve, _ in curves)
         panels[2].set_title(f"areas {told}", fontsize="small", loc="right")
     for axis in axes[-1][:2]:
         axis.set_xlabel(_level_name(result), fontsize="small")
@@ -80,7 +81,7 @@ def _legend(figure: Figure, curves: Sequence[_Curve], marked: NDArray[np.float64
 
     handles = [Line2D([], [], label=name, **style) for (name, style), _ in zip(_named(curves), curves, strict=True)]
     handles += [
-        Line2D([], [], marker=mark, linestyle="", color="0.25", mfc="none", label=f"at {at:.3g}")
+        Line2D([], [], marker=mark, linestyle="", color="0.25", mfc="none", label=f"at {significant(at)}")
         for mark, at in zip(MARKS, marked, strict=False)
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
@@ -229,7 +230,7 @@ def _draw_table(axis: Axes, table: MetricTable) -> Any:
                 cell.area if row.kind == "baseline" else cell.robustness
             )
             dark = row.kind != "baseline" and cell.robustness is not None and cell.robustness < 0.35
-            axis.text(column, at, f"{cell.area:.2f}", ha="center", va="center", fontsize="x-small",
+            axis.text(column, at, fixed(cell.area, 2), ha="center", va="center", fontsize="x-small",
                       fontweight="bold" if cell.detector in row.best else "normal",
                       color="white" if dark else "black")  # fmt: skip
     for at, column in np.argwhere(np.isnan(baseline) & np.isnan(others)).tolist():

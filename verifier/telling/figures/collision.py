@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verifier.base.errors import UsageError, one_line
+from verifier.base.numbers import significant
 from verifier.base.words import percent
 from verifier.collision.comparison import Area
 from verifier.collision.intervals import IntervalKind
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 48
 UNDEFINED = "0.8"
-AREA_COLOURS = {Area.UNDEFINED: UNDEFINED, Area.FIRST: "#f28e2b", Area.SECOND: "#8e6bbf", Area.EITHER: "#59a14f",
+AREA_COLOURS = {Area.UNDEFINED: UNDEFINED, Area.FIRST: "#e69f00", Area.SECOND: "#785ef0", Area.EITHER: "#009e73",
                 Area.TIED: "white"}  # fmt: skip
 INTERVAL_LINES = {
     IntervalKind.SUBSAMPLING: ("#d55e00", "--"),
@@ -277,4 +278,4 @@ def _braking(policy: PolicyResult) -> str:
 
 
 def _speed(result: CollisionResult, speed_mps: float) -> str:
-    return f"{speed_mps / result.unit_mps:.4g} {result.settings.speed_unit}"
+    return f"{significant(speed_mps / result.unit_mps, 4)} {result.settings.speed_unit}"

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from verifier.base.errors import UsageError, one_line
+from verifier.base.numbers import fixed, level_text
 from verifier.questions.compare.compare_result import (
     CompareResult,
     Curve,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 Panel: TypeAlias = "Callable[[Axes], None]"
 
-COLUMNS = 3
+COLUMNS = 2
 MOST_PANELS = 24
 MOST_CONTENDERS = 24
 MARKERS = "osD^vP*X<>hp"
@@ -46,7 +47,7 @@ def compare_figure(result: CompareResult) -> Figure:
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     height = max(3.2, 0.9 + 0.24 * most)
-    figure, axes = subplots(rows, columns, figsize=(4.9 * columns, height * rows), squeeze=False)
+    figure, axes = subplots(rows, columns, figsize=(4.2 * columns, height * rows), squeeze=False)
     for axis, panel in zip(axes.ravel(), panels, strict=False):
         panel(axis)
     for axis in axes.ravel()[len(panels) :]:
@@ -79,7 +80,7 @@ def _draw_entries(spec: SpecComparison, each: RequirementComparison, before: str
     axis.set_xlim(-0.02, 1.02)
     if each.target is not None:
         axis.axvline(float(each.target.probability), color="0.4", linestyle="--", linewidth=0.9)
-    axis.set_xlabel(f"probability (worst scenario), {100 * level:g} % interval", fontsize="small")
+    axis.set_xlabel(f"probability (worst scenario), {level_text(level)} interval", fontsize="small")
     axis.set_title(one_line(f"{before}{each.name}: {each.target_text}"), fontsize="small", parse_math=False)
     axis.grid(True, axis="x", linewidth=0.3)
 
@@ -105,7 +106,7 @@ def _draw_curve(
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_ylim(-0.02, 1.02)
     axis.set_xlabel(one_line(curve.axis), fontsize="small", parse_math=False)
-    axis.set_ylabel(f"probability, {100 * level:g} % band", fontsize="small")
+    axis.set_ylabel(f"probability, {level_text(level)} band", fontsize="small")
     axis.set_title(one_line(f"{before}{each.name}"), fontsize="small", parse_math=False)
     axis.grid(True, linewidth=0.3)
     if len(spec.configurations) > 1:
@@ -122,7 +123,7 @@ def _draw_pareto(spec: SpecComparison, pareto: ParetoView, before: str, axis: Ax
         axis.plot([one.interval.lower, one.interval.upper], [y, y], color=colour, linewidth=0.8, alpha=0.6)
         axis.plot([x, x], [other.interval.lower, other.interval.upper], color=colour, linewidth=0.8, alpha=0.6)
         face = colour if pareto.non_dominated[k] else "white"
-        label = f"{short_name(spec.configurations, k)} ({pareto.chances[k]:.2f})"
+        label = f"{short_name(spec.configurations, k)} ({fixed(pareto.chances[k], 2)})"
         axis.plot([x], [y], marker=_marker(k), color=colour, markerfacecolor=face, linestyle="", label=label)
     axis.margins(0.08)
     axis.set_xlabel(one_line(f"P {first.name}"), fontsize="small", parse_math=False)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, one_line
+from verifier.base.numbers import significant
 from verifier.questions.explain.explain_result import Explained, ExplainResult, MapRecord
 from verifier.telling.figures.drawing import MOST_ROWS, subplots
 
@@ -92,13 +93,13 @@ def _write_numbers(axis: Axes, table: NDArray[np.float64], limit: float) -> None
     for (row, column), value in np.ndenumerate(table):
         if np.isfinite(value):
             colour = "white" if abs(value) > 0.6 * limit else "black"
-            text = "0" if value == 0 else f"{value:.2g}"
+            text = "0" if value == 0 else significant(value, 2)
             axis.text(column, row, text, ha="center", va="center", fontsize="x-small", color=colour)
 
 
 def _title(explained: Explained) -> str:
     point = explained.point
-    return f"{explained.name}, {explained.planner}, {point.scenario}: P = {point.probability:.4g}"
+    return f"{explained.name}, {explained.planner}, {point.scenario}: P = {significant(point.probability, 4)}"
 
 
 def _draw_map(figure: Figure, axis: Axes, explained: Explained) -> None:
