@@ -696,3 +696,19 @@ def test_no_lie_about_who_stays_is_proven_and_little_truth_is_missed():
 def test_no_lie_about_who_stays_is_proven_in_thousands_of_systems():
     proven, undecided = lies_about_staying(range(1000, 4000))
     assert undecided < proven / 5
+
+
+@pytest.mark.parametrize(
+    ("node", "fits"),
+    [
+        (["U", [0, 1], 3, None], True), (["U", [0, 1], 3, 3], True), (["R", [0, 1], 0, 5], True),
+        (["U", [0, 1], 3, 2], False), (["U", [0, 1], 0, 2.5], False), (["U", [0, 1], 0, 2.0], False),
+        (["R", [0, 1], 0, True], False), (["R", [0, 1], 0, "2"], False), (["&", [0, 1], 0, 2], False),
+        (["holds", [], 0, 0], False),
+    ],
+)  # fmt: skip
+def test_windows_end_at_whole_numbers_not_before_they_begin(node, fits):
+    formula = [["&", [], 0, None], ["holds", [], 0, None], node]
+    certificate = {"subject": {"formula": formula, "propositions": ["q"]}, "side": "lower", "obligations": [[[]]]}
+    with contextlib.nullcontext() if fits else pytest.raises(kernel.Rejected, match="no such window"):
+        assert kernel.Obligations(certificate).nodes[2][2:] == (node[2], -1 if node[3] is None else node[3])

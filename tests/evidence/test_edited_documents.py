@@ -23,6 +23,7 @@ from PIL import Image
 from verifier.base import checksums
 from verifier.base.errors import ExitCode, InputError
 from verifier.cli import main
+from verifier.collision.trust import Trust
 from verifier.evidence.consistency import check_documents, read_document
 from verifier.evidence.report import csv_report, markdown_report
 
@@ -770,3 +771,13 @@ def test_a_braking_policy_is_studied_once(tmp_path):
     content = read("collision")
     content["policies"].insert(0, content["policies"][0])
     assert refusal(content, tmp_path) == ("/policies/1", "expected it once")
+
+
+def test_intervals_that_are_told_or_trusted_are_there(tmp_path):
+    told = read("collision")["policies"][0]["detectors"][0]
+    for kind in {"exact_simultaneous", Trust(told["trust"][0][0]).kind.value}:
+        content = read("collision")
+        detector = content["policies"][0]["detectors"][0]
+        detector["intervals"] = [each for each in detector["intervals"] if each["kind"] != kind]
+        expected = "/policies/0/detectors/0/intervals", f"expected intervals of kind {kind}"
+        assert refusal(content, tmp_path) == expected

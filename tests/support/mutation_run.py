@@ -188,7 +188,9 @@ _LOSS = "loss = np.where(weight > 0, worth - (mean * stakes).sum(axis=1), -1)"
 _SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])"
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
 _ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds"
+_RANKS = 'order = dict(zip(states, whole(given["order"], f"{where}/order", (len(states),), -LARGEST), strict=True))'
 EQUIVALENT = {
+    (_KERNEL, _RANKS, "True"): "`whole` has seen to the lengths",
     ("verifier/analysis/robust/solutions.py", _ONE_SIDE, "False"): "what is not read",
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
     (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",

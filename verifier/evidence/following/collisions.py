@@ -54,6 +54,8 @@ def collision_misfits(study: CollisionStudy) -> Misfits:
 
 
 def _maps(where: str, study: CollisionStudy, detector: DetectorRecord) -> Misfits:
+    from verifier.collision.trust import Trust
+
     distances, speeds = len(study.grid.distances_m), len(study.grid.speeds_mps)
     tables: list[tuple[str, Sequence[Sequence[float | None]]]] = []
     tables += [(f"{where}/{name}", getattr(detector, name)) for name in ("probability", "reason", "trust", "oracle")]
@@ -69,6 +71,10 @@ def _maps(where: str, study: CollisionStudy, detector: DetectorRecord) -> Misfit
         yield from shares(f"{where}/{name}", getattr(detector, name))
     yield from _coded(f"{where}/reason", detector.reason, study.codes.reason)
     yield from _coded(f"{where}/trust", detector.trust, study.codes.trust)
+    trusted = {Trust(code).kind.value for row in detector.trust for code in row if code in set(Trust)}
+    missing = {"exact_simultaneous", *trusted} - {each.kind for each in detector.intervals}
+    if missing:
+        yield f"{where}/intervals", f"expected intervals of kind {', '.join(sorted(missing))}"
     for k, (row, reasons) in enumerate(zip(detector.probability, detector.reason, strict=True)):
         if any((value is None) != (reason != 0) for value, reason in zip(row, reasons, strict=True)):
             yield f"{where}/probability/{k}", "expected null where a code says why, and there only"
