@@ -140,7 +140,8 @@ class TableCount:
 
 def is_streamed(settings: CountSettings) -> bool:
     """Whether the data are Parquet tables, which are read chunk by chunk."""
-    return settings.format == "table" and not str(settings.annotations).lower().endswith((".csv", ".tsv"))
+    is_csv = str(settings.annotations).lower().endswith((".csv", ".tsv"))
+    return settings.format == "table" and (settings.stream or not is_csv)
 
 
 def stream_counted(
