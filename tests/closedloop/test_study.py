@@ -136,7 +136,7 @@ def test_a_bootstrap_too_large_is_refused_with_its_size():
     drives = {f"{kind} {n}": (kind == "p", straight(9)) for kind in "pn" for n in range(2)}
     logs = made_logs(drives, [(image, 7, 0) for image in range(18)], {"x": []})
     with pytest.raises(
-        LimitError, match=r"2000000 draws of 4 logs at 100 levels need about 5\.96 GiB; at most 1\.49"
+        LimitError, match=r"2000000 draws of 4 logs at 100 levels need about 6\.02 GiB; at most 1\.49"
     ):
         study(logs, None, settings(2.0, draws=2_000_000))
 
