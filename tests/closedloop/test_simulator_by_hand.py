@@ -256,5 +256,5 @@ def test_runs_that_would_take_for_ever_are_refused(monkeypatch):
 def test_a_log_too_long_for_the_tables_is_refused_with_the_number(monkeypatch):
     monkeypatch.setattr("verifier.closedloop.fleet.LARGEST_BATCH", 20)
     blocked = course(True, range(9), [(i, 0.0, 0.5) for i in range(9)])
-    with pytest.raises(LimitError, match=r"logs with 10 images that matter, at 2 levels, need about .* GiB"):
+    with pytest.raises(LimitError, match=r"logs with 10 images that matter, at 2 levels, need about .* [KGM]iB"):
         simulate([blocked], np.array([0.5, 1.0]), PAPER, "steps")

@@ -3,6 +3,7 @@
 import csv
 import html
 import json
+import re
 import shutil
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from dask_clusters import Killer, cluster
 from made_campaign import FILE, write_streets
 from single_commands import (
+    files_of,
     same_ap_and_recall,
     same_areas,
     same_lambda,
@@ -104,6 +106,25 @@ def test_matrices_and_probabilities_are_those_of_the_commands(streets, made, con
 def test_rates_are_those_of_verify_adr(made, capsys):
     rows = [row_of(made, name) for name in CONDITIONS]
     same_rates(made[0], rows, capsys, "--level", "0.2", "--level", "0.5", "--draws", "100")
+
+
+def test_every_object_has_a_point_for_the_rate_it_requires(made, tmp_path):
+    """Before against after, a panel for each mutation; the baseline alone has none."""
+    pytest.importorskip("matplotlib")
+    command = ["adr", "--format", "coco", "--draws", "0", "--annotations", files_of(made[0], "hog", "baseline")[1]]
+    for name in CONDITIONS:
+        at = "" if name == "baseline" else f"@{name}"
+        command += ["--detections", f"hog{at}={files_of(made[0], 'hog', name)[3]}"]
+    path = tmp_path / "objects.svg"
+    assert main([*command, "--plot-objects", str(path)]) == 0
+    text = path.read_text()
+    assert all(name in text for name in CONDITIONS[1:])
+    objects = len(json.loads((made[0] / "hog/baseline/annotations.json").read_text())["annotations"])
+    (points,) = {
+        len(re.findall("<use ", part)) for part in re.findall(r"<g clip-path[^>]*>(.*?)</g>", text, re.DOTALL)
+    }
+    assert points == objects
+    assert main([*command[:9], "--plot-objects", str(tmp_path / "none.svg")]) == ExitCode.USAGE
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
@@ -308,6 +329,18 @@ def test_without_poses_the_rocs_are_made_and_nothing_is_asked(streets, tmp_path,
     assert "every image is a log of its own" in capsys.readouterr().out
 
 
+def test_a_detector_that_reports_nothing_has_a_report(streets, tmp_path):
+    """Haze of 1 m: this was an internal error, as nothing had a rectangle to be placed by."""
+    (streets / "dense.toml").write_text(FILE.replace("978,97.8", "1"))
+    assert main(["campaign", str(streets / "dense.toml"), "-o", str(tmp_path / "dense")]) == ExitCode.INCONCLUSIVE
+    (dense,) = [
+        each
+        for each in json.loads((tmp_path / "dense/campaign.json").read_text())["campaign"]
+        if each["condition"] == "haze-visibility_m_1"
+    ]
+    assert (dense["recall"], dense["adr"]) == (0, 0)
+
+
 def test_what_moves_people_in_the_image_has_no_areas(streets, tmp_path, capsys):
     """Logs know people where they were: boxes that are turned would be compared with boxes that are not."""
     text = FILE[: FILE.index("[counting]")].replace('poses = "poses.csv"\n', "").replace("978,97.8", "978")
@@ -360,6 +393,33 @@ HOSTILE = [
     (FILE.replace("seed", "seed") + "\n[mutations.more]\n", "more"),
     (FILE.replace("[mutations]", "[mutations]\nseed = 99999999999999999999999"), "whole number"),
     (FILE.replace("[mutations]", "[mutations]\nseverity = { fog = 'mild' }"), "no mutation has a folder"),
+    *((FILE.replace(".hog]", f".{name}]"), "cannot be called as a") for name in ("conditions", "Logs", "cache")),
+    (FILE.replace(".hog]", '."a\\\\b"]'), "no '\\'"),
+    (FILE.replace(".hog]", '.""]'), "cannot be a name"),
+    (FILE.replace("978,97.8", "nan"), "expected a number above 0, got 'nan'"),
+    (FILE.replace("978,97.8", "1..1e9/100000000"), "at most 10000"),
+    (FILE.replace('sweep = ["haze:visibility_m=978,97.8"]', "sweep = []"), "missing key 'sweep'"),
+    (FILE.replace('sweep = ["haze:visibility_m=978,97.8"]', "sweep = [7]"), "expected a text in quotes, got 7"),
+    (FILE.replace("draws = 100", "draws = true"), "expected a whole number"),
+    (FILE.replace("control_radius = 2", "control_radius = inf"), "expected a finite number"),
+    (FILE.replace("[0, 9, inf]", "[0, nan]"), "expected a finite number, got nan"),
+    (FILE.replace("distance_m = 8", "distance_m = nan"), "expected a number from 0, got nan"),
+    (FILE.replace("speed_mps = 10", "speed_mps = 1e308"), "exponent up to 300"),
+    (FILE.replace("reaction_s = 0.1", "reaction_s = -1"), "expected a number from 0, got -1"),
+    (FILE.replace("min_score = 0.5", "min_score = 0.5\nfalse_positives_per_image = 0.1"), "not both"),
+    (FILE.replace('"truth.json"', '"."'), "expected a file, found a directory"),
+    (FILE.replace('"truth.json"', '"images/street1.png"'), "expected UTF-8"),
+    (FILE.replace('"coco"', '"kitti_tracking"'), "expected one of coco, kitti_object, table"),
+    (FILE.replace('= "distance_m"', '= "nothing"'), "no annotation has a field 'nothing'"),
+    (FILE.replace('"HOG on drawn streets"', '"\\u001b[31m"'), "expected printable text"),
+    (FILE.replace('spec = "car.ltl"', 'spec = "car.ltl"\nenvironments = ["moon"]'), "unknown environment 'moon'"),
+    (FILE.replace('poses = "poses.csv"', 'poses = "truth.json"'), "unknown column"),
+    (FILE.replace('calibration = "camera.csv"', 'calibration = "poses.csv"'), "unknown column 'log'"),
+    (FILE.replace('poses = "poses.csv"', 'poses = "poses.csv"\npeople = ["nobody"]'), "unknown class 'nobody'"),
+    (FILE.replace('poses = "poses.csv"', 'poses = "poses.csv"\npeople = 5'), "expected a list"),
+    (FILE * 2, "not TOML"),
+    (FILE + "\nseed = " + "9" * 5000, "the number is too long"),
+    (FILE + "\n" + "[x" * 5000, "not TOML"),
 ]  # fmt: skip
 
 

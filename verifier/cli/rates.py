@@ -10,7 +10,13 @@ from verifier.robustness.predicting import predict_result
 from verifier.robustness.rates import adr_result
 from verifier.robustness.settings import PredictSettings, RatesSettings
 from verifier.telling.figures.drawing import figure_bytes
-from verifier.telling.figures.rates import curves_figure, prediction_figure, table_figure, weights_figure
+from verifier.telling.figures.rates import (
+    curves_figure,
+    objects_figure,
+    prediction_figure,
+    table_figure,
+    weights_figure,
+)
 from verifier.telling.rates import adr_table, predict_table
 
 OBJECT_COLUMNS = ("detector", "condition", "image", "object", "before", "after")
@@ -28,6 +34,7 @@ def adr_command(arguments: RatesSettings, command: Command) -> int:
         objects=lambda _: csv_text(result.required_rows(), OBJECT_COLUMNS),
         plot=lambda path: figure_bytes(curves_figure(result), path),
         plot_table=lambda path: figure_bytes(table_figure(result), path),
+        plot_objects=lambda path: figure_bytes(objects_figure(result), path),
     )
     return 0
 

@@ -239,7 +239,7 @@ def _of_detector(
         if drawn is not None:
             row = replace(row, adr_interval=_known(drawn.adr), normalised_interval=_known(drawn.normalised))
         rows.append(row)
-        if settings.objects is not None and name != BASELINE:
+        if name != BASELINE and (settings.objects or settings.plot_objects):
             required += _required(detector, name, (baseline, each), asked.policy)
     return rows, required, remarks
 

@@ -212,6 +212,7 @@ class RatesSettings:
     ] = None
     plot: Annotated[str | None, writes("draw miss rate against false positives per image (.png, .svg, .pdf)")] = None
     plot_table: Annotated[str | None, writes("draw the table, coloured by normalised ADR")] = None
+    plot_objects: Annotated[str | None, writes("draw the rates of --objects, before against after")] = None
 
 
 @dataclass(frozen=True, kw_only=True)

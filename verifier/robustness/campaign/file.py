@@ -77,6 +77,8 @@ LOOP_KEYS = (
     "engine", "step", "between_images", "too_close", "match_iou", "draws", "seed", "confidence",
 )  # fmt: skip
 ADR_KEYS = ("level", "iou", "draws", "seed", "confidence")
+OWN_FOLDERS = ("conditions", "cache", "logs", "images")
+"""That a campaign makes beside those of its detectors."""
 MOST_PROBLEMS = 50
 STAND_INS: Mapping[str, Any] = {
     "images": "images", "annotations": {"format": "coco", "file": "a.json"}, "format": "coco", "kind": "hog",
@@ -192,8 +194,10 @@ def _campaign(top: Element, root: Path) -> Campaign:
     people = tuple(each.string() for each in source.list_at("people"))
     detectors = {}
     for name, each in top.at("detectors").entries():
-        if "@" in name or "/" in name or name.startswith("."):
-            raise each.fail("the name of a detector has no '@' and no '/', and begins with no '.'")
+        if set(name) & set("@/\\") or name.startswith("."):
+            raise each.fail("the name of a detector has no '@', no '/' and no '\\', and begins with no '.'")
+        if name.casefold() in OWN_FOLDERS:
+            raise each.fail(f"a detector cannot be called as a folder of the campaign: {', '.join(OWN_FOLDERS)}")
         detectors[name] = read_detector(each)
     if not detectors:
         raise top.at("detectors").fail("expected at least one detector")

@@ -226,6 +226,8 @@ class Maker:
 def localized(scenes: Scenes, boxes: Boxes, mutation: AnyMutation | None) -> Floats:
     """(n,) depth in metres of rectangles, by that of the image before it was degraded; NaN where it is not known."""
     box, away = boxes.box_2d, np.full(len(boxes), np.nan)
+    if not len(boxes):  # nothing is reported, as in dense haze
+        return away
     assert box is not None  # a detector reports rectangles
     for name, rows in zip(scenes.files, by_frame(boxes, len(scenes.files)), strict=True):
         if len(rows):

@@ -14,6 +14,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,7 +23,7 @@ import numpy as np
 
 from verifier.base.blocks import HERE, Pool
 from verifier.base.documents import InputFile
-from verifier.base.errors import InputError, Place, UsageError, VerifierError
+from verifier.base.errors import InputError, Place, UsageError, VerifierError, unknown_name
 from verifier.base.files import make_folder
 from verifier.base.statistics import percentile_ends, reaching
 from verifier.base.version import own_versions
@@ -137,6 +138,7 @@ def _checked(campaign: Campaign) -> Scenes:
     if scenes is not None:
         tried(partial(check_places, scenes, given, root))
         tried(partial(_check_depth, campaign, scenes))
+        tried(partial(_check_people, campaign, scenes))
         if campaign.counting is not None and scenes.truth is not None:
             policy, before = next(iter(campaign.detectors.values())).policy, len(problems)
             tried(partial(check_counting, scenes.truth, campaign.counting, policy))
@@ -167,6 +169,14 @@ def _check_depth(campaign: Campaign, scenes: Scenes) -> None:
             depth_file(campaign.root / campaign.data.depth.folder, name)
         first, path = next(iter(scenes.files.items()))
         scenes.depth_m(first, image_size(path) or (0, 0))
+
+
+def _check_people(campaign: Campaign, scenes: Scenes) -> None:
+    classes = () if scenes.truth is None else scenes.truth.classes
+    for name in campaign.people:
+        if not any(fnmatchcase(each, name) for each in classes):
+            message, hint = unknown_name("class", name, classes)
+            raise InputError(f"data.people: {message}", Place(campaign.name), hint)
 
 
 def _check_target(target: Path, campaign: Campaign) -> None:

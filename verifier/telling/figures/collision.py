@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 48
 UNDEFINED = "0.8"
-AREA_COLOURS = {Area.UNDEFINED: UNDEFINED, Area.FIRST: "#f28e2b", Area.SECOND: "#8e6bbf", Area.EITHER: "#59a14f",
+AREA_COLOURS = {Area.UNDEFINED: UNDEFINED, Area.FIRST: "#e69f00", Area.SECOND: "#785ef0", Area.EITHER: "#009e73",
                 Area.TIED: "white"}  # fmt: skip
 INTERVAL_LINES = {
     IntervalKind.SUBSAMPLING: ("#d55e00", "--"),

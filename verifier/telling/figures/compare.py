@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Panel: TypeAlias = "Callable[[Axes], None]"
 
-COLUMNS = 3
+COLUMNS = 2
 MOST_PANELS = 24
 MOST_CONTENDERS = 24
 MARKERS = "osD^vP*X<>hp"
@@ -47,7 +47,7 @@ def compare_figure(result: CompareResult) -> Figure:
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     height = max(3.2, 0.9 + 0.24 * most)
-    figure, axes = subplots(rows, columns, figsize=(4.9 * columns, height * rows), squeeze=False)
+    figure, axes = subplots(rows, columns, figsize=(4.2 * columns, height * rows), squeeze=False)
     for axis, panel in zip(axes.ravel(), panels, strict=False):
         panel(axis)
     for axis in axes.ravel()[len(panels) :]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from verifier.base.arrays import Floats
+from verifier.base.errors import UsageError
 from verifier.base.numbers import fixed
 from verifier.closedloop.comparison import BASELINE
 from verifier.robustness.predicting import PredictResult
@@ -18,43 +20,83 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MARKS = ((0.1, "^"), (0.01, "*"), (0.001, "o"))
-"""Sensitivities that are marked: false positives per baseline image, as in the paper."""
-COLUMNS = 3
+MARKS = ((0.1, "^", 13), (0.01, "*", 11), (0.001, "o", 3))
+"""Sensitivities that are marked: false positives per baseline image, as in the paper; and how large, so that marks at
+one place are all seen."""
+COLUMNS = 2
 
 
 def curves_figure(result: AdrResult) -> Figure:
     """Miss rate against false positives per image, a panel for each of the first conditions, the baseline first."""
     conditions = result.conditions[:MOST_ROWS]
-    lines = -(-len(conditions) // COLUMNS)
-    columns = min(COLUMNS, len(conditions))
-    figure, axes = subplots(lines, columns, figsize=(3.6 * columns, 3 * lines + 0.4), squeeze=False, sharey=True)
+    figure, axes, panels = _panels_of(conditions)
     colours = dict(zip(result.detectors, shades(len(result.detectors)), strict=True))
-    for axis, condition in zip(axes.flat, conditions, strict=False):
+    for axis, condition in zip(panels, conditions, strict=True):
         for row in (each for each in result.rates if each.condition == condition and each.curve_miss_rates):
             reach = np.maximum(row.curve_false_positives, 1 / (2 * row.images))  # 0 has no place on a log axis
             missed = np.array(row.curve_miss_rates)
             axis.step(reach, missed, where="post", color=colours[row.detector], label=plain(row.detector))
-            for level, mark in MARKS:
+            for level, mark, size in MARKS:
                 at = int(np.abs(np.log(CURVE / level)).argmin())
-                axis.plot(reach[at], missed[at], mark, color=colours[row.detector], markeredgecolor="black")
+                own = {"color": colours[row.detector], "markeredgecolor": "white", "markeredgewidth": 0.5}
+                axis.plot(reach[at], missed[at], mark, markersize=size, **own)
         axis.set(xscale="log", ylim=(-0.02, 1.02))
-        axis.set_title(plain(condition), fontsize="small")
         axis.set_xlabel("false positives per image", fontsize="small")
-    panels = axes.flat[: len(conditions)]
     ends = np.log10([axis.get_xlim() for axis in panels])
     for axis in panels:  # whole decades, the same in all, and no numbers between them, which would overlap
         axis.set_xlim(10.0 ** np.floor(ends.min()), 10.0 ** np.ceil(ends.max()))
         axis.xaxis.set_minor_formatter("")
-    for axis in axes.flat[len(conditions) :]:
-        axis.set_visible(False)
     for axis in axes[:, 0]:
         axis.set_ylabel("miss rate", fontsize="small")
-    for level, mark in MARKS:
-        axes[0][0].plot([], [], mark, color="0.6", markeredgecolor="black", label=f"set at {level:g} in the baseline")
+    for level, mark, size in MARKS:
+        axes[0][0].plot([], [], mark, color="0.4", markersize=size, label=f"set at {level:g} in the baseline")
     axes[0][0].legend(fontsize="x-small")
     figure.tight_layout()
     return figure
+
+
+def objects_figure(result: AdrResult) -> Figure:
+    """The false-positive rate that each object requires, before and after each mutation, as Figure 6 tells of single
+    ones; beyond the line of the axes stand objects that no sensitivity finds."""
+    conditions = [name for name in result.conditions if any(each.condition == name for each in result.required)]
+    conditions = conditions[:MOST_ROWS]
+    if not conditions:
+        raise UsageError("--plot-objects: there is no condition beside the baseline whose objects can be recognised")
+    figure, axes, panels = _panels_of(conditions)
+    colours = dict(zip(result.detectors, shades(len(result.detectors)), strict=True))
+    least = min(1 / (2 * row.images) for row in result.rates)  # stands for 0
+    rates = [rate for each in result.required for rate in (each.before, each.after) if rate]
+    never = 3 * max([least, *rates])
+    for axis, condition in zip(panels, conditions, strict=True):
+        for name, colour in colours.items():
+            own = [each for each in result.required if (each.condition, each.detector) == (condition, name)]
+            before, after = (
+                [never if rate is None else max(rate, least) for rate in side]
+                for side in ([each.before for each in own], [each.after for each in own])
+            )
+            axis.plot(before, after, "o", color=colour, markersize=4, alpha=0.6, label=plain(name))
+        axis.plot([least, never], [least, never], color="0.6", linewidth=0.8)
+        for line in (axis.axvline, axis.axhline):
+            line(never / 1.7, color="0.6", linewidth=0.8, linestyle=":")
+        axis.set(xscale="log", yscale="log", xlim=(least / 1.5, never * 1.5), ylim=(least / 1.5, never * 1.5))
+        axis.set_xlabel("required before (false positives per image)", fontsize="small")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("required after", fontsize="small")
+    axes[0][0].legend(fontsize="x-small", title="beyond the dotted lines: never found", title_fontsize="x-small")
+    figure.tight_layout()
+    return figure
+
+
+def _panels_of(conditions: Sequence[str]) -> tuple[Figure, Any, list[Axes]]:
+    """A figure with a panel for each condition under its name: all axes, and those of the conditions."""
+    lines, columns = -(-len(conditions) // COLUMNS), min(COLUMNS, len(conditions))
+    figure, axes = subplots(lines, columns, figsize=(3.6 * columns, 3 * lines + 0.4), squeeze=False, sharey=True)
+    panels = list(axes.flat[: len(conditions)])
+    for axis, condition in zip(panels, conditions, strict=True):
+        axis.set_title(plain(condition), fontsize="small")
+    for axis in axes.flat[len(conditions) :]:
+        axis.set_visible(False)
+    return figure, axes, panels
 
 
 def table_figure(result: AdrResult) -> Figure:
@@ -92,21 +134,24 @@ def prediction_figure(result: PredictResult) -> Figure:
     """Figure 7: predicted against observed, with prediction intervals, a panel for each pair."""
     count = len(result.models)
     figure, axes = subplots(1, count, figsize=(4.6 * count, 4.4), squeeze=False)
-    colours = dict(zip(result.baseline, shades(len(result.baseline)), strict=True))
+    styles = zip(
+        result.baseline, shades(len(result.baseline)), itertools.cycle("os^Dv*PX")
+    )  # told apart without colour
+    looks = {name: (colour, mark) for name, colour, mark in styles}
     for axis, model in zip(axes[0], result.models, strict=True):
         known = [(each, each.observed) for each in model.predictions if each.observed is not None]
         top = max([1.0, *(value for each, observed in known for value in (each.predicted, observed))]) * 1.05
         axis.plot([0, top], [0, top], color="0.6", linewidth=0.8)
-        for name, colour in colours.items():
+        for name, (colour, mark) in looks.items():
             own = [(each, observed) for each, observed in known if each.detector == name]
-            places = [observed for _, observed in own]
-            axis.plot(places, [each.predicted for each, _ in own], "o", color=colour, markersize=4, label=plain(name))
+            places, predicted = [observed for _, observed in own], [each.predicted for each, _ in own]
+            axis.plot(places, predicted, mark, color=colour, markersize=5, label=plain(name))
             for each, observed in own:
                 if each.interval is not None:
                     axis.plot([observed, observed], each.interval, color=colour, linewidth=0.6)
         axis.set(xlabel="observed ADR / baseline", ylabel="predicted", xlim=(0, top))
         axis.set_title(plain(f"{model.target} from {model.simple}"), fontsize="small")
-        axis.legend(fontsize="xx-small")
+        axis.legend(fontsize="x-small")
     figure.tight_layout()
     return figure
 
@@ -120,6 +165,6 @@ def weights_figure(result: PredictResult) -> Figure:
     for axis, model in zip(axes[0], result.models, strict=True):
         texts = [[fixed(each, 2) if each else "" for each in row] for row in model.weights]
         share_grid(axis, np.array(model.weights), texts, model.targets, model.features)
-        axis.set_title("weights of all detectors' model", fontsize="small")
+        axis.set_title(plain(f"weights of {model.target} from {model.simple}, all detectors"), fontsize="small")
     figure.tight_layout()
     return figure
