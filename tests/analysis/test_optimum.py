@@ -19,7 +19,7 @@ from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective, by_observation
 from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.optimal_steps import OptimalGain
-from verifier.analysis.robust.optimum import Optimum
+from verifier.analysis.robust.optimum import Optimum, complement
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.world_strategy import kept_strategy, world_strategy
 from verifier.checking.batch import check
@@ -292,3 +292,15 @@ def test_ten_thousand_mutated_certificates_of_deciding_worlds_are_never_accepted
                     continue
                 assert complaint(changed) is None
     assert tried >= 2000
+
+
+def test_a_complement_is_rounded_outwards_where_it_is_rounded():
+    ends = np.array([0.0, 1.0, 0.25, 2.0**-60, 0.1])
+    for outwards, beyond in ((-np.inf, np.less_equal), (np.inf, np.greater_equal)):
+        found = complement(ends, outwards)
+        assert found[:2].tolist() == [1, 0]  # exactly
+        assert all(
+            beyond(Fraction(float(one)), 1 - Fraction(end)) for one, end in zip(found, ends.tolist(), strict=True)
+        )
+        assert np.all((found >= 0) & (found <= 1))
+        assert found == pytest.approx(1 - ends, abs=1e-15)

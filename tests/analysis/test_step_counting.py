@@ -1,6 +1,7 @@
 """Counted steps over regions of matrices: the definition in fractions, closed forms, unrolled products, matrices."""
 
 import decimal
+import math
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -133,6 +134,44 @@ def test_one_rate_over_very_many_steps(steps):
     assert found.upper_attained[0] == pytest.approx(float(high), abs=width)
     assert np.array_equal(bound_of(objective, region, "per_state", "upper"), found.upper)
     assert found.certificates == ()
+    for matrices, attained in (
+        (found.lower_matrix, found.lower_attained),
+        (found.upper_matrix, found.upper_attained),
+    ):
+        assert np.diag(objective.probabilities(matrices).probability) == pytest.approx(attained, abs=width)
+
+
+def test_what_is_far_away_is_reached_at_last(every_window_is_long):
+    """A ring of 70 places; two looks in a row, of 1 to 3 billionths each, lead from its last one to the goal. Long
+    before state 0 can be there hardly anything changes any more. The last state leads nowhere."""
+    size, steps = 70, 3000
+    goal, dead = size + 1, size + 2
+    ring = [[(place + 1) % size] * 2 for place in range(size - 1)]
+    ahead = [*ring, [0, size], [0, goal], [goal] * 2, [dead] * 2]
+    seen, sure = [(1 - 3 * NANO, 1 - NANO), (NANO, 3 * NANO)], [(1, 1), (0, 0)]
+    columns = {**dict.fromkeys(range(size - 1), sure), size - 1: seen, size: seen, dead: sure}
+    objective, region = counting(Model(TWO, ahead, {"g": {goal}}, columns, (0, dead)), f"F[0,{steps}] g")
+    found = robust_bounds(objective, region)
+    tries = steps // (size + 1) - 1
+    assert 9e-18 * tries * 0.999 < found.upper[0] < 1e-12
+    assert found.upper_attained[0] <= found.upper[0]
+    assert found.lower.tolist() == [0, 0]
+    assert found.upper[1] == 0
+
+
+@pytest.mark.parametrize("growth", [1.0, 1 + 2.0**-52, 1.5, 1e300, math.inf])
+def test_what_grows_is_not_below_the_power(growth):
+    model = Model(TWO, [[1, 1], [1, 1], [2, 2]], {"g": {1}}, {0: [(1, 1), (0, 0)], 2: [(1, 1), (0, 0)]}, (0, 2))
+    objective = model.objective("F g")
+    worth = np.array([0.25 if state == 1 else 0.0 for state in range(objective.state_count)])
+    for count in (1, 7, 100, 3000):
+        found = step_counting._grown(objective, worth, growth, count)
+        if growth == math.inf or Fraction(growth) ** count > Fraction(10) ** 304:
+            assert found[1] == math.inf
+        else:
+            assert Fraction(float(found[1])) >= Fraction(growth) ** count / 4
+            assert Fraction(float(found[1])) <= Fraction(growth) ** count / 4 * (1 + Fraction(1, 10**8))
+        assert found[0] == 0
 
 
 def test_bounds_that_no_single_matrix_attains_are_conservative_for_one(every_window_is_long):

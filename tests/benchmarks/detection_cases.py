@@ -17,12 +17,13 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import Measured, alternately, peak_mib
+from cases import HERE, Measured, alternately, children_cpu_s, peak_mib
 from made_up_boxes import DRIVE_CLASSES, image_set, nuscenes_set, write_drives
 
 from verifier.perception.confusion.bins import Bins
@@ -104,6 +105,87 @@ def images_and_supervision(frames: int, per_frame: int, objects: int) -> Measure
     ours_s, peer_s = alternately(7, lambda: counted(data, policy), peer)
     detail = f"{frames} images x {per_frame} detections x {objects} objects, equal counts"
     return Measured(ours_s, peer_s, peak, detail)
+
+
+def write_coco(folder: Path) -> list[str]:
+    """Images with as many objects as in COCO val, as files of annotations and of results."""
+    data = image_set()
+    truth, found = folder / "truth.json", folder / "results.json"
+
+    def rows(boxes: Boxes) -> list[dict[str, Any]]:
+        assert boxes.box_2d is not None
+        size = boxes.box_2d[:, 2:] - boxes.box_2d[:, :2]
+        columns = zip(
+            boxes.frame.tolist(), boxes.label.tolist(), boxes.box_2d[:, :2].tolist(), size.tolist(), strict=True
+        )
+        return [{"image_id": f, "category_id": c, "bbox": [*at, *size]} for f, c, at, size in columns]
+
+    assert data.annotations.distance_m is not None
+    assert data.detections.score is not None
+    own = zip(rows(data.annotations), data.annotations.distance_m.tolist(), strict=True)
+    document = {
+        "images": [
+            {"id": k, "file_name": f"{k:06d}.jpg", "width": 640, "height": 480} for k in range(data.frame_count)
+        ],
+        "categories": [{"id": k, "name": name} for k, name in enumerate(data.classes)],
+        "annotations": [
+            {**row, "id": k, "iscrowd": 0, "area": row["bbox"][2] * row["bbox"][3], "distance": away}
+            for k, (row, away) in enumerate(own, 1)
+        ],
+    }
+    scored = zip(rows(data.detections), data.detections.score.tolist(), strict=True)
+    truth.write_text(json.dumps(document))
+    found.write_text(json.dumps([{**row, "score": score} for row, score in scored]))
+    return [str(truth), str(found)]
+
+
+def coco_and(program: str) -> Measured:
+    """CPU seconds of `verify confusion` on COCO files, against another program: whole processes, equal matches."""
+    if find_spec(program) is None:
+        raise NotInstalledError(f"{program} is not installed")
+    with tempfile.TemporaryDirectory() as name:
+        truth, found = write_coco(Path(name))
+        counts = Path(name) / "counts.json"
+        convention = "supervision" if program == "supervision" else "coco"
+        command = ["--format=coco", f"--annotations={truth}", f"--detections={found}", f"--convention={convention}"]
+        command += ["--distance-field=distance", "--bins=0..100:10,inf", f"--output={counts}"]
+        peer = [sys.executable, str(Path(__file__).with_name("coco_peers.py")), program, truth, found]
+        matched = int(subprocess.run(peer, check=True, capture_output=True).stdout)
+        found_s = whole_processes(5, [sys.executable, "-m", "verifier", "confusion", *command], peer)
+        ours = json.loads(counts.read_text())["totals"]["matched"]
+        if ours != matched:
+            raise ValueError(f"{program} matches {matched} detections, and not {ours}")
+    return Measured(*found_s, f"180,000 detections of 35,000 objects in 5,000 images, {matched} matches in both")
+
+
+def whole_processes(rounds: int, ours: list[str], peer: list[str]) -> tuple[float, float, float]:
+    """Median CPU seconds of two commands, and the largest memory of ours; both run from compiled modules."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+
+    def run(command: list[str]) -> None:
+        subprocess.run(command, check=True, capture_output=True, env=environment)
+
+    run(ours)
+    peak = peak_mib(resource.getrusage(resource.RUSAGE_CHILDREN))
+    ours_s, peer_s = alternately(rounds, lambda: run(ours), lambda: run(peer), clock=children_cpu_s)
+    return ours_s, peer_s, peak
+
+
+def kitti_and_imports() -> Measured:
+    """CPU seconds of `verify confusion` on the real drives of KITTI, tests of dependence included, against importing
+    the libraries that it needs."""
+    data = HERE.parents[2] / "shared/data/kitti_tracking"
+    if not data.is_dir():
+        raise NotInstalledError("the drives of KITTI are not there")
+    with tempfile.TemporaryDirectory() as name:
+        classes = Path(name) / "classes.txt"
+        classes.write_text("Pedestrian -> ped\nCar -> car\nCyclist -> cyc\n* -> ignore\n")
+        command = ["--format=kitti_tracking", f"--annotations={data}/label_02", f"--detections={data}/det_pointrcnn"]
+        command += [f"--class-map={classes}", "--bins=0..100:10,inf", f"--output={name}/counts.json"]
+        imports = [sys.executable, "-c", "import numpy, pandas, scipy.sparse"]
+        found_s = whole_processes(5, [sys.executable, "-m", "verifier", "confusion", *command], imports)
+        totals = json.loads((Path(name) / "counts.json").read_text())["totals"]
+    return Measured(*found_s, f"12 drives, {totals['annotations']} objects, {totals['detections']} detections")
 
 
 def nuscenes_and_the_devkit() -> Measured:
@@ -272,6 +354,8 @@ CASES: dict[str, Callable[[], Measured]] = {
     "images_and_a_sort": images_and_a_sort,
     "images_and_supervision": lambda: images_and_supervision(5000, 36, 7),
     "crowded_images_and_supervision": lambda: images_and_supervision(500, 360, 70),
+    **{f"coco_and_{name}": partial(coco_and, name) for name in ("supervision", "pycocotools", "hotcoco")},
+    "kitti_and_imports": kitti_and_imports,
     "nuscenes_and_the_devkit": nuscenes_and_the_devkit,
     "stream_of_a_million": lambda: stream(1_000_000),
     "stream_of_twenty_millions": lambda: stream(20_000_000),

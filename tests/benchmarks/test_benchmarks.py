@@ -61,6 +61,13 @@ BENCHMARKS = [
         "images_and_supervision", "images as in COCO val", "supervision", ratio=4, speedup=True, file=DETECTIONS
     ),
     Benchmark("crowded_images_and_supervision", "crowded images", "supervision", speedup=True, file=DETECTIONS),
+    *(
+        Benchmark(f"coco_and_{name}", "COCO files to counts, whole process", name, speedup=True, file=DETECTIONS)
+        for name in ("supervision", "pycocotools", "hotcoco")
+    ),
+    Benchmark(
+        "kitti_and_imports", "KITTI to counts, whole process", "importing its libraries", ratio=3.2, file=DETECTIONS
+    ),
     Benchmark(
         *("nuscenes_and_the_devkit", "frames as in nuScenes val", "the devkit's accumulate"),
         ratio=30,

@@ -313,6 +313,62 @@ def test_a_request_reads_back_as_it_was_written(options):
     assert replace(back.options, selection=Selection()) == replace(options, selection=Selection())
 
 
+def first_request(**options):
+    """What release 0.1.0.dev1 wrote."""
+    confidence = {
+        "level": 0.95, "interval": "auto", "bounds": "items", "weights": "item", "largest_drive": None,
+        "icc_at_most": None, "assume_independent_items": False, "looks": 2, "shift": "1/10", "semantics": "per_state",
+        "prior": 0.25, "draws": 100, "seed": 7,
+    }  # fmt: skip
+    selection = {
+        "planners": ["p"], "environments": [], "initial": "(x = 0) & (v < 1)", "requirements": ["stops"],
+        "settings": {"vmax": "1/3", "p.pick": {"word": "lowest"}}, "sweeps": {"step": ["1", "0.5"]},
+    }  # fmt: skip
+    plain = {"where": {"light": "day"}, "memory": None, "score_threshold": 0.5, "decimals": None, "max_lp": 100000}
+    told = {"selection": selection, **plain, "verdict_from": "bounds", "strict": True, "exact": True}
+    files = {"spec": "inputs/s", "model": "inputs/m", "matrices": "inputs/c", "context": None, "given": ["inputs/g"]}
+    head = {"schema": "verifier.bundle_request", "version": 1, "files": files, "command": [], "day": "2026-05-01"}
+    return head | {"options": {**told, "confidence": confidence, **options}}
+
+
+def test_a_request_of_the_first_release_is_read_and_says_the_same():
+    request = request_of(first_request())
+    assert (request.spec, request.given, request.day) == ("inputs/s", ("inputs/g",), datetime.date(2026, 5, 1))
+    condition = parse_expression("x = 0 & v < 1")
+    chosen = {"vmax": Fraction(1, 3), "p.pick": "lowest"}
+    selection = Selection(("p",), (), condition, chosen, {"step": (1, Fraction(1, 2))}, ("stops",))
+    bounds = ConfidenceSettings(bounds="items", looks=2, shift=Fraction(1, 10), prior=0.25, draws=100, seed=7)
+    expected = RunOptions(selection, where={"light": "day"}, score_threshold=0.5, confidence=bounds, strict=True)
+    assert request.options == replace(expected, engines=replace(FEW.engines, exact=True)).by_default()
+    point = request_of(first_request(confidence=None, verdict_from="point")).options
+    assert (point.confidence, point.verdict_from) == (None, "point")
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"mix": "/etc/passwd"}, "an option of which no bundle is made"),
+        ({"tricks": True}, "unknown choice"),
+        ({"where": 3}, "no request"),
+        ({"strict": "perhaps"}, "strict: expected True or False"),
+        ({"max_lp": 7}, "--max-lp belongs to --dependence-free"),
+    ],
+)
+def test_a_request_that_the_first_release_could_not_write_is_refused(options, match):
+    with pytest.raises(InputError, match=match):
+        request_of(first_request(**options))
+
+
+def test_a_request_has_one_way_to_say_what_it_asks():
+    content = {"schema": "verifier.bundle_request", "version": 2} | {"spec": "inputs/s", "model": "inputs/m"}
+    content |= {"matrices": "inputs/c", "asked": {"set": ["vmax=2"]}}
+    assert request_of(content).options.selection.settings == {"vmax": 2}
+    wrong = {"set": ["vmax=4/2"], "draws": "0100", "strict": "yes", "mix": "x", "level": "0.9", "seed": True}
+    for name, value in wrong.items():
+        with pytest.raises(InputError):
+            request_of(content | {"asked": {name: value}})
+
+
 def test_a_bundle_of_means_over_all_scenarios_is_sound(tmp_path):
     spec = SPEC.replace("asked: P = ? [", "mean: P = ? over profile [ F x = 2 ]\nasked: P = ? [")
     report = check_files("b", make_bundle(Sources(*write_inputs(tmp_path, spec)), FEW).files)

@@ -62,7 +62,7 @@ def test_what_is_not_stated_is_one_list(page):
     assert items[:3] == ["what the detector was trained on", "the test data in words", "how often encounters come"]
     assert items[-1] == (
         "of the matrices matrices.json: how detections were matched, what became of unmatched detections, the "
-        "drives, the source and in the record of their data set 20 of 20 items"
+        "drives, the source and in the record of their data set 21 of 21 items"
     )
     assert folded.text.startswith(f"Not stated: {len(items)} items")
     assert not any(each == "its operational design domain" for each in items)

@@ -61,6 +61,7 @@ PARTS = {
     "verifier/checking": ["tests/checking", "tests/cli/test_slow_chains.py"],
     "verifier/analysis": ["tests/analysis"],
     "verifier/perception": ["tests/perception"],
+    "verifier/analysis/robust/vertices.py": ["tests/chains"],  # which export them
     "verifier/analysis/kernel.py": [
         f"tests/analysis/test_{name}.py"
         for name in ("kernel", "certificate", "point_certificate", "betting", "region")
@@ -178,7 +179,26 @@ _PLAN = "verifier/checking/plan.py"
 _MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)"
 _FOLLOWING = "following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.int64)"
 _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
+_COUNTING = "verifier/analysis/robust/step_counting.py"
+_MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
+_NODES = "of = np.where(concerned, step.state_count + part, np.where(nodes.component, nodes.of, -1))"
+_WIDTH = "count, width = len(self.owner), int(np.bincount(self.sources).max(initial=1))"
+_AT_LEVEL = "at, number = [members for members in entering if min(members) not in order], number + 1"
+_LOSS = "loss = np.where(weight > 0, worth - (mean * stakes).sum(axis=1), -1)"
+_SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])"
+_ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
+_ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds"
 EQUIVALENT = {
+    ("verifier/analysis/robust/solutions.py", _ONE_SIDE, "False"): "what is not read",
+    ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
+    (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",
+    (_COUNTING, _MORE, "1"): "a wider margin",
+    (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "-"): "the same for all, and not read",
+    ("verifier/analysis/robust/optimum.py", _WIDTH, "1"): "columns without probability",
+    ("verifier/analysis/robust/staying.py", _AT_LEVEL, "1"): "numbers that are only compared",
+    (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
+    (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
+    ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
     (_POINT, _STEPS, "1024"): "how fine a witness is that the kernel checks",
     (_PROCESS, "LARGEST_IDLE_BYTES = 256 * 2**20", "*"): "how soon a worker is replaced",
     (_PROCESS, _ROOMY, ">"): "a guess of room",

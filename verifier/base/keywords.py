@@ -86,6 +86,9 @@ def _one(setting: Setting) -> Callable[[Any], Any]:
     words = reading.get("choices")
 
     def convert(value: Any) -> Any:
+        if (setting.kind is bool) != isinstance(value, bool):
+            expected = "True or False" if setting.kind is bool else "a value"
+            raise UsageError(f"{setting.field or setting.name}: expected {expected}, got {shown(value)}")
         text = str(value) if isinstance(value, PurePath) else value
         if setting.kind is bool or not isinstance(text, str):
             return text

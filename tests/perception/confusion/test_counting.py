@@ -31,7 +31,7 @@ from shorthands import count_detections, of_sequences
 
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion.bins import Bins, Variable
-from verifier.perception.confusion.counting import accumulate, confusion_counts, count
+from verifier.perception.confusion.counting import accumulate, confusion_counts, count, nothing_counted
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.matching import MatchingPolicy, match
@@ -198,6 +198,13 @@ def test_rules_that_do_not_fit_are_refused(change, words):
     with pytest.raises((UsageError, InputError)) as caught:
         counted(replace(BY_CLASS, **change), objects=[Object(0, "ped", 5)])
     assert words in str(caught.value)
+
+
+def test_more_classes_than_a_number_has_bits():
+    # COCO has 80; labels of one class are no sets.
+    rule = CountingRule("class", tuple(f"class {k}" for k in range(80)), Bins((0.0, np.inf)))
+    assert confusion_counts(nothing_counted(rule), rule, TWO_METRES).counts.shape == (1, 1, 81, 81)
+    assert rule.labels == (*(frozenset({name}) for name in rule.classes), frozenset())
 
 
 def test_propositions_refuse_variables_of_objects_and_too_many_classes():

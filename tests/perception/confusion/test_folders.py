@@ -7,12 +7,14 @@ from pathlib import Path
 import folder_forms
 import numpy as np
 import pytest
-from dask_clusters import cluster
+from dask_clusters import Killer, cluster
 from folder_forms import FORMS, made_rows, write_mot, written
 
 from verifier.cli import main
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.folders import FOLDERS
+from verifier.perception.confusion.request import counted
+from verifier.perception.settings import CountSettings
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,28 @@ def test_parts_of_folders_give_the_counts_of_all_at_once(rows, scheduler, monkey
     if name in FOLDERS:
         monkeypatch.setitem(FOLDERS, name, replace(FOLDERS[name], most=min(FOLDERS[name].most, 5)))
     assert check_parts(chosen(form, rows), scheduler).counts.sum() > 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["mot", "coco", "nuscenes"])
+def test_one_two_and_four_processes_give_the_same_bytes(rows, form):
+    choices = chosen(form, rows)
+    whole = written("1.json", choices | {"scheduler": 1})
+    assert written("2.json", choices | {"scheduler": 2}) == whole == written("4.json", choices | {"scheduler": 4})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["mot", "coco", "nuscenes"])
+def test_a_killed_worker_loses_and_doubles_nothing(rows, form):
+    choices = {name.replace("-", "_"): value for name, value in chosen(form, rows).items()}
+    whole = counted(CountSettings(**choices, shard="1/1")).counts
+    with cluster(2) as address:
+        killer = Killer(address, [0.0, 0.5])
+        found = counted(CountSettings(**choices, scheduler=address), killer).counts
+    assert len(killer.killed) == 2
+    for key in ("totals", "dependence"):
+        assert found.metadata.get(key) == whole.metadata.get(key)
+    assert np.array_equal(found.counts, whole.counts)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -543,7 +543,15 @@ def test_tests_of_dependence_are_combined_as_merge_does(folders, scheduler):
         commanded(f"{sequence}.json", sequence=f"{sequence:04}", **KITTI)
     together = merged(MergeSettings(files=tuple(f"{sequence}.json" for sequence in range(4))))
     commanded(scheduler=scheduler, **KITTI)
-    assert read_counts("counts.json").metadata["dependence"] == together.metadata["dependence"]
+    found, merged_too = read_counts("counts.json").metadata["dependence"], together.metadata["dependence"]
+    assert found == {**merged_too, "combined": "Fisher's method over the parts that were counted"}
+    commanded("once.json", **KITTI)  # permuted together, which the document shows by naming no such method
+    at_once = read_counts("once.json").metadata["dependence"]
+    assert "combined" not in at_once
+    for one, other in zip(found["classes"], at_once["classes"], strict=True):
+        assert one["p_value"] != other["p_value"]
+        for key in ("label", "objects", "misses", "pairs", "after_miss", "joint_misses"):
+            assert one[key] == other[key]
 
 
 def test_faults_in_folders_are_named(folders, scheduler, capfd):

@@ -771,6 +771,39 @@ def test_parts_of_each_form_give_the_counts_of_all_at_once(form, scheduler, tmp_
         assert found.metadata.get(key) == once.metadata.get(key)
 
 
+def test_parquet_tables_have_their_distances_by_parts(by_table, scheduler, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("cameras.csv").write_text(CAMERA)
+    drives = ["a" if image < 9 else "b" for image in range(IMAGES)]
+    for image, drive in enumerate(drives):
+        Path(f"depth/{drive}").mkdir(parents=True, exist_ok=True)
+        np.save(f"depth/{drive}/{stem(image)}.npy", np.full((HEIGHT, WIDTH), 8.0 + image / 3))
+    names = ("truth", "found", "frames")
+    for name, table in zip(names, write_table(tmp_path), strict=True):
+        own = table.assign(sequence=[drives[int(frame[1:])] for frame in table["frame"]])
+        own.to_parquet(f"{name}.parquet", index=False)
+    paths = zip(("annotations", "detections", "frames"), names, strict=True)
+    command = ["confusion", "--format", "table", *(f"--{role}={name}.parquet" for role, name in paths)]
+    command += ["--bins", "0,5,10,20,40,60,inf", "--unmatched", "own_bin", "--localisation", "--affinity", "iou_2d"]
+    command += ["--classes", "car,van", "-o", "c.json"]
+    for more in (["--calibration", "cameras.csv"], ["--depth-folder", "depth"]):
+        assert main([*command, *more]) == 0
+        once = read_counts("c.json")
+        assert main([*command, *more, "--stream", "--chunk-rows", "7", "-o", "stream.json"]) == 0
+        ways = ["stream.json"]
+        for number in (1, 2, 3):
+            own = ["--shard", f"{number}/3", "--chunk-rows", "7", "-o", f"{number}.json"]
+            assert main([*command, *more, *own]) == 0
+        assert main(["confusion", "merge", "1.json", "2.json", "3.json", "-o", "sum.json"]) == 0
+        assert main([*command, *more, "--scheduler", scheduler, "--chunk-rows", "7", "-o", "workers.json"]) == 0
+        for way in (*ways, "sum.json", "workers.json"):
+            found = read_counts(way)
+            same(found, once)
+            for key in ("distances", "projected"):
+                assert found.metadata["source"].get(key) == once.metadata["source"].get(key)
+        assert Path("sum.json").read_bytes() == Path("workers.json").read_bytes()
+
+
 def test_depth_maps_are_read_by_parts(scheduler, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     write_coco(tmp_path)

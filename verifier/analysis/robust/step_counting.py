@@ -234,12 +234,12 @@ class _Greatest:
             if rises and np.all(worth >= limit * (1 - _CLOSE)):
                 return np.minimum(worth, limit)
             if not rises and np.all(worth <= np.maximum(limit * (1 + _CLOSE), enough)):
-                return one.fixed(worth * _power(growth, left))
+                return one.fixed(_grown(at, worth, growth, left))
             spans = left // number
             if still and np.abs(worth - before).max() * (spans + 1) <= still + left * _NOISE:
                 more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER
-                times = _power(float(_quotient(worth, before).max()), spans + 1)
-                worth = one.fixed(np.minimum(worth * times, (worth + more) * _WIDER))
+                grown = _grown(at, worth, float(_quotient(worth, before).max()), spans + 1)
+                worth = one.fixed(np.minimum(grown, (worth + more) * _WIDER))
                 return np.minimum(worth, limit) if rises else worth
             jumps = min(spans, max(1, int(JUMP * taken / number))) if taken >= most else 0
             if jumps:
@@ -262,7 +262,7 @@ def _jumped(
     kept = np.where(np.isnan(fewest), 1.0, np.clip(fewest if rises else most, 0.0, None))
     other = np.where(np.isnan(fewest), 1.0, np.clip(most if rises else fewest, 0.0, 1.0))
     if not rises and np.any(kept > 1):  # it grows, if by rounding alone
-        return np.minimum(worth * _power(float(_quotient(worth, before).max()), jumps), 1.0), 0.0
+        return np.minimum(_grown(at, worth, float(_quotient(worth, before).max()), jumps), 1.0), 0.0
     kept = np.minimum(kept, 1.0) ** jumps
     distance = np.abs(worth - limit)
     lost = float((np.abs(kept - other**jumps) * distance).max())
@@ -292,9 +292,15 @@ def _quotient(numbers: Floats, others: Floats) -> Floats:
     return np.asarray(found)
 
 
-def _power(growth: float, count: int) -> float:
-    """Not below the power."""
-    return 1.0 if growth == 1 else math.exp(min(count * math.log(growth) * (1 + 2.0**-40), 700.0)) * _WIDER
+def _grown(at: Objective, worth: Floats, growth: float, count: int) -> Floats:
+    """Not below worth * growth^count; infinite if that growth is beyond doubles, but where nothing is to be reached.
+
+    A growth is infinite where something came of nothing: then it may do so elsewhere later.
+    """
+    power = 0.0 if growth == 1 else count * math.log(growth) * (1 + 2.0**-40)
+    if power > 700:
+        return np.where(_over_reach(at, worth, np.fmax) > 0, math.inf, 0.0)
+    return worth * (math.exp(power) * _WIDER if power else 1.0)
 
 
 class _Steps:

@@ -33,7 +33,7 @@ _Shares: TypeAlias = "tuple[Fraction, ...]"
 
 
 def vertex_process(
-    skeleton: StrategySkeleton, region: Region, labels: Mapping[str, Mask], *, exact: bool = False, remark: str = ""
+    skeleton: StrategySkeleton, region: Region, labels: Mapping[str, Mask], *, exact: bool, remark: str
 ) -> DecisionProcess:
     """The decision process of all matrices of a region.
 

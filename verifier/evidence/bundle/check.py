@@ -18,7 +18,7 @@ from typing import TypeAlias, TypeVar
 
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
-from verifier.base.files import json_of
+from verifier.base.files import document_text, json_of
 from verifier.base.version import RELEASED, __version__
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
@@ -320,8 +320,9 @@ def _request(files: Mapping[str, bytes]) -> Request:
     place = Place(REQUEST_FILE)
     if REQUEST_FILE not in files:
         raise InputError("is not there", place)
-    request = request_of(json_of(files[REQUEST_FILE], REQUEST_FILE))
-    if request.json_text().encode() != files[REQUEST_FILE]:
+    content = json_of(files[REQUEST_FILE], REQUEST_FILE)
+    request = request_of(content)
+    if document_text(content if content["version"] < request.version else request).encode() != files[REQUEST_FILE]:
         raise InputError("the same request in other bytes than were written", place)
     return request
 

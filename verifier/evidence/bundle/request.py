@@ -15,10 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from verifier.base.documents import read_document
+from verifier.base.documents import json_values, read_document
 from verifier.base.errors import InputError, Place, VerifierError, shown
 from verifier.base.files import document_text
 from verifier.base.keywords import Typed, keywords_of, settings_from
+from verifier.base.options import options_of
 from verifier.evidence.bundle.layout import INPUTS, path_of_planner
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.identity import Identity
@@ -50,7 +51,7 @@ class Request:
     """
 
     schema: ClassVar[str] = "verifier.bundle_request"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     spec: str
     model: str
     matrices: str
@@ -97,17 +98,36 @@ def request_of(content: Any) -> Request:
     Raises:
         InputError: it is none, or it asks for something that does not exist, or says it otherwise than `typed`.
     """
-    request = read_document(Request, content, REQUEST_FILE)
+    place = Place(REQUEST_FILE, path="/asked")
     try:
+        if isinstance(content, dict) and content.get("version") == 1:
+            content = _as_written_now(content)
+        request = read_document(Request, content, REQUEST_FILE)
         options = typed(request.options)
-    except VerifierError as error:
-        raise InputError(f"no request for a bundle: {error}", Place(REQUEST_FILE, path="/asked")) from None
+    except InputError:
+        raise
+    except (VerifierError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"no request for a bundle: {error}", place) from None
     if options != request.asked:
-        raise InputError(
-            f"no request for a bundle: expected {shown(options)}, found {shown(dict(request.asked))}",
-            Place(REQUEST_FILE, path="/asked"),
-        )
+        found = shown(dict(request.asked))
+        raise InputError(f"no request for a bundle: expected {shown(options)}, found {found}", place)
     return request
+
+
+def _as_written_now(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What release 0.1.0.dev1 wrote, as it is written now: files and options were apart, options named as fields."""
+    options = dict(content["options"])
+    told = options.pop("selection") | (options.pop("confidence") or {"point_only": True}) | options
+    for name in ("where", "settings", "sweeps"):
+        values = {key: each["word"] if isinstance(each, dict) else each for key, each in told[name].items()}
+        told[name] = [f"{key}={each if isinstance(each, str) else ','.join(each)}" for key, each in values.items()]
+    defaults = {setting.field: json_values(setting.default) for _, setting in options_of(RunOptions)}
+    given = {name: value for name, value in told.items() if value and value != defaults.get(name)}
+    if not given.keys().isdisjoint(_UNRECORDED):
+        raise ValueError(f"an option of which no bundle is made: {', '.join(given)}")
+    rest = {key: each for key, each in content.items() if key not in ("version", "files", "options")}
+    asked = typed(settings_from(RunOptions, given).by_default())
+    return {**rest, **content["files"], "version": Request.version, "asked": asked}
 
 
 _PREFIX = "verify-bundle-"

@@ -15,6 +15,8 @@ SHARES_OF_BIN = ("expected_miss_after_miss", "p_value")
 SHARE = "a share from 0 to 1"
 COMBINED = "Fisher's method over the files that were merged"
 """Which test `p_value` belongs to where counts of several files were added."""
+IN_PARTS = "Fisher's method over the parts that were counted"
+"""The same of one count in parts, each of which is tested alone: counted at once, all are permuted together."""
 NULL_WITHOUT_ONE = ("miss_after_miss", "expected_miss_after_miss", "mean_run", "expected_mean_run")
 
 
@@ -44,8 +46,10 @@ def _check_member(path: str, found: Any, fail: Fail, bins: int | None) -> None:
         raise fail(path, f"expected an object with 'seed' and a list 'classes', got {shown(found)}")
     if not _is_count(found["seed"]) and not (of_files and found["seed"] is None):
         raise fail(f"{path}/seed", f"expected an integer from 0, got {shown(found['seed'])}")
-    if of_files and found["combined"] != COMBINED:
-        raise fail(f"{path}/combined", f"expected {shown(COMBINED)}, got {shown(found['combined'])}")
+    if of_files and found["combined"] not in (COMBINED, IN_PARTS):
+        raise fail(
+            f"{path}/combined", f"expected {shown(COMBINED)} or {shown(IN_PARTS)}, got {shown(found['combined'])}"
+        )
     keys = {"label", *COUNTS, *SHARES, *NUMBERS}
     for number, each in enumerate(found["classes"]):
         at = f"{path}/classes/{number}"
@@ -112,7 +116,7 @@ def _check_bins(path: str, test: Mapping[str, Any], fail: Fail, bins: int) -> No
             raise fail(path, f"expected {key} of at most {test[key]} in all bins, as of the class, got {total}")
 
 
-def combined_dependence(parts: Sequence[Any]) -> dict[str, Any] | list[dict[str, Any]]:
+def combined_dependence(parts: Sequence[Any], how: str = COMBINED) -> dict[str, Any] | list[dict[str, Any]]:
     """The tests of several files, which hold different frames, as one: counts add, chances come by Fisher's method.
 
     If no file's reports have a memory then, of k files, -2 sum log p has at most the tails of the chi-squared law
@@ -124,13 +128,14 @@ def combined_dependence(parts: Sequence[Any]) -> dict[str, Any] | list[dict[str,
 
     Args:
         parts: values of the key `dependence`, at least one; of families, all over the same score thresholds.
+        how: what the document calls it, `COMBINED` or `IN_PARTS`.
     """
     if isinstance(parts[0], list):
-        return [_combined_member(each) for each in zip(*parts, strict=True)]
-    return _combined_member(parts)
+        return [_combined_member(each, how) for each in zip(*parts, strict=True)]
+    return _combined_member(parts, how)
 
 
-def _combined_member(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _combined_member(parts: Sequence[Mapping[str, Any]], how: str) -> dict[str, Any]:
     if len(parts) == 1:
         return dict(parts[0])
     classes = [each for part in parts for each in part["classes"]]
@@ -138,7 +143,7 @@ def _combined_member(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     seeds = {part["seed"] for part in parts}
     return {
         "seed": seeds.pop() if len(seeds) == 1 else None,
-        "combined": COMBINED,
+        "combined": how,
         "classes": [_combined_class([each for each in classes if each["label"] == label]) for label in labels],
     }
 

@@ -18,7 +18,7 @@ from verifier.base.documents import Count, Limits, Magnitude, Share
 from verifier.perception.confusion.bins import Scope
 from verifier.perception.confusion.contexts import OfTracks, ReplayTest, ResidualTest
 from verifier.perception.confusion.data_set import DataSetRecord
-from verifier.perception.confusion.document_dependence import COMBINED
+from verifier.perception.confusion.document_dependence import COMBINED, IN_PARTS
 from verifier.perception.confusion.document_precision import AveragePrecision
 from verifier.perception.confusion.matrices import LARGEST_COUNT
 from verifier.perception.settings import FalsePositiveCounting, Gaps, Labelling, Units
@@ -201,7 +201,7 @@ class Dependence:
 
     seed: Count | None
     classes: tuple[DependenceTest, ...]
-    combined: Annotated[str, Limits(pattern=f"^{COMBINED}$")] | None = None
+    combined: Annotated[str, Limits(pattern=f"^({COMBINED}|{IN_PARTS})$")] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

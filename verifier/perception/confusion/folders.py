@@ -228,7 +228,12 @@ class FolderCount:
         where none of the parts has one; none where only some sequences are counted."""
         if self.settings.distance_file is None or self.settings.sequence:
             return {}
-        return sequences_named(self.settings.distance_file, self.settings.distance_key)
+        others = {path for files in self.tables.files for path in files.paths}
+        with copied(self.settings, others) as copies:
+            found = sequences_named(str(copies.settings.distance_file), self.settings.distance_key)
+        for error in found.values():
+            error.place = replace(error.place, file=copies.told(str(error.place.file)))
+        return found
 
     def how_of(self, partition: tuple[int, TablePart]) -> How:
         """What every sequence is counted by."""

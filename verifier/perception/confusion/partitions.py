@@ -17,7 +17,7 @@ from verifier.perception.confusion.choices import counting_rule, matching_policy
 from verifier.perception.confusion.context_counts import Memory, divided
 from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.document_dependence import combined_dependence
+from verifier.perception.confusion.document_dependence import IN_PARTS, combined_dependence
 from verifier.perception.confusion.drives import DriveTable, read_drives
 from verifier.perception.confusion.folders import FolderCount, is_shared_by_files
 from verifier.perception.confusion.preparing import prepared
@@ -205,7 +205,7 @@ def _document(job: Job, found: PartCount) -> ConfusionCounts:
     counts = confusion_counts(progress.counted, rule, policy, dict(progress.origin), job.settings.title)
     counts = with_projected(counts)
     if found.tests:
-        tested = {**counts.metadata, "dependence": combined_dependence(found.tests)}
+        tested = {**counts.metadata, "dependence": combined_dependence(found.tests, IN_PARTS)}
         counts = with_sanity(replace(counts, metadata=tested))
     if job.memory is not None and progress.by_context is not None:
         counts = divided(counts, progress.by_context.tally, rule, job.memory)

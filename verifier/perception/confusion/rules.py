@@ -110,19 +110,15 @@ class CountingRule:
 
     @cached_property
     def label_masks(self) -> NDArray[np.int64]:
-        """(labels,) the classes of each label as bits."""
-        numbers = range(len(self.classes))
-        sizes = range(1, len(self.classes) + 1) if self.labelling == "proposition" else (1,)
-        masks = [sum(1 << each for each in chosen) for size in sizes for chosen in combinations(numbers, size)]
-        return np.array([*masks, 0], dtype=np.int64)
+        """(labels,) the classes of each label of propositions as bits."""
+        bit = {name: 1 << number for number, name in enumerate(self.classes)}
+        return np.array([*(sum(map(bit.__getitem__, label)) for label in self.labels[:-1]), 0], dtype=np.int64)
 
-    @property
+    @cached_property
     def labels(self) -> tuple[Label, ...]:
         """Labels of rows and columns: classes, or sets of classes by size; the empty label is the last."""
-        return tuple(
-            frozenset(name for bit, name in enumerate(self.classes) if mask >> bit & 1) or EMPTY
-            for mask in self.label_masks.tolist()
-        )
+        sizes = range(1, len(self.classes) + 1) if self.labelling == "proposition" else (1,)
+        return (*(frozenset(chosen) for size in sizes for chosen in combinations(self.classes, size)), EMPTY)
 
     def levels(self, score: NDArray[np.float64]) -> NDArray[np.int64]:
         """(n,) at how many thresholds a detection with this score takes part."""

@@ -18,7 +18,7 @@ from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.document_dependence import check_dependence, combined_dependence
+from verifier.perception.confusion.document_dependence import IN_PARTS, check_dependence, combined_dependence
 from verifier.perception.confusion.document_reader import METADATA
 from verifier.perception.confusion.drives import DriveTable, sequences_in_drives
 from verifier.perception.confusion.localisation import with_localisation
@@ -228,7 +228,8 @@ def joined_shards(found: Sequence[ReadShard], hashes: Sequence[str]) -> Confusio
         message = f"{source['distances']['name']} names the sequence {shown(sequence)}, which no shard has"
         raise InputError(message, hint="correct its rows, and count all shards again")
     tests = [test for each in shards for test in each.tests]
-    metadata = {**total.metadata, "source": source} | ({"dependence": combined_dependence(tests)} if tests else {})
+    metadata = {**total.metadata, "source": source}
+    metadata |= {"dependence": combined_dependence(tests, IN_PARTS)} if tests else {}
     total = replace(total, metadata={key: metadata[key] for key in METADATA if key in metadata and key != "remarks"})
     total = with_sanity(total, [each for each in made if each["kind"] not in OF_COUNTS])
     tables = [each.localised for each in shards if each.localised is not None]
