@@ -70,7 +70,9 @@ class Sweep:
         """The level halfway; None where the mutation has none there."""
         half = middle(mild, severe, self.scale)
         with contextlib.suppress(ValueError):
-            return None if half is None or self.at(half) is None else half
+            if half is not None:
+                self.at(half)
+                return half
         return None
 
 

@@ -193,7 +193,7 @@ def _draw_trade_off(axis: Axes, curves: Sequence[_Curve], marked: NDArray[np.flo
 
 def _framed(axis: Axes, name: str) -> None:
     axis.set_ylim(-0.04, 1.06)
-    axis.set_ylabel(name, fontsize="small", labelpad=1)
+    axis.set_ylabel(name, fontsize="small", labelpad=3)
     axis.tick_params(labelsize="x-small")
     axis.grid(True, linewidth=0.3)
 
