@@ -139,12 +139,9 @@ def further(campaign: Campaign, checked: Checked, most: int) -> dict[str, AnyMut
             made, far = sweep.at(level), along(level, sweep.scale)
             milder = [name for at, name in sweep.conditions.items() if along(at, sweep.scale) < far]
             names = list(mutations)
-            place = (
-                names.index(milder[-1]) + 1
-                if milder[-1] in mutations
-                else names.index(next(name for name in sweep.conditions.values() if name != BASELINE))
-            )
-            names.insert(place, folder_name(made))
+            first = next(name for name in sweep.conditions.values() if name != BASELINE)
+            at_place = names.index(milder[-1]) + 1 if milder[-1] in mutations else names.index(first)
+            names.insert(at_place, folder_name(made))
             every = {**mutations, folder_name(made): made}
             mutations = {name: every[name] for name in names}
     return mutations
