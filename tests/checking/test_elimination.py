@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from verifier.base.errors import NoAnswerError
 from verifier.checking import elimination
 from verifier.checking.elimination import (
     SAFE,
@@ -191,3 +192,10 @@ def test_a_band_is_as_wide_as_the_farthest_edge():
     assert band.width == np.abs(band.place[sources] - band.place[targets]).max() == 2
     assert sorted(band.place.tolist()) == list(range(6))
     assert Band.of(1, *np.zeros((2, 0), dtype=np.int64)).width == 0
+
+
+@pytest.mark.parametrize("rare", [0.0, 1e-310])
+def test_factors_that_underflow_are_no_factors(rare):
+    sources, targets = np.array([0, 1]), np.array([1, 0])
+    with pytest.raises(NoAnswerError, match="some of 2 product states are left too rarely"):
+        Band.of(2, sources, targets).factors(sources, targets, np.array([1e-9, 1.0]), np.array([rare, rare]))

@@ -189,7 +189,14 @@ _SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, value
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
 _ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds"
 _RANKS = 'order = dict(zip(states, whole(given["order"], f"{where}/order", (len(states),), -LARGEST), strict=True))'
+_PAIR = "if self.lower is not None and self.upper is not None:"
+_KEPT = "kept = np.flatnonzero(counted & (low < high))"
 EQUIVALENT = {
+    (
+        "verifier/checking/values.py",
+        "if self.lower is not None and self.upper is not None:",
+        "and",
+    ): "bounds are pairs",
     (_KERNEL, _RANKS, "True"): "`whole` has seen to the lengths",
     ("verifier/analysis/robust/solutions.py", _ONE_SIDE, "False"): "what is not read",
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
@@ -297,7 +304,11 @@ EQUIVALENT = {
     ("verifier/systems/space.py", _NOWHERE, "low"): "it is overwritten",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
     ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
-    ("verifier/perception/confusion/labellings.py", "kept = counted & (low < high)", "<"): "a row of no thresholds",
+    (
+        "verifier/perception/confusion/labellings.py",
+        "kept = np.flatnonzero(counted & (low < high))",
+        "<",
+    ): "a row of no thresholds",
     (_KERNEL, "ends = list(zip(behind, low, high, strict=True))", "True"): "`exceeds` has read the same",
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
     ("verifier/analysis/robust/certificate.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
