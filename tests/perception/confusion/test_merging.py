@@ -140,6 +140,14 @@ def test_what_not_every_file_has_is_said():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("totals", [5, True, [[]], {"frames": None}])
+def test_totals_that_people_wrote_are_no_reason_to_stop(totals):
+    own = one_drive("b")
+    found = merge([one_drive("a"), replace(own, metadata={**own.metadata, "totals": totals})], ["a.json", "b.json"])
+    assert "totals" not in found.metadata
+    assert found.sequences.names == ("a", "b")
+
+
 def test_remarks_on_the_counts_are_those_of_the_sum_and_others_stay():
     silent = one_drive("a", seen=False)
     assert [each["kind"] for each in silent.metadata["remarks"]] == ["nothing-matched"]

@@ -304,6 +304,16 @@ def test_a_damaged_shard_is_refused(scene):
             merged(MergeSettings(files=("2.json",)))
 
 
+def test_a_shard_whose_origin_is_damaged_is_refused(scene):
+    for number in (1, 2):
+        written(f"{number}.json", shard=f"{number}/2")
+        document = json.loads(Path(f"{number}.json").read_text())
+        document["source"]["classes_left_out"]["annotations"] = {"van": 1} if number == 1 else 1
+        Path(f"{number}.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"2\.json: /source: does not fit the shards before it"):
+        merged(MergeSettings(files=("2.json", "1.json")))
+
+
 def test_a_shard_says_that_it_is_none_of_the_whole(scene):
     written("1.json", shard="1/3")
     kinds = {each["kind"]: each["text"] for each in read_counts("1.json").metadata["remarks"]}

@@ -81,8 +81,8 @@ def merge(
             {"file": name}
             | ({} if digest is None else {"sha256": digest})
             | ({"source": part.metadata["source"]} if "source" in part.metadata else {})
-            | ({} if (told := annotations_told(part)) is None else {"annotations": told})
-            for part, name, digest in zip(parts, _without_folders(names), digests, strict=True)
+            | ({} if (told := annotations_told(part, path)) is None else {"annotations": told})
+            for part, path, name, digest in zip(parts, names, _without_folders(names), digests, strict=True)
         ]
     }
     numbers: list[Ints] = []
@@ -202,6 +202,12 @@ def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] |
     return replace(divided[0], counts=total, tally=tally, tests=tests, tracks=known, replays=replays)
 
 
+def _total(part: ConfusionCounts, name: str) -> Any:
+    """One of the totals; None where a file, which people may have written, does not say it."""
+    totals = part.metadata.get("totals")
+    return totals.get(name) if isinstance(totals, Mapping) else None
+
+
 def _joined(
     parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str, numbers_of: list[Ints]
 ) -> Sequences | None:
@@ -212,7 +218,7 @@ def _joined(
     indices, counts, tracks, with_objects = [], [], list[Tracks](), 0
     for part, file, short in zip(parts, names, _without_folders(names), strict=True):
         if part.sequences is None:
-            if (part.metadata.get("totals") or {}).get("frames") != 0:
+            if _total(part, "frames") != 0:
                 return None
             numbers_of.append(np.zeros(0, dtype=np.int64))
             continue
@@ -238,7 +244,7 @@ def _joined(
             numbers.append(number)
         own_numbers = np.array(numbers, dtype=np.int64)
         numbers_of.append(own_numbers)
-        with_objects += (part.metadata.get("totals") or {}).get("annotations") != 0
+        with_objects += _total(part, "annotations") != 0
         tally = part.sequences.tally.renumbered(own_numbers)
         indices.append(tally.index)
         counts.append(tally.counts)
