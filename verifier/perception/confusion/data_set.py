@@ -180,7 +180,7 @@ def annotations_told(counts: ConfusionCounts, file: str | None = None) -> dict[s
         raise InputError(
             f"annotations do not add up: {found['read']} read, {found['counted']} counted, left out: {said}; "
             f"{of_objects} items of objects",
-            Place(file),
+            None if file is None else Place(file),
         )
     return found
 
