@@ -374,6 +374,8 @@ HOSTILE = [
     (FILE.replace('"poses.csv"', '"camera.csv"'), "frame"),
     (FILE.replace("control_radius = 2", "control_radius = 1"), "safety radius < control radius"),
     (FILE.replace("control_radius = 2\n", ""), "name the control radius"),
+    (FILE.replace("control_radius = 2", "control_radius = [2]"), "control_radius: expected one value, got"),
+    (FILE.replace("draws = 0", "draws = []"), "draws: expected one value, got []"),
     (FILE.replace('poses = "poses.csv"\n', ""), "needs 'poses' and 'calibration'"),
     (FILE.replace("[0, 9, inf]", "[9, 0]"), "increasing edges"),
     (FILE.replace("[counting]\nedges_m = [0, 9, inf]\n", ""), "the table 'counting'"),
