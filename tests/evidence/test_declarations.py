@@ -116,6 +116,7 @@ def test_with_documents_for_all_that_people_answer_for_the_top_goal_is_supported
     assert (content["G1"]["status"], content["G1"]["grade"]) == ("supported", "documented")
     assert set(statuses(bundle.files)["trace.csv"].values()) == {"supported"}
     assert goal_about(content, TRAINED) == ("supported", "documented")
+    assert "assurance case as a whole" not in bundle.files["report/report.md"].decode()
     assert check_files("b", bundle.files).sound
     cited = {each.get("url") for each in content.values()}
     assert "Not shown by this evidence" not in bundle.files["case/gsn.yaml"].decode()
@@ -152,6 +153,8 @@ def test_a_document_that_is_not_what_it_was_is_named_and_its_claim_falls(change,
     first = bundle.files["report/report.md"].decode().replace("\\", "").partition("**All requirements**")[0]
     assert "Evidence model (About model" in first
     assert said in first
+    assert "**Status over all runs: supported**" in first
+    assert "The assurance case as a whole: defeated. " in first
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # whoever checks later judges by the day of the build
     assert check_files("b", bundle.files).sound
 
