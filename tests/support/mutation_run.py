@@ -66,6 +66,10 @@ PARTS = {
         f"tests/analysis/test_{name}.py"
         for name in ("kernel", "certificate", "point_certificate", "betting", "region")
     ],
+    **{
+        f"verifier/base/{name}.py": ["tests/base", "tests/evidence/test_report_wording.py"]
+        for name in ("numbers", "exact_numbers", "statistics")
+    },
 }
 """Part -> the tests that judge it; the longest name that a module begins with is its part."""
 for judging in PARTS.values():
