@@ -1,7 +1,7 @@
 """Least and greatest probabilities over what a world decides: laws, Storm, brute force, bounds and certificates."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -116,6 +116,29 @@ def test_optimal_gains_are_those_of_storm(storm):
         finite += int((np.isfinite(told.value) & (told.value > 0)).sum())
     assert finite >= 6
     assert proven >= 2
+
+
+def test_bounds_of_gains_lie_beyond_both_errors(monkeypatch):
+    solved = OptimalGain._solved
+    wide = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 15])
+        world, rates, greatest = Deciding(rng), rates_of(rng), bool(seed % 2)
+        optimum, _ = gaining(rng, world, greatest)
+        monkeypatch.setattr(OptimalGain, "_solved", solved)
+        within = optimum.gain_bracket(rates, 2.0**-50)
+        monkeypatch.setattr(OptimalGain, "_solved", lambda *arguments: with_errors(solved(*arguments)))
+        found = optimum.gain_bracket(rates, 2.0**-50)
+        some = np.isfinite(within.value) & (within.value > 0.5)
+        assert np.all(found.lower[some] <= within.value[some] - 3 / 16)
+        assert np.all(found.upper[some] >= within.value[some] + 3 / 16)
+        wide += int(some.sum())
+    assert wide >= 3
+
+
+def with_errors(found):
+    """A solution with errors of 1/8 and of 1/16."""
+    return replace(found, error=np.full_like(found.error, 1 / 8), representation=np.full_like(found.error, 1 / 16))
 
 
 def against_strategies(rng, formula, most):

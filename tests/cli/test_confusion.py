@@ -250,6 +250,21 @@ def test_the_audit_shows_what_the_policy_does(run, root):
     assert found[0]["matching"]["affinity"] == "centre_bev"
     # One bin for all that matters: the published planner needs the pedestrian once, in [0, 10) m: seen 1 of 2 times.
     assert {each["probabilities"]["stops_for_pedestrians"] for each in found} == {0.5}
+    assert not any(each["one_engine"] for each in found)
+
+
+def test_the_audit_says_which_engine_gave_its_probabilities(run, root, tmp_path):
+    lines = f'model "{root}/models/car_pedestrian.toml"\nplanner published\nnear: P = ? [ F<=10 at_line ]\n'
+    confirmed = "P: computed by Storm and confirmed by an independent solver"
+    for more, said in (
+        ("", "."),
+        ("far: P = ? [ F<=1000000000 at_line ]\n", ", but for:\n  far: one engine: Storm would"),
+    ):
+        (tmp_path / "asked.ltl").write_text(lines + more)
+        audit = ["--bins", "0,200", "--matching-audit", "--spec", "asked.ltl", "--empty-columns", "miss"]
+        code, out, err = run(*audit)
+        assert (code, err) == (0, "")
+        assert f"\n{confirmed}{said}" in out
 
 
 def test_streaming_counts_the_same_and_cleans_up(run, tmp_path):

@@ -25,7 +25,7 @@ from verifier.evidence.declarations import digest_at, past_at
 NOT_ISSUED = "not issued"
 DISTRIBUTION = "verify-perception"
 COMMIT_FILE = "commit.txt"
-"""Written into the package by `setup.py` where it is built from a repository."""
+"""Written into the package by `base.building` where it is built from a repository."""
 _PACKAGE = Path(__file__).resolve().parent.parent
 _WORDS = {
     "id": "document id",

@@ -7,12 +7,14 @@ the policy's and not the detector's.
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from verifier.checking.process import StormProcess
+from verifier.checking.values import ONE_ENGINE
 from verifier.perception.confusion.choices import default_policy, matching_policy
 from verifier.perception.confusion.counting import confusion_counts, count
 from verifier.perception.confusion.counts import ConfusionCounts
@@ -25,8 +27,11 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import Matches, MatchingPolicy, match
 from verifier.perception.settings import Affinity, CountSettings, Leftover
-from verifier.pipeline import verify_spec
+from verifier.pipeline import verified
+from verifier.study.case import Study
+from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions
+from verifier.study.results import RunResult
 
 Progress: TypeAlias = Callable[[Sequence["Candidate"]], Iterable["Candidate"]]
 
@@ -85,6 +90,7 @@ class Audited:
         confused: share of items of a class that are reported, but not as what they are.
         false_positives: share of column "empty" over all bins in which something is reported.
         probabilities: requirement -> worst probability, where a spec was given.
+        one_engine: remarks on those that one engine alone computed; Storm computed the others, the second confirmed.
     """
 
     candidate: Candidate
@@ -92,7 +98,8 @@ class Audited:
     recall: dict[str, float]
     confused: float
     false_positives: float
-    probabilities: dict[str, float]
+    probabilities: dict[str, float] = field(default_factory=dict)
+    one_engine: tuple[str, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """The numbers as JSON values; null where a share has no items."""
@@ -103,6 +110,7 @@ class Audited:
             "matching": {**self.candidate.policy.record(), **policies},
             **{name: None if math.isnan(value) else value for name, value in shares.items()},
             "probabilities": self.probabilities,
+            "one_engine": list(self.one_engine),
         }
 
 
@@ -166,25 +174,23 @@ def audit(
         ignore_overlap: see `MatchingPolicy`.
 
     Raises:
-        VerifierError: as counting and `verify_spec`.
+        VerifierError: as counting and `verifier.pipeline.verify_spec`.
     """
-    known: dict[bytes, dict[str, float]] = {}
+    counted = _counted(data, rule, progress(candidates(data, rule, ignore_overlap)))
+    yield from counted if spec is None else _verified(counted, spec, options)
+
+
+def _counted(data: DetectionSet, rule: CountingRule, chosen: Iterable[Candidate]) -> Iterator[Audited]:
     matched: tuple[MatchingPolicy, Matches] | None = None
-    for each in progress(candidates(data, rule, ignore_overlap)):
+    for each in chosen:
         own = replace(rule, unmatched=each.unmatched, duplicates=each.duplicates, thresholds=None)
         if matched is None or matched[0] != each.policy:  # leftovers are counted otherwise, not matched otherwise
             matched = each.policy, match(data, each.policy)
         counts = confusion_counts(count(data, matched[1], own), own, each.policy, dict(data.origin), str(each))
-        probabilities: dict[str, float] = {}
-        if spec is not None:
-            key = counts.counts.tobytes()
-            if key not in known:  # equal matrices give equal probabilities
-                known[key] = _verified(counts, spec, options)
-            probabilities = known[key]
-        yield _audited(each, counts, probabilities)
+        yield _audited(each, counts)
 
 
-def _audited(candidate: Candidate, counts: ConfusionCounts, probabilities: dict[str, float]) -> Audited:
+def _audited(candidate: Candidate, counts: ConfusionCounts) -> Audited:
     matrices = counts.matrices()
     table = matrices.counts.sum(axis=0)
     empty = matrices.labels.index(EMPTY)
@@ -196,20 +202,34 @@ def _audited(candidate: Candidate, counts: ConfusionCounts, probabilities: dict[
     reported = table[there][:, there].sum()
     confused = _share(reported - np.trace(table[there][:, there]), table[:, there].sum())
     alarms = _share(table[there, empty].sum(), table[:, empty].sum())
-    return Audited(candidate, counts, recall, confused, alarms, probabilities)
+    return Audited(candidate, counts, recall, confused, alarms)
 
 
 def _share(part: int, whole: int) -> float:
     return float(part) / float(whole) if whole else float("nan")
 
 
-def _verified(counts: ConfusionCounts, spec: str | Path, options: RunOptions) -> dict[str, float]:
-    with tempfile.TemporaryDirectory() as folder:
+def _verified(counted: Iterable[Audited], spec: str | Path, options: RunOptions) -> Iterator[Audited]:
+    """With the probabilities under a spec: one worker and one structure for all, equal matrices once."""
+    known: dict[bytes, tuple[dict[str, float], tuple[str, ...]]] = {}
+    study: Study | None = None
+    with StormProcess() as storm, tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "matrices.json"
-        write_confusion(counts.matrices(), path)
-        result = verify_spec(spec, path, options)
+        for each in counted:
+            key = each.counts.counts.tobytes()
+            if key not in known:  # equal matrices give equal probabilities
+                write_confusion(each.counts.matrices(), path)
+                inputs = read_inputs(spec, path, options, None if study is None else study.inputs.model)
+                study = Study.of(inputs, options) if study is None else study.with_inputs(inputs)
+                known[key] = _worst(verified(study, storm))
+            probabilities, one_engine = known[key]
+            yield replace(each, probabilities=probabilities, one_engine=one_engine)
+
+
+def _worst(result: RunResult) -> tuple[dict[str, float], tuple[str, ...]]:
     many = len({each.planner for each in result.requirements}) > 1
-    return {
+    probabilities = {
         f"{each.name}, {each.planner}" if many else each.name: each.worst_point.probability
         for each in result.requirements
     }
+    return probabilities, tuple(each for each in result.remarks if f"{ONE_ENGINE}: " in each)

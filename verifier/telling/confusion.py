@@ -341,6 +341,10 @@ def audit_table(found: Sequence[Audited]) -> str:
         if known:
             lines.append(f"  {name}: {_share_text(min(known))} to {_share_text(max(known))}")
     lines.append("confused: reported, but not as what it is. alarms: share of empty places with a report.")
+    if requirements:
+        alone = dict.fromkeys(text for each in found for text in each.one_engine)
+        lines.append(f"P: computed by Storm and confirmed by an independent solver{', but for:' if alone else '.'}")
+        lines += [f"  {text}" for text in alone]
     return text_of(lines)
 
 

@@ -143,7 +143,8 @@ def test_an_audit_is_that_of_the_command(folder, capfd):
     [
         ({"format": None}, "no --format"),
         ({"spec": "crossing.ltl"}, "--spec belongs to --matching-audit"),
-        ({"stream": True, "depth_folder": "depth"}, "--stream and --record in parts are of Parquet"),
+        ({"stream": True}, "--stream needs the classes beforehand"),
+        ({"stream": True, "format": "kitti_object", "shard": "1/2"}, "--stream and --record in parts are of Parquet"),
     ],
 )
 def test_choices_that_do_not_go_together_are_refused(folder, choices, message):

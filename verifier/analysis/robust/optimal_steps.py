@@ -255,7 +255,7 @@ class OptimalGain(Optimum):
         policy = self._best(target, values, begun)[0][1]
         found, start = self._solved(target, policy, values, value_error), self.product.start
         value = found.value[0]
-        off = np.where(np.isfinite(value), found.error[0] + found.representation[0], 0)
+        off = np.where(np.isfinite(value), found.error[0] + found.representation[0], 0.0)
         share, apart = self._slack(target, values, value, value_error)
         spread = 2 * apart * self._longest(rates, value_error)[start] if apart else 0.0
         slack = (1 + share) * (1 + self.gains.relative_error + 2**-40)
