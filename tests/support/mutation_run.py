@@ -197,7 +197,9 @@ _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
+_FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    ("verifier/analysis/robust/optimal_steps.py", _FINITE, "0"): "it is overwritten",
     **{
         ("verifier/analysis/robust/subject.py", _UNSEEN, token): "not read: what leads nowhere has not ended"
         for token in ("-", "1")

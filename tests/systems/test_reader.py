@@ -1,5 +1,6 @@
 """Reading system models: what a file says is what the model holds, and what is refused with which words."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import ExitCode, InputError, NoAnswerError, UsageError, VerifierError
-from verifier.language.expressions import parse_expression
+from verifier.language.expressions import Source, parse_expression
 from verifier.language.expressions.syntax import FALSE, TRUE, Number
 from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
@@ -114,6 +115,12 @@ def test_a_model_is_what_its_file_says(lift, tmp_path):
         ),
         "architect": Planner("architect", "synthesis", (), formula=parse_formula("ped -> F far_up")),
     }
+
+
+def test_where_a_planner_was_read_is_no_part_of_what_it_does(lift):
+    moved = replace(lift.planners["clerk"], places={"planners.clerk.pick": Source("pick: 1")})
+    assert moved == lift.planners["clerk"]
+    assert repr(moved) == repr(lift.planners["clerk"])
 
 
 def test_constants_are_exact_and_can_be_replaced(lift):
