@@ -99,6 +99,8 @@ def test_a_result_prints_what_the_command_prints_and_its_remarks_go_with_its_tab
         ({"output": "run.json"}, "unknown choice 'output'"),
         ({"verdict_from": "guess"}, "verdict_from: expected one of bounds, interval, point, got 'guess'"),
         ({"draws": "many"}, "draws: expected"),
+        ({"draws": [300]}, "draws: expected one value, got [300]"),
+        ({"environment": [["ped"]]}, "environments: expected one value, got ['ped']"),
         ({"largest_drive": 3}, "--largest-drive needs matrices that say which drive an item is from"),
         ({"sweep": "vmax"}, "--sweep"),
     ],

@@ -208,6 +208,16 @@ def pooled(laws):
     return hits / items if items else Fraction(0)
 
 
+def test_an_end_that_doubles_put_too_high_is_lowered_to_where_the_capital_reaches(monkeypatch):
+    hits, items = np.array([[7], [9], [3]]), np.array([[9], [10], [4]])
+    drives, largest = list(zip(hits[:, 0].tolist(), items[:, 0].tolist(), strict=True)), np.array([10])
+    rough = betting.approximate_ends
+    monkeypatch.setattr(betting, "approximate_ends", lambda *arguments: rough(*arguments) + 20 / UNIT)
+    end = int(lower_ends(hits, items, largest, Fraction(1, 10))[0])
+    assert end > 0
+    assert [capital_reaches(drives, 10, each, Fraction(1, 10)) for each in (end, end + 1)] == [True, False]
+
+
 @given(OUTCOMES, st.integers(1, 3))
 def test_property_2_the_mean_capital_at_the_true_rate_is_1(law, drives):
     rate = pooled([law])

@@ -27,6 +27,7 @@ from verifier.analysis.robust.region import Region, told_of
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.step import uncertain_step
 from verifier.analysis.robust.subject import Subject
+from verifier.base.errors import EngineError
 
 TWO = ((), ("a",))
 
@@ -462,6 +463,19 @@ def test_within_a_part_every_step_comes_nearer_to_where_it_is_left():
     numbers = order.decision_order(step, make_nodes(step, end_components(step)))
     place = {int(s): int(r) for s, r in zip(objective.product.state, numbers, strict=True) if s in (0, 1, 2)}
     assert place[0] > place[1] > place[2] >= 0
+
+
+def test_what_can_be_stayed_in_has_to_be_a_component():
+    # 0 may stay for ever, 1 leads on at once: only 0 has no place if it is said to be in no component.
+    may_stay, sure = [(0, 1), (0, 1)], [(1, 1), (0, 0)]
+    model = Model(TWO, [[0, 2], [2, 2], [2, 2]], {"g": {2}}, {0: may_stay, 1: sure}, (0, 1))
+    objective = model.objective("F g")
+    step = uncertain_step(objective, model.region(objective))
+    component = end_components(step)
+    assert component[objective.product.start].min() == -1 < component[objective.product.start[0]]
+    component[objective.product.start[0]] = -1
+    with pytest.raises(EngineError, match="1 product states can be stayed in forever and are in no component"):
+        order.decision_order(step, make_nodes(step, component))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -303,7 +303,7 @@ def test_a_verdict_that_no_dependence_changes(tmp_path, capsys):
     assert "any_dependence_lower" in (tmp_path / "r.csv").read_text().splitlines()[0]
     assert main(asked) == 0
     assert (
-        "however reports depend on each other, P lies in [0.8, 1] (the measured rates; 4 steps)"
+        "however reports depend on each other, P lies in [0.799999, 1] (the measured rates; 4 steps)"
         in capsys.readouterr().out
     )
     # With the rates of 100 items only bounded, the least one decides nothing: the next basis does.

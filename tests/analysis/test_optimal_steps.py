@@ -9,7 +9,8 @@ import pytest
 from deciding_objectives import Deciding
 from small_objectives import random_rates
 
-from verifier.analysis.robust.optimal_steps import OptimalQuantile, OptimalSteps
+from verifier.analysis.robust.optimal_steps import OptimalQuantile, OptimalSteps, _Left
+from verifier.chains.chain import DecisionProcess
 from verifier.checking.stepping import NEVER
 from verifier.language.expressions import parse_expression
 from verifier.systems.rewards import Gains
@@ -105,3 +106,36 @@ def test_quantiles_are_those_of_the_best_probability_within_some_steps(greatest,
                 assert k == met[0] if len(met) else k == NEVER or k > STEPS
                 finite += bool(len(met))
     assert finite >= 6
+
+
+def test_a_sure_goal_two_steps_away_is_reached_in_two(monkeypatch):
+    world = Deciding(np.random.default_rng(0), states=4, choices=1)
+    world.following[:2] = [[1], [2]]
+    world.true_in["p"] = [2]
+    monkeypatch.setattr(Skeleton, "mask_of", lambda self, node: world.labels["p"])
+    about = {"condition": parse_expression("p"), "level": Fraction(1), "step_s": Fraction(1)}
+    asked = OptimalQuantile(**parts(world.optimum("F p", False)), choice_starts=world.choices.choice_starts, **about)
+    rates = random_rates(np.random.default_rng(0), 2, 3)
+    assert asked.quantiles(rates, 2.0**-50, lambda: pytest.fail("no level is met exactly")).tolist() == [2, 1]
+
+
+def test_what_is_left_stays_where_nothing_returns_to_what_is_not_decided():
+    """Half of what has not reached the goal, 1, or been lost, 2, may move in a step, or all of it."""
+    quarter, half, one = Fraction(1, 4), Fraction(1, 2), Fraction(1)
+    rows = [{0: half, 1: quarter, 2: quarter}, {1: half, 2: half}, {1: one}, {2: one}]
+    process = DecisionProcess(
+        np.array([0, 2, 3, 4]),
+        np.cumsum([0, *map(len, rows)]),
+        np.array([target for row in rows for target in row]),
+        np.array([float(share) for row in rows for share in row.values()]),
+        {},
+        np.array([0]),
+        tuple(share for row in rows for share in row.values()),
+    )
+    goal = np.array([False, True, False])
+    at_once = _Left(process, goal, greatest=False)
+    assert [at_once.stays(steps) for steps in (1, 2, 3)] == [False, True, True]
+    assert at_once.after(3).tolist() == [half, 0, 1]
+    slowly = _Left(process, goal, greatest=True)
+    assert not any(slowly.stays(steps) for steps in (1, 2, 9))
+    assert slowly.after(9)[0] == half + half**10

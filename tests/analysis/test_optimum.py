@@ -1,7 +1,8 @@
 """Least and greatest probabilities over what a world decides: laws, Storm, brute force, bounds and certificates."""
 
 import json
-from dataclasses import fields
+import math
+from dataclasses import fields, replace
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -116,6 +117,43 @@ def test_optimal_gains_are_those_of_storm(storm):
         finite += int((np.isfinite(told.value) & (told.value > 0)).sum())
     assert finite >= 6
     assert proven >= 2
+
+
+@pytest.mark.parametrize(("share", "longest"), [(1 / 32, 4.0), (3.0, math.inf)])
+def test_bounds_of_gains_lie_beyond_all_that_may_be_off(monkeypatch, share, longest):
+    """By hand: both errors of the solution, choices that gain a share more or 1/128 in a step, and rounded gains."""
+    solved = OptimalGain._solved
+    wide = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 15])
+        world, rates, greatest = Deciding(rng), rates_of(rng), bool(seed % 2)
+        optimum, _ = gaining(rng, world, greatest)
+        with monkeypatch.context() as changed:
+            changed.setattr(OptimalGain, "_solved", lambda *arguments: with_errors(solved(*arguments)))
+            changed.setattr(OptimalGain, "_slack", lambda self, *arguments: (share, 1 / 128))
+            changed.setattr(OptimalGain, "_longest", lambda self, *arguments: np.full(self.state_count, longest))
+            changed.setattr(Gains, "relative_error", 1 / 64)
+            found = optimum.gain_bracket(rates, 2.0**-50)
+        for value, lower, upper in zip(found.value.tolist(), found.lower.tolist(), found.upper.tolist(), strict=True):
+            if math.isinf(value):
+                assert lower == upper == value
+                continue
+            if greatest:
+                low = (value - 3 / 16) * (63 / 64)
+                high = (value + 3 / 16 + longest / 64) * (1 + share) * (65 / 64)
+            else:
+                low = max(value - 3 / 16 - longest / 64, 0) * max(63 / 64 - share, 0)
+                high = (value + 3 / 16) * (65 / 64)
+            high = high if value > 0 or not greatest else 0
+            assert lower <= max(low, 0) == pytest.approx(lower, abs=1e-10)
+            assert upper >= high == pytest.approx(upper, abs=1e-10)
+            wide += value > 0.5
+    assert wide >= 3
+
+
+def with_errors(found):
+    """A solution with errors of 1/8 and of 1/16."""
+    return replace(found, error=np.full_like(found.error, 1 / 8), representation=np.full_like(found.error, 1 / 16))
 
 
 def against_strategies(rng, formula, most):

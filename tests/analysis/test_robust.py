@@ -938,6 +938,20 @@ def test_moves_that_nature_can_make_by_hand():
         assert step.usable(np.array([inside] * 2)).tolist() == moves
 
 
+def test_reports_of_rows_with_fewer_draws_than_others():
+    """By hand: each of two draws reports nothing or a, or surely a; the others are no draws."""
+    columns = [[1, 1], [-1, 1], [1, -1], [-1, -1]]
+    channel = channel_of(TWO, [[0, 1]] * 4, columns)
+    following = [[4, 0], [4, 1], [4, 2], [4, 3], [4, 4]]
+    objective = objective_of(channel, following, [0, 1, 2, 3, 0], {"p": {4}}, "F p", (0, 1, 2, 3), (4,))
+    step = uncertain_step(objective, region_of(objective, {(0, 1): [(0, 1), (0, 1)], (1, 1): [(0, 0), (1, 1)]}))
+    nothing, told = (channel.observations.index(frozenset(each)) for each in ("", "a"))
+    either, every = {frozenset({nothing}), frozenset({told}), frozenset({nothing, told})}, np.ones(2, dtype=bool)
+    for state, expected in enumerate(({frozenset({told})}, {frozenset({told})}, either, {frozenset({nothing})})):
+        (row,) = step.rows_of(objective.product.start[[state]]).tolist()
+        assert robust_graph._reports(step, row, 0, 0, every, 9) == expected
+
+
 def test_where_all_choices_are_worth_the_same_nature_chooses_to_move_on():
     # Reporting nothing stays in state 0 and a leads to state 1, from where the goal is reached with 9/10: so it is
     # from 0, whatever a's rate, unless that is 0. She makes it as great as it may be, 4/5.

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import binom
 
 from verifier.base.statistics import (
+    chance_ends,
     clopper_pearson,
     drawn_with_replacement,
     few_units_note,
@@ -83,3 +86,13 @@ def test_the_reach_of_a_ratio_is_what_unseen_items_can_do(items):
 def test_few_are_noted():
     assert few_units_note(10, "drive") is None
     assert few_units_note(9, "drive") == "drawn from only 9 drives: the intervals are themselves uncertain"
+
+
+@given(st.floats(0, 1), st.floats(1, 200), st.sampled_from((0.5, 0.9, 0.95, 0.999)))
+def test_the_interval_of_a_chance_holds_it(share, items, confidence):
+    """Of six logs a chance of 1 had an interval up to 0.9999983, and others one from 1e-33."""
+    low, high = chance_ends(share, items, confidence)
+    assert low <= share <= high
+    nearest = 0.5 ** min(items, 50)
+    assert low == 0 or low >= nearest
+    assert high == 1 or high <= 1 - nearest

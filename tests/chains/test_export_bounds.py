@@ -29,7 +29,7 @@ def rows_of(objective):
 
 def process_of(objective, region, names, exact=False):
     mask = {name: np.asarray(states) for name, states in names.items()}
-    return vertex_process(rows_of(objective), region, mask, exact=exact)
+    return vertex_process(rows_of(objective), region, mask, exact=exact, remark="")
 
 
 def in_storm(formula):

@@ -19,7 +19,7 @@ from small_chains import chain_of
 from verifier.base.budget import Clock
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.batch import _of_gains, check, expected_gains
-from verifier.checking.expectations import Expectation, Expecting, conditional
+from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by
 from verifier.checking.linear import Solution
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
@@ -190,6 +190,17 @@ def test_quantiles_of_a_geometric_wait(storm, level, steps):
     assert found.probability.tolist() == [math.inf if expected is None else float(expected)]
     assert found.engine.startswith("batch engine, confirmed by Storm") or steps is None
     assert asked(chain, [0, 0], storm, EXACT, level=level, step_s=Fraction(1, 10)).fractions == (expected,)
+
+
+def test_no_step_is_needed_where_the_goal_holds_already(storm):
+    chain = exactly([{1: half, 2: half}, {1: 1}, {2: 1}], {"a": {1}}, (0, 1))
+    assert asked(chain, [0] * 3, storm, level=half, step_s=Fraction(1, 2)).fractions == (half, 0)
+    with pytest.raises(EngineError, match=r"1 steps are the least for 0\.5, .* has 1\.0 before and 1\.0 then"):
+        confirmed_by(storm, chain, a, [1, 1], half, "a", EngineSettings(), None)
+    with pytest.raises(EngineError, match=r"0 steps are the least for 0\.5, .* has 0\.0 before and 0\.0 then"):
+        confirmed_by(storm, chain, a, [0, 0], half, "a", EngineSettings(), None)
+    with pytest.raises(EngineError, match=r"2 steps are the least for 0\.5, .* has 0\.5 before and 0\.5 then"):
+        confirmed_by(storm, chain, a, [2, 0], half, "a", EXACT, None)
 
 
 def test_quantiles_at_the_probability_itself(storm):

@@ -50,8 +50,8 @@ def test_too_few_draws_decide_nothing(run):
     # P = 31/158 is far below .95, and so is any draw; but one draw says nothing of where a 95 % interval ends.
     code, out, _ = run("run", *STOPS, "--verdict-from", "interval", "--draws", "1")
     assert code == ExitCode.INCONCLUSIVE
-    assert "note: 1 draws are too few for the ends of a 95 % interval; use --draws 301 or more" in out
-    assert "estimated; 1 draws are too few for the ends of a 95 % interval; use --draws 301 or more." in out
+    assert "note: 1 draw is too few for the ends of a 95 % interval; use --draws 301 or more" in out
+    assert "estimated; 1 draw is too few for the ends of a 95 % interval; use --draws 301 or more." in out
     # (1 - .025)^301 < .0005 < (1 - .025)^300.
     code, out, _ = run("run", *STOPS, "--verdict-from", "interval", "--draws", "301")
     assert code == ExitCode.VIOLATED

@@ -51,6 +51,7 @@ def declared(folder, *entries, head=""):
     for name in (*PEOPLE, "numbers", "training_data"):
         (folder / f"docs/{name}.txt").write_text(f"{name}\n")
     (folder / "docs/empty.txt").write_text("")
+    (folder / "docs/blank.txt").write_text("\ufeff \n\0\n")
     (folder / "docs/training.txt").write_text("# trained on\ntrain_01\ntrain_02\n")
     (folder / "case.toml").write_text("\n".join([head, *entries]))
     return folder / "case.toml"
@@ -88,6 +89,9 @@ TRAINED = "was not trained on the data it was tested on"
         ('trained_on = ["dya_*"]', ("undeveloped", "declared")),
         ('trained_on = ["day_0?"]', ("violated", "declared")),
         ('trained_list = "docs/training.txt"', ("supported", "documented")),
+        ('trained_on = ["Day_00"]', ("violated", "declared")),  # some systems know one folder of the two names
+        ('trained_on = ["DAY_01/", "other"]', ("violated", "declared")),
+        ('trained_on = ["\uff44ay_*"]', ("violated", "declared")),  # a wide d
     ],
 )
 def test_what_is_said_of_training_is_a_declaration_and_a_list_documents_it(head, stands, tmp_path):
@@ -103,6 +107,7 @@ def test_what_is_said_of_training_is_a_declaration_and_a_list_documents_it(head,
     (found,) = [each for each in case.elements if TRAINED in each.text and each.status is not None]
     assert (found.status.value, found.grade.value) == stands
     assert bool(found.supported_by) == (stands[0] == "supported")
+    assert ("Not shown by this evidence" in found.note) == (stands[0] == "undeveloped")
 
 
 def test_with_documents_for_all_that_people_answer_for_the_top_goal_is_supported(folder):
@@ -111,8 +116,10 @@ def test_with_documents_for_all_that_people_answer_for_the_top_goal_is_supported
     assert (content["G1"]["status"], content["G1"]["grade"]) == ("supported", "documented")
     assert set(statuses(bundle.files)["trace.csv"].values()) == {"supported"}
     assert goal_about(content, TRAINED) == ("supported", "documented")
+    assert "assurance case as a whole" not in bundle.files["report/report.md"].decode()
     assert check_files("b", bundle.files).sound
     cited = {each.get("url") for each in content.values()}
+    assert "Not shown by this evidence" not in bundle.files["case/gsn.yaml"].decode()
     documents = [path for path in bundle.files if path.startswith("inputs/context/docs/")]
     assert sorted(documents) == sorted({*cited} & {*documents})
     assert len(documents) == 10
@@ -127,6 +134,7 @@ def test_with_documents_for_all_that_people_answer_for_the_top_goal_is_supported
         ({"valid_until": "2026-01-01"}, "expired on 2026-01-01"),
         ({"file": "docs/nobody.txt"}, "the file is missing"),
         ({"file": "docs/empty.txt"}, "the file is empty"),
+        ({"file": "docs/blank.txt"}, "the file is empty"),
         ({"file": "docs/away.txt", "copy": False, "sha256": hashlib.sha256().hexdigest()}, "the file is empty"),
         ({"sha256": "0" * 64}, "the file was altered: SHA-256 "),
     ],
@@ -145,6 +153,8 @@ def test_a_document_that_is_not_what_it_was_is_named_and_its_claim_falls(change,
     first = bundle.files["report/report.md"].decode().replace("\\", "").partition("**All requirements**")[0]
     assert "Evidence model (About model" in first
     assert said in first
+    assert "**Status over all runs: supported**" in first
+    assert "The assurance case as a whole: defeated. " in first
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # whoever checks later judges by the day of the build
     assert check_files("b", bundle.files).sound
 
@@ -315,6 +325,12 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
             "disposition.x",
             "'evidence'",
         ),
+        (
+            evidence("a", "model")
+            + '[disposition.x]\ndecision = "refuted"\nevidence = "a"\nreason = "r"\nby = "b"\ndate = 2026-05-03',
+            "disposition.x.date",
+            "expected no day before that of the evidence it rests on, 2026-05-04, found 2026-05-03",
+        ),
         ('[disposition.x]\ndecision = "open"\nreason = "r"\ndate = 2026-05-04', "disposition.x", "missing key 'by'"),
         (
             '[disposition.x]\ndecision = "accepted"\nevidence = "e"\nreason = "r"\nby = "b"\ndate = 2026-05-04',
@@ -365,6 +381,15 @@ def test_a_check_says_what_expired_after_the_build(folder, monkeypatch):
     report = check_files("b", bundle.files)
     assert report.sound
     assert "evidence model, which expired on 2027-05-04, after this bundle was built" in report.unchecked
+
+
+def test_documents_known_by_their_hash_alone_are_named_as_not_checked(folder):
+    entry = evidence("model", file="docs/away.pdf", copy=False, sha256="1" * 64)
+    bundle = built(folder, context=declared(folder, entry, evidence("odd")), options=FEW)
+    (told,) = [each for each in check_files("b", bundle.files).unchecked if each.startswith("documents")]
+    assert told == "documents of which the bundle has the SHA-256 alone: model (docs/away.pdf)"
+    content = case_of(bundle)
+    assert [each["text"].endswith("; the file is not here") for each in content.values() if "away.pdf" in str(each)]
 
 
 def frames(folder, trained, tested):

@@ -134,6 +134,30 @@ def test_claim_points_are_drawn_where_they_are():
     assert len(drawn) >= len(held)
 
 
+def labels(text):
+    """(left, top, right, below) of the name of every claim point on a sheet, in its pixels."""
+    for part in ElementTree.fromstring(text).iter(f"{SPACE}g"):
+        moved = re.fullmatch(r"translate\(([\d.]+) ([\d.]+)\)", part.get("transform", ""))
+        for each in part.iterfind(f"{SPACE}g/{SPACE}text") if moved else ():
+            if (each.text or "").startswith("ACP"):
+                x, y = (float(each.get(key)) + float(moved[at + 1]) for at, key in enumerate("xy"))
+                far = len(each.text)
+                down = "rotate(90 " in each.get("transform", "")
+                yield (x - 2, y, x + 9, y + 8.5 * far) if down else (x, y - 9, x + 8.5 * far, y + 2)
+
+
+@pytest.mark.parametrize("make", [small, large])
+def test_names_of_claim_points_stand_on_nothing_else(make):
+    seen = 0
+    for _, _, text in sheets(gsn_html(make())):
+        boxes = list(shapes(text))
+        for left, top, right, below in labels(text):
+            seen += 1
+            on = [name for name, a, b, c, d in boxes if left < c and right > a and top < d and below > b]
+            assert not on, (on, left, top)
+    assert seen
+
+
 def test_it_is_printed_as_it_is_cut(browser, tmp_path):
     case = small()
     text = gsn_html(case, "SC-12, revision B")

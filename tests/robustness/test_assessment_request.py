@@ -55,6 +55,15 @@ def file(tmp_path):
     return path
 
 
+def test_what_a_plan_lacks_names_file_and_system(tmp_path, file, capsys):
+    file.write_text(f"{SYSTEM}[systems.car.follow_up]\nsize = 3\n")
+    lacking = "a plan needs 'images' or 'count' in the table 'source'"
+    for text, message in (("", lacking), ("count = 2\n", "circumstance 'fog' has no transformation")):
+        file.write_text(file.read_text().replace("[systems.car.source]\n", f"[systems.car.source]\n{text}"))
+        assert main(["assess", str(file)]) == 4
+        assert f"{file}: systems.car.follow_up: {message}" in capsys.readouterr().err
+
+
 def document_of_command(tmp_path, *arguments):
     target = tmp_path / "command.json"
     main(["assess", *map(str, arguments), "--output", str(target)])

@@ -74,6 +74,7 @@ def test_every_condition_has_a_row_and_groups_have_theirs(made):
     assert row_of(made, HAZY).mutation == "haze:visibility_m=97.8"
     report = (made[0] / "report.html").read_text()
     assert "HOG on drawn streets" in report
+    assert "AP is COCO's: the mean over IoU .50 to .95" in html.unescape(report)
     assert all(html.escape(each) in report for each in made[1].remarks)  # what a reader must know goes along
     rows = list(csv.DictReader((made[0] / "campaign.csv").read_text().splitlines()))
     assert [each["condition"] for each in rows] == names
@@ -374,6 +375,8 @@ HOSTILE = [
     (FILE.replace('"poses.csv"', '"camera.csv"'), "frame"),
     (FILE.replace("control_radius = 2", "control_radius = 1"), "safety radius < control radius"),
     (FILE.replace("control_radius = 2\n", ""), "name the control radius"),
+    (FILE.replace("control_radius = 2", "control_radius = [2]"), "control_radius: expected one value, got"),
+    (FILE.replace("draws = 0", "draws = []"), "draws: expected one value, got []"),
     (FILE.replace('poses = "poses.csv"\n', ""), "needs 'poses' and 'calibration'"),
     (FILE.replace("[0, 9, inf]", "[9, 0]"), "increasing edges"),
     (FILE.replace("[counting]\nedges_m = [0, 9, inf]\n", ""), "the table 'counting'"),

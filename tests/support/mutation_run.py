@@ -66,6 +66,10 @@ PARTS = {
         f"tests/analysis/test_{name}.py"
         for name in ("kernel", "certificate", "point_certificate", "betting", "region")
     ],
+    **{
+        f"verifier/base/{name}.py": ["tests/base", "tests/evidence/test_report_wording.py"]
+        for name in ("numbers", "exact_numbers", "statistics")
+    },
 }
 """Part -> the tests that judge it; the longest name that a module begins with is its part."""
 for judging in PARTS.values():
@@ -191,7 +195,17 @@ _ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds
 _RANKS = 'order = dict(zip(states, whole(given["order"], f"{where}/order", (len(states),), -LARGEST), strict=True))'
 _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
+_UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
+_MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 EQUIVALENT = {
+    **{
+        ("verifier/analysis/robust/subject.py", _UNSEEN, token): "not read: what leads nowhere has not ended"
+        for token in ("-", "1")
+    },
+    **{
+        ("verifier/systems/reachability.py", _MANY_CODES, token): "how, not what"
+        for token in (">", "2", "16", "+", "4", "*")
+    },
     (
         "verifier/checking/values.py",
         "if self.lower is not None and self.upper is not None:",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import MISSING
 from fractions import Fraction
 from pathlib import PurePath
-from typing import Any, Literal, TypeAlias, get_origin
+from typing import Any, Literal, TypeAlias, get_args, get_origin
 
 from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.base.numbers import decimal_text
@@ -84,11 +84,14 @@ def _one(setting: Setting) -> Callable[[Any], Any]:
     """What makes the value of one that is a text or meant already."""
     reading = reading_of(setting)
     words = reading.get("choices")
+    plain = (get_args(setting.kind)[0] if setting.several else setting.kind) in (int, float, str, Fraction)
 
     def convert(value: Any) -> Any:
         if (setting.kind is bool) != isinstance(value, bool):
             expected = "True or False" if setting.kind is bool else "a value"
             raise UsageError(f"{setting.field or setting.name}: expected {expected}, got {shown(value)}")
+        if plain and isinstance(value, list | tuple | Mapping):
+            raise UsageError(f"{setting.field or setting.name}: expected one value, got {shown(list(value))}")
         text = str(value) if isinstance(value, PurePath) else value
         if setting.kind is bool or not isinstance(text, str):
             return text

@@ -150,7 +150,8 @@ def chance_ends(share: float, items: float, confidence: float) -> tuple[float, f
 
     The share is itself drawn: of a difference d / s, with s its standard error, it is near Phi(d / s), and that of
     other data is Phi of its mean. So both ends are Phi(z -+ t), z of the share and t of Student's law with one item
-    less. A share nearer to 0 or 1 than 2^-n is taken as that: n items all agree with so much luck, at least.
+    less. A share nearer to 0 or 1 than 2^-n is taken as that: n items all agree with so much luck, at least. What is
+    nearer of the ends is 0 or 1.
 
     >>> [round(end, 3) for end in chance_ends(1.0, 5, 0.95)], [round(end, 3) for end in chance_ends(0.5, 100, 0.95)]
     ([0.18, 1.0], [0.024, 0.976])
@@ -161,7 +162,8 @@ def chance_ends(share: float, items: float, confidence: float) -> tuple[float, f
         return 0.0, 1.0
     nearest = 0.5 ** min(items, 50)
     z, reach = ndtri(min(max(share, nearest), 1 - nearest)), stdtrit(items - 1, (1 + confidence) / 2)
-    return float(ndtr(z - reach)), float(ndtr(z + reach))
+    low, high = ndtr([z - reach, z + reach])
+    return float(low) if low > nearest else 0.0, float(high) if high < 1 - nearest else 1.0
 
 
 def percentile_ends(draws: Floats, confidence: float) -> tuple[float, float]:

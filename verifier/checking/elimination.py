@@ -225,7 +225,7 @@ class Band:
         """
         band, right = self._filled(sources, targets, weights[:, None], exits[:, None, None])
         left, safe = self._remove(self._square(band), right)
-        if not (safe.all() and left.all()):
+        if not (safe[0] and left.all()):
             raise NoAnswerError(f"some of {len(exits)} product states are left too rarely for doubles")
         band[:, self.width] = 0
         row, column = np.nonzero(band[:, :, 0])

@@ -253,7 +253,8 @@ def _detector(top: Element) -> Detector:
         return Detector(name, version, stated, None, setting, mounting, *pair)
     file = _beside(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
-    listed = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    lines = map(str.strip, text.splitlines())
+    listed = tuple(line for line in lines if line and not line.startswith("#"))
     if not listed:
         raise InputError("expected a sequence in each line, found none", Place(str(Path(table.file).parent / file)))
     lists = file, hashlib.sha256(raw).hexdigest()

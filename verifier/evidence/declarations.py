@@ -31,6 +31,8 @@ NUMBERS = ("memory", "statistics", "conditions", "harm", "triggers")
 """What numbers assume, which evidence may be given for beside the duties of people; the
 last three are shares of conditions, how seldom behaviour leads to harm, and that the list of triggers is complete."""
 DIGITS = 8
+_BLANK = b"\0\xef\xbb\xbf \t\r\n\f\v"
+"""Bytes that say nothing, a mark of UTF-8 among them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,13 +210,14 @@ def _file(table: Element) -> dict[str, Any]:
     path = Path(table.file).parent / PurePosixPath(name)
     if path.is_file() and path.samefile(table.file):
         raise table.at("file").fail("expected a document, found the file that declares it")
-    found = hashlib.sha256(read_bytes(path)).hexdigest() if path.is_file() else ""
+    raw = read_bytes(path) if path.is_file() else None
+    found = "" if raw is None else hashlib.sha256(raw).hexdigest()
     if not copied and found not in ("", stated):
         raise table.at("sha256").fail(f"expected {found}, the SHA-256 of {name}, found {stated}")
     fault = "" if found or not copied else "the file is missing"
     if copied and found and stated not in ("", found):
         fault = f"the file was altered: SHA-256 {found}, not {stated}"
-    if (found or stated) == hashlib.sha256().hexdigest():
+    if (found or stated) == hashlib.sha256().hexdigest() or (copied and raw is not None and not raw.strip(_BLANK)):
         fault = "the file is empty"
     return {"file": name, "sha256": found or stated, "copied": copied and bool(found), "fault": fault}
 
@@ -226,7 +229,11 @@ def _disposition(key: str, table: Element, evidence: Mapping[str, Evidence]) -> 
         raise table.fail("missing key 'evidence'", "a doubt is refuted by evidence; without, it can be accepted")
     texts = {name: table.given(name, Element.string, "") for name in ("reason", "by", "doubt", "review")}
     named = table.given("evidence", Element.one_of, "", tuple(evidence))
-    return Disposition(decision=decision, evidence=named, dated=past_at(table.at("date")), **texts)
+    dated, proof = past_at(table.at("date")), evidence.get(named)
+    if proof is not None and proof.dated is not None and dated < proof.dated:
+        expected = f"expected no day before that of the evidence it rests on, {proof.dated}"
+        raise table.at("date").fail(f"{expected}, found {dated}")
+    return Disposition(decision=decision, evidence=named, dated=dated, **texts)
 
 
 def digest_at(element: Element) -> str:

@@ -47,14 +47,14 @@ def collision_in(paths: Iterable[str]) -> tuple[str, str] | None:
     given = list(paths)
     seen: dict[str, str] = {}
     for path in given:
-        other = seen.setdefault(_folded(path), path)
+        other = seen.setdefault(folded(path), path)
         if other != path:
             return other, path
     if len(set(given)) < len(given):
         twice = next(path for path in given if given.count(path) > 1)
         return twice, twice
     for path in given:
-        parts = _folded(path).split("/")
+        parts = folded(path).split("/")
         for depth in range(1, len(parts)):
             above = seen.get("/".join(parts[:depth]))
             if above is not None:
@@ -74,5 +74,6 @@ def check_paths(paths: Iterable[str], bundle: str) -> None:
         raise InputError(f"{shown(clash[0])} and {shown(clash[1])} cannot stand beside each other", Place(bundle))
 
 
-def _folded(path: str) -> str:
+def folded(path: str) -> str:
+    """The same for names that some system takes for one: letters in both cases, characters of several forms."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", path).casefold())

@@ -73,8 +73,9 @@ def _precision_table(found: Mapping[str, Any]) -> Table:
     """Average precision of each class, with its interval."""
     rows = []
     for each in found["classes"]:
-        ends = "" if each["lower"] is None else interval_text(each["lower"], each["upper"])
-        value = Cell("no objects") if each["value"] is None else Cell(number_text(each["value"]), each["value"])
+        least, ends = (6, "") if each["lower"] is None else (3, interval_text(each["lower"], each["upper"]))
+        known = each["value"] is not None
+        value = Cell(number_text(each["value"], least=least), each["value"]) if known else Cell("no objects")
         rows.append((name_text(each["label"]), value, ends, Cell(str(each["objects"]), each["objects"])))
     header = ("class", "AP", f"{level_text(found['level'])} interval, by {found['unit']}", "objects")
     return Table("Average precision under this matching", header, tuple(rows), True)

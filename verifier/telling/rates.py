@@ -67,9 +67,10 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
         strength = {"alpha": "weight of the haze", "sigma_px": "blur in pixels"}[parameter]
         yield Table(f"Percent of the pixels of objects, by the {strength} ({parameter}) at their depth", bins, table)
     yield Paragraph(
-        "Areas are those of the worst case of baseline and condition, in brackets by the baseline's own; intervals "
-        "of AP, recall, ADR and lambda are percentile intervals over images, no closer than so few allow, those of P "
-        "confidence bounds.",
+        "AP is COCO's: the mean over IoU .50 to .95, of all that the detector reports; recall is that at IoU .5 of "
+        "what reaches its threshold. Areas are those of the worst case of baseline and condition, in brackets by the "
+        "baseline's own; intervals of AP, recall, ADR and lambda are percentile intervals over images, no closer "
+        "than so few allow, those of P confidence bounds.",
         "note",
     )
 

@@ -116,6 +116,8 @@ def test_comparisons_stay_exact_beyond_64_bits():
         ("1 // x", "division by zero in 1 // x"),
         ("1 % x", "division by zero in 1 % x"),
         ("1 / 0", "division by zero in 1 / 0"),
+        (f"(11{' + 1' * 13}) / 0", f"division by zero in (11{' + 1' * 13}) / 0"),  # 60 characters
+        (f"(111{' + 1' * 13}) / 0", f"division by zero in (111{' + 1' * 13})..."),
         ("1 / (x * 0.5)", "division by zero in"),
         ("x != 0 & 1 / x > 0", "division by zero in 1 / x"),
         ("x * 9223372036854775807", "beyond 64-bit integers: x * 9223372036854775807"),

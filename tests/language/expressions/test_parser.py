@@ -113,6 +113,8 @@ def test_names_that_begin_like_operators():
         ("(0 < x) < 5", "expected a number, found a condition", 2),
         ("x + 1 & b", "expected a condition, found a number", 1),
         ("a & x + 1", "expected a condition, found a number", 5),
+        ("a & ite(b, 1, x)", "expected a condition, found a number", 5),
+        ("a & ite(b, x, 1)", "expected a condition, found a number", 5),
         ("a + (b & c)", "expected a number, found a condition", 6),
         ("-(a & b)", "expected a number, found a condition", 3),
         ("min(a & b, 1)", "expected a number, found a condition", 5),

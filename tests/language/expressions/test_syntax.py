@@ -1,5 +1,6 @@
 import copy
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -36,6 +37,13 @@ def test_equality_ignores_where_a_node_stood():
     here, there = Name("a", Position(1, 1)), Name("a", Position(7, 3))
     assert here == there
     assert hash(here) == hash(there)
+
+
+def test_no_representation_tells_where_a_node_stood():
+    at = Position(7, 3)
+    nodes = [Name("a", at), Number(1, at), Operation("!", (A,), at), Call("min", (A, B), at)]
+    nodes.append(Temporal("F", (A,), None, at))
+    assert [repr(each) for each in nodes] == [repr(replace(each, position=None)) for each in nodes]
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,10 @@ def test_text_for_storm_is_limited():
         to_storm(parse_formula(doubling))
 
 
+def test_looking_ahead_up_to_the_limit_is_written():
+    assert to_storm(parse_formula("X[1000] a")) == "(X " * 1000 + '"a"' + ")" * 1000
+
+
 @pytest.mark.parametrize("text", ["X[1001] a", "F>=2000000000 a", "!G[1001,2000] a", "a U>=1001 b"])
 def test_looking_far_ahead_is_limited(text):
     with pytest.raises(LimitError, match="at most 1000 can be written for Storm"):

@@ -1,6 +1,7 @@
 """Average precision: by definition on small random scenes, as pycocotools under COCO's matching, in documents."""
 
 import json
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -135,6 +136,8 @@ def test_frames_are_drawn_where_no_drives_are_known(tmp_path, monkeypatch, capfd
     (tmp_path / "d.csv").write_text("sequence,drive\nd0,all\nd1,all\nd2,all\n")
     told = counted(tmp_path, 1, "--groups", "d.csv")
     assert (told["unit"], told["classes"][0].get("sequences", [])) == ("frame", [])
+    # Beside an interval three digits, four above 1/2 (`number_text`); all are in the document.
+    assert re.search(r"^a +0\.\d{3,4} +\[", capfd.readouterr().out, re.MULTILINE)
     (tmp_path / "d.csv").write_text("sequence,drive\nd0,x\nd1,y\nd2,x\n")
     told = counted(tmp_path, 1, "--groups", "d.csv")
     assert (told["unit"], len(told["classes"][0]["sequences"])) == ("drive", 2)

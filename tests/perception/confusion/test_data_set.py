@@ -159,7 +159,8 @@ def test_a_file_whose_annotations_do_not_add_up_is_refused(folder, capsys):
     (folder / "m.json").write_text(json.dumps(content))
     capsys.readouterr()
     assert main(["confusion", "merge", "m.json"]) == ExitCode.BAD_INPUT
-    assert "annotations do not add up: 241 read, 240 counted, left out: none; 240 items" in capsys.readouterr().err
+    said = "m.json: annotations do not add up: 241 read, 240 counted, left out: none; 240 items"
+    assert said in capsys.readouterr().err
     content["source"]["annotations"] = "many"  # people may write there what they like
     (folder / "m.json").write_text(json.dumps(content))
     assert annotations_told(read_counts("m.json")) is None

@@ -140,12 +140,46 @@ def test_what_not_every_file_has_is_said():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("totals", [5, True, [[]], {"frames": None}])
+def test_totals_that_people_wrote_are_no_reason_to_stop(totals):
+    own = one_drive("b")
+    found = merge([one_drive("a"), replace(own, metadata={**own.metadata, "totals": totals})], ["a.json", "b.json"])
+    assert "totals" not in found.metadata
+    assert found.sequences.names == ("a", "b")
+
+
 def test_remarks_on_the_counts_are_those_of_the_sum_and_others_stay():
     silent = one_drive("a", seen=False)
     assert [each["kind"] for each in silent.metadata["remarks"]] == ["nothing-matched"]
     kept = {"kind": "untracked", "text": "3 objects have no track"}
     merged = merge([silent, one_drive("b", {"remarks": [kept]})], ["a.json", "x/b.json"])
     assert merged.metadata["remarks"] == [{"kind": "untracked", "text": "b.json: 3 objects have no track"}]
+
+
+def score_filter(lowest, detections):
+    return {"filters": [{"filter": "score", "lowest": lowest, "detections": detections}]}
+
+
+def test_what_was_filtered_otherwise_was_not_counted_in_the_same_way():
+    parts = [one_drive(name, {"source": score_filter(0.5, number)}) for number, name in enumerate("ab")]
+    halves = merge(parts, ["a.json", "b.json"])
+    for other in ({"filters": []}, score_filter(0.6, 3), {"merged": [{"file": "d", "source": score_filter(0.6, 1)}]}):
+        with pytest.raises(InputError, match=r"^c\.json: cannot be merged with ab\.json: filters differ: \["):
+            merge([halves, one_drive("c", {"source": other})], ["ab.json", "c.json"])
+    for unknown in (5, {"filters": [5]}, {"merged": [5]}, {"merged": []}, {"merged": {"a": 1}}):
+        merge([halves, one_drive("c", {"source": unknown})], ["ab.json", "c.json"])
+
+
+def test_classes_that_were_mapped_otherwise_are_said():
+    maps = ([["Van", "ped"]], [["Van", "ped"]], [["Van", "obs"]])
+    parts = [one_drive(name, {"source": {"class_map": rules}}) for name, rules in zip("abc", maps, strict=True)]
+    names = ["a.json", "b.json", "x/c.json"]
+    assert "remarks" not in merge(parts[:2], names[:2]).metadata
+    text = "the class map of a.json is not that of c.json"
+    found = merge(parts, names)
+    assert found.metadata["remarks"] == [{"kind": "merged-partly", "text": text}]
+    again = merge([found, one_drive("d", {"source": {"class_map": maps[0]}})], ["abc.json", "d.json"])
+    assert again.metadata["remarks"] == found.metadata["remarks"]
 
 
 def test_merged_halves_of_kitti_warn_as_the_whole_does(shared, tmp_path, monkeypatch, capfd):

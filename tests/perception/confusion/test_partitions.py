@@ -256,6 +256,7 @@ def test_shards_that_do_not_make_a_whole_are_refused(scene, capfd):
     for number in (1, 2, 3):
         written(f"{number}.json", shard=f"{number}/3")
     written("other.json", shard="2/3", min_score=0.5)
+    written("titled.json", shard="2/3", title="other")
     written("of4.json", shard="2/4")
     written("whole.json", stream=True)
     Path("again.json").write_text(Path("2.json").read_text().replace('"empty"', '"empty" '))
@@ -265,7 +266,8 @@ def test_shards_that_do_not_make_a_whole_are_refused(scene, capfd):
         (["1", "2", "3", "again"], "shard 2/3 is in 2.json, too: its items would count twice"),
         (["1", "of4", "3"], "of4.json: shard 2/4, and 1.json is shard 1/3"),
         (["1", "2", "3", "whole"], "whole.json: no shard, and 1.json is shard 1/3"),
-        (["1", "other", "3"], "a shard of another count than 1.json"),
+        (["1", "other", "3"], "other.json: cannot be merged with 1.json: filters differ: [{"),
+        (["1", "titled", "3"], "titled.json: a shard of another count than 1.json"),
     ):
         assert main(["confusion", "merge", *(f"{each}.json" for each in files)]) == 4
         assert message in capfd.readouterr().err
@@ -302,6 +304,16 @@ def test_a_damaged_shard_is_refused(scene):
         Path("2.json").write_text(Path("1.json").read_text().replace('"number": 1', damage))
         with pytest.raises(InputError, match=r"2\.json: /source/shard: what the shard says of itself is damaged"):
             merged(MergeSettings(files=("2.json",)))
+
+
+def test_a_shard_whose_origin_is_damaged_is_refused(scene):
+    for number in (1, 2):
+        written(f"{number}.json", shard=f"{number}/2")
+        document = json.loads(Path(f"{number}.json").read_text())
+        document["source"]["classes_left_out"]["annotations"] = {"van": 1} if number == 1 else 1
+        Path(f"{number}.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"2\.json: /source: does not fit the shards before it"):
+        merged(MergeSettings(files=("2.json", "1.json")))
 
 
 def test_a_shard_says_that_it_is_none_of_the_whole(scene):

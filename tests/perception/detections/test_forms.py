@@ -438,11 +438,13 @@ SHOWN = '<box frame="{}" outside="0" occluded="0" keyframe="1" xtl="1" ytl="2" x
 def test_frames_of_a_video_of_cvat_are_those_of_its_task(tmp_path):
     task = "<meta><task><size>4</size><start_frame>10</start_frame><stop_frame>25</stop_frame>{}</task></meta>"
     filtered = task.format("<frame_filter>step=5</frame_filter>")
-    (tmp_path / "t.xml").write_text(VIDEO.format(filtered, SHOWN.format(10, "") + SHOWN.format(15, "")))
+    others = '<polygon frame="10" points="1,2;3,4;5,6"/><points frame="15" points="1,2"/>'
+    (tmp_path / "t.xml").write_text(VIDEO.format(filtered, SHOWN.format(10, "") + SHOWN.format(15, "") + others))
     (tmp_path / "f.xml").write_text(VIDEO.format("", SHOWN.format(20, ' score="0.5"')))
     data = read_detections("cvat", tmp_path / "t.xml", tmp_path / "f.xml")
     assert data.frame_name == ("000010", "000015", "000020", "000025")
     assert data.annotations.attributes["track"].tolist() == [0, 0]
+    assert data.origin["shapes_left_out"] == 2
 
 
 @pytest.mark.parametrize(

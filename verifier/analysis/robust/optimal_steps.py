@@ -255,18 +255,16 @@ class OptimalGain(Optimum):
         policy = self._best(target, values, begun)[0][1]
         found, start = self._solved(target, policy, values, value_error), self.product.start
         value = found.value[0]
-        off = np.where(np.isfinite(value), found.error[0] + found.representation[0], 0)
+        infinite, off = np.isinf(value[start]), (found.error[0] + found.representation[0])[start]
         share, apart = self._slack(target, values, value, value_error)
         spread = 2 * apart * self._longest(rates, value_error)[start] if apart else 0.0
-        slack = (1 + share) * (1 + self.gains.relative_error + 2**-40)
-        inner = (value - off)[start], (value + off)[start]
+        told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40
         if self.greatest:
-            lower, upper = np.maximum(inner[0] * (1 - 2**-40), 0), np.where(value[start] > 0, inner[1] + spread, 1.0)
-            upper = np.where(value[start] > 0, upper * slack, 0)
+            lower = np.maximum(told - off, 0) * (1 - rough)
+            upper = np.where(told > 0, (told + off + spread) * ((1 + share) * (1 + rough)), 0)
         else:
-            less = 1 - min(share + self.gains.relative_error + 2**-40, 1.0)
-            lower, upper = np.maximum((inner[0] - spread) * less, 0), inner[1] * (1 + 2**-40)
-        infinite = np.isinf(value[start])
+            lower = np.maximum(told - off - spread, 0) * (1 - min(share + rough, 1.0))
+            upper = (told + off) * (1 + rough)
         return GainBracket(value[start], np.where(infinite, np.inf, lower), np.where(infinite, np.inf, upper))
 
     def _longest(self, rates: Floats, value_error: float) -> Floats:

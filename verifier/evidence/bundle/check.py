@@ -294,7 +294,10 @@ def _given(parts: Parts, log: Log) -> None:
                 again += 1
     if again:
         log.checked.append((again, "given runs computed again from their inputs and compared"))
-    for each in parts.context.declared.evidence.values():
+    evidence = parts.context.declared.evidence.values()
+    if away := [f"{each.name} ({each.file})" for each in evidence if each.sha256 and not (each.copied or each.fault)]:
+        log.unchecked.append(f"documents of which the bundle has the SHA-256 alone: {', '.join(away)}")
+    for each in evidence:
         if not each.fault_on(parts.context.declared.day) and (since := each.fault_on(today())):
             log.unchecked.append(f"evidence {each.name}, which {since}, after this bundle was built")
     for path in parts.request.given:

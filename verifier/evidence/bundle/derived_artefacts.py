@@ -140,7 +140,8 @@ class Basis:
         findings = reviewed(self.case, self.parts.context.review[1])
         faulty = [f"Evidence {fault}" for fault in self.parts.context.declared.faulty()]
         notes = [*answered_notes(self.answers), *review_notes(findings), *faulty]
-        status = status_blocks(self.standings, notes, compared(self.cited), doubts_told(self.answers))
+        whole, doubts = self.case.status, doubts_told(self.answers)
+        status = status_blocks(self.standings, whole, notes, compared(self.cited), doubts)
         first = replace(first, blocks=(*identity_blocks(self.parts), *status, *first.blocks))
         if self.parts.request.command:
             typed = facts("This bundle", ("command", shlex.join(self.parts.request.command)))

@@ -18,7 +18,7 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     require_file,
 )
-from verifier.evidence.status import Standing, overall
+from verifier.evidence.status import Standing, Status, overall, severity
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
@@ -121,6 +121,7 @@ def trace_section(rows: Sequence[Mapping[str, str]]) -> Section:
 
 def status_blocks(
     standings: Sequence[Standing],
+    whole: Status,
     notes: Sequence[str],
     compared: Mapping[tuple[str, str, str], str],
     doubts: Mapping[str, Sequence[str]],
@@ -128,6 +129,7 @@ def status_blocks(
     """How every requirement stands, for the first page.
 
     Args:
+        whole: of the top goal of the case, which is told where it is worse than that of every requirement.
         notes: what is to be said of doubts and evidence.
         compared: requirement, planner and result -> what is compared with the target.
         doubts: requirement -> keys of doubts, open or accepted, in words.
@@ -147,6 +149,9 @@ def status_blocks(
     worst = overall(standings)
     if worst is None:
         return ()
+    if severity(whole) > severity(worst.status):
+        told = f"The assurance case as a whole: {whole.value}. Its top goal rests on more than these requirements"
+        notes = (f"{told} (case/gsn_print.html).", *notes)
     header = ("requirement", "status", "evidence", "decided from", "doubts", "planner", "result")
     return (
         Paragraph("Status over all runs:", "overall", worst.status.value),

@@ -246,7 +246,8 @@ class Draft:
         key = (Kind.SOLUTION, f"evidence {proof.name}")
         if key not in self._shared:
             limits = f"; limits: {proof.limits}" if proof.limits else ""
-            note = f"SHA-256 {proof.sha256}{name_text(limits, 300)}; {proof.grade.value}"
+            here = "" if proof.copied else "; the file is not here"
+            note = f"SHA-256 {proof.sha256}{name_text(limits, 300)}; {proof.grade.value}{here}"
             url = self.url_of(proof.sha256)
             self._shared[key] = self.put(
                 Element(self.name(Kind.SOLUTION), Kind.SOLUTION, name_text(proof.told, 400), note, url=url)

@@ -115,7 +115,7 @@ def _training_goal(
             "" if frames else "; another list was counted, fewer are listed, or the matrices do not say how many were"
         )
         return draft.person_goal(
-            text, f"{note}. {_left_to(context, duty)}", duty, amlas, named, _by_frame(draft, frames)
+            text, f"{note}. {_left_to(context, duty, frames)}", duty, amlas, named, _by_frame(draft, frames)
         )
     if trained is None or len(known) < len(runs):
         missing = (
@@ -123,7 +123,7 @@ def _training_goal(
         )
         named = named or duty in context.responsible
         return draft.person_goal(
-            text, f"{missing}. {_left_to(context, duty)}", duty, amlas, named, _by_frame(draft, frames)
+            text, f"{missing}. {_left_to(context, duty, frames)}", duty, amlas, named, _by_frame(draft, frames)
         )
     shared = list(dict.fromkeys(name for each in known for name in shared_sequences(each, trained)))
     tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
@@ -131,9 +131,8 @@ def _training_goal(
     note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
     if not shared:
         lists = () if listed is None else (draft.listed(*listed), *dict.fromkeys(map(draft.solution, known)))
-        return draft.person_goal(
-            text, f"{note}. {_left_to(context, duty)}", duty, amlas, named, (*lists, *_by_frame(draft, frames))
-        )
+        lists += _by_frame(draft, frames)
+        return draft.person_goal(text, f"{note}. {_left_to(context, duty, lists)}", duty, amlas, named, lists)
     told = f"trained on {some_of([*map(name_text, shared)])}"
     return _refuted_training(draft, text, note, told, known[0], amlas)
 
@@ -275,10 +274,13 @@ def _people_text(context: CaseContext) -> str:
     return f"Responsible for what this evidence does not show: {'; '.join(parts)}"
 
 
-def _left_to(context: CaseContext, duty: str) -> str:
+def _left_to(context: CaseContext, duty: str, lists: object = ()) -> str:
+    """What a goal rests on that nothing computes, `lists` among it, and who is responsible."""
+    shown = lists or context.declared.shown(duty)
+    rests = "Not shown by this evidence" if context.declared.faulty(duty) or not shown else "Rests on documents alone"
     person = context.responsible.get(duty)
     points = "".join(f"; confidence argument of {point}" for point, each in ACPS.items() if each == duty)
-    return f"Not shown by this evidence; responsible: {NOT_STATED if person is None else name_text(person)}{points}"
+    return f"{rests}; responsible: {NOT_STATED if person is None else name_text(person)}{points}"
 
 
 def _stated(text: str) -> str:

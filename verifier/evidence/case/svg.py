@@ -102,13 +102,16 @@ def body(drawing: Drawing, folder: str | None = None) -> Iterator[str]:
 
 
 def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[str]:
-    """Assurance claim points: black squares on the lines that they are on, or at the corner of their element."""
+    """Assurance claim points: black squares on the lines that they are on, or at the corner of their element.
+
+    Beside a line that goes sideways their names are written downwards: there is no room for them across.
+    """
     at = {each.shape.element.id: each for each in drawing.placed}
     lines = sorted((each.points for each in drawing.edges if each.kind == "supported_by"), key=_start)
     for placed in (each for each in drawing.placed if each.shape.element.id in points):
         first = bisect_left(lines, placed.y - 2, key=_start)
         last = bisect_right(lines, placed.y + placed.shape.height + 2, key=_start)
-        marks: dict[tuple[float, float], list[str]] = {}
+        marks: dict[tuple[float, float, float], list[str]] = {}
         for name, related in points[placed.shape.element.id].items():
             near = [at[other] for other in related if other in at]
             ends = [
@@ -117,12 +120,17 @@ def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[st
                 if _touches(placed, line[0]) and any(_touches(other, line[-1]) for other in near)
             ]
             if placed in near:
-                marks.setdefault((placed.x + placed.shape.width - 5, placed.y + 5), []).append(name)
+                marks.setdefault((placed.x + placed.shape.width - 5, placed.y + 5, 0.0), []).append(name)
             elif ends:
-                marks.setdefault(_along(ends[0], CLAIM_PX), []).append(name)
-        for (x, y), names in marks.items():
+                sideways = ends[0][1][0] - ends[0][0][0]
+                marks.setdefault((*_along(ends[0], CLAIM_PX), sideways), []).append(name)
+        for (x, y, sideways), names in marks.items():
             mark = f'<rect x="{round(x - 5, 1)}" y="{round(y - 5, 1)}" width="10" height="10" fill="#111"/>'
-            label = f'<text class="id" x="{round(x + 8, 1)}" y="{round(y + 4, 1)}">{", ".join(names)}</text>'
+            a, b, turned = round(x + 8, 1), round(y + 4, 1), ""
+            if sideways:
+                a, b = round(x - math.copysign(4, sideways) - 4, 1), round(y + 8, 1)
+                turned = f' transform="rotate(90 {a} {b})"'
+            label = f'<text class="id" x="{a}" y="{b}"{turned}>{", ".join(names)}</text>'
             yield f"<g>{mark}{label}</g>"
 
 

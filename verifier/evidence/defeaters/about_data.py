@@ -19,6 +19,7 @@ from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext, Detector
 from verifier.evidence.defeaters.values import Claim, Doubt, claims_on, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
+from verifier.evidence.paths import folded
 from verifier.evidence.rates.demonstration import encounters_needed
 from verifier.perception.confusion.context_matrices import divided_matrices
 from verifier.perception.confusion.contexts import Contexts
@@ -50,10 +51,14 @@ def matrices_behind(run: Document, documents: Sequence[Document]) -> Document | 
 
 
 def shared_sequences(matrices: Document, trained_on: Sequence[str]) -> list[str]:
-    """Names of the tested sequences that match one of the patterns of trained ones."""
+    """Names of the tested sequences that match one of the patterns of trained ones, as folders that are the same."""
     names = [each["name"] for each in matrices.content.get("sequences", ())]
-    plain = [pattern.replace("[", "[[]") for pattern in trained_on]  # only * and ? stand for others
-    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in plain)]
+    plain = [_folder(pattern).replace("[", "[[]") for pattern in trained_on]  # only * and ? stand for others
+    return [name for name in names if any(fnmatchcase(_folder(name), pattern) for pattern in plain)]
+
+
+def _folder(name: str) -> str:
+    return folded(name).strip().rstrip("/\\")
 
 
 def shared_frames(detector: Detector) -> str:

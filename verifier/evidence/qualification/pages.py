@@ -91,9 +91,11 @@ def _evaluation(study: QualificationResult, tables: Tables) -> Iterator[Block]:
         *tuple((name, version) for name, version in study.versions.items() if name != "verifier"),
     )
     keys = ("inputs", "outputs", "steps", "constraints")
-    rows = tuple((each["id"], each["title"], *(each[key] for key in keys), ", ".join(each["features"]))
-                 for each in tables["use_case"])  # fmt: skip
-    yield Table("Use cases", ("id", "use case", *keys, "features"), rows)
+    rows = tuple((each["id"], each["title"], *(each[key] for key in keys)) for each in tables["use_case"])
+    yield Table("Use cases", ("id", "use case", *keys), rows)
+    yield facts(
+        "Features of each use case", *((each["id"], ", ".join(each["features"])) for each in tables["use_case"])
+    )
     levels = tuple((each["id"], each["malfunction"], f"TI {each['ti']}", each["detection"], f"TD {each['td']}",
                     f"TCL {each['tcl']}") for each in tables["use_case"])  # fmt: skip
     header = ("id", "malfunction", "impact", "what would detect it", "detection", "confidence level")

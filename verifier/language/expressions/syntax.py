@@ -129,7 +129,7 @@ class Number(_Value):
     """An exact number: integers stay integers, decimals become fractions."""
 
     value: int | Fraction
-    position: Position | None = field(default=None, compare=False, repr=False)
+    position: Position | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +137,7 @@ class Boolean(_Value):
     """`true` or `false`."""
 
     value: bool
-    position: Position | None = field(default=None, compare=False, repr=False)
+    position: Position | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +145,7 @@ class Name(_Value):
     """A variable, constant or proposition; what it is, its declaration says."""
 
     name: str
-    position: Position | None = field(default=None, compare=False, repr=False)
+    position: Position | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not self.name or not self.name.isprintable() or '"' in self.name:
@@ -159,7 +159,7 @@ class Operation(_Value):
 
     operator: str
     operands: tuple[Node, ...]
-    position: Position | None = field(default=None, compare=False, repr=False)
+    position: Position | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.operator not in ARITHMETIC | COMPARISONS | CONNECTIVES:
@@ -185,7 +185,7 @@ class Call(_Value):
 
     function: str
     arguments: tuple[Node, ...]
-    position: Position | None = field(default=None, compare=False, repr=False)
+    position: Position | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.function not in FUNCTIONS:
@@ -230,7 +230,7 @@ class Temporal(_Value):
     operator: str
     operands: tuple[Node, ...]
     interval: Interval | None = None
-    position: Position | None = field(default=None, compare=False, repr=False)
+    position: Position | None = field(default=None, repr=False)
     seconds: Seconds | None = None
 
     def in_core(self, negated: bool = False) -> tuple[str, str, str]:

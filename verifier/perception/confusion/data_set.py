@@ -162,11 +162,11 @@ def _shares(attribute: Element) -> Iterator[tuple[str, Ends]]:
     yield from found.items()
 
 
-def annotations_told(counts: ConfusionCounts) -> dict[str, Any] | None:
+def annotations_told(counts: ConfusionCounts, file: str | None = None) -> dict[str, Any] | None:
     """How many annotations were read, why some are not counted, and how many are; None where that is not known.
 
     Raises:
-        InputError: they do not add up.
+        InputError: they do not add up; names the `file`.
     """
     try:
         found = _told(counts.metadata["source"], counts.metadata["totals"])
@@ -179,7 +179,8 @@ def annotations_told(counts: ConfusionCounts) -> dict[str, Any] | None:
         said = ", ".join(f"{count} {name}" for name, count in found["excluded"].items()) or "none"
         raise InputError(
             f"annotations do not add up: {found['read']} read, {found['counted']} counted, left out: {said}; "
-            f"{of_objects} items of objects"
+            f"{of_objects} items of objects",
+            None if file is None else Place(file),
         )
     return found
 

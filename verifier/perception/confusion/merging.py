@@ -81,8 +81,8 @@ def merge(
             {"file": name}
             | ({} if digest is None else {"sha256": digest})
             | ({"source": part.metadata["source"]} if "source" in part.metadata else {})
-            | ({} if (told := annotations_told(part)) is None else {"annotations": told})
-            for part, name, digest in zip(parts, _without_folders(names), digests, strict=True)
+            | ({} if (told := annotations_told(part, path)) is None else {"annotations": told})
+            for part, path, name, digest in zip(parts, names, _without_folders(names), digests, strict=True)
         ]
     }
     numbers: list[Ints] = []
@@ -119,6 +119,13 @@ def _remarks_on_making(
         yield remark(
             "merged-partly", f"whether misses follow misses is tested in {tested} of {len(parts)} merged files only"
         )
+    known_maps = {
+        name: origin.get("class_map")
+        for part, name in zip(parts, _without_folders(names), strict=True)
+        if (origin := _origin(part))
+    }
+    if others := [name for name, own in known_maps.items() if own != next(iter(known_maps.values()))]:
+        yield remark("merged-partly", f"the class map of {next(iter(known_maps))} is not that of {', '.join(others)}")
     if any("average_precision" in part.metadata for part in parts):
         yield remark("merged-partly", "average precision is left out: that of a sum is not a sum")
     for what, kept, known in (
@@ -144,6 +151,9 @@ def _check_fits(first: ConfusionCounts, first_name: str, part: ConfusionCounts, 
         ("contexts", _context_text(first), _context_text(part)),
     ]
     differing += [(key, first.metadata.get(key), part.metadata.get(key)) for key in (*MUST_AGREE, "score_threshold")]
+    mine, other = _filters(first), _filters(part)
+    if mine is not None and other is not None:
+        differing.append(("filters", mine, other))
     for what, mine, other in differing:
         if mine != other:
             raise InputError(
@@ -151,6 +161,28 @@ def _check_fits(first: ConfusionCounts, first_name: str, part: ConfusionCounts, 
                 Place(name),
                 "count both with the same options",
             )
+
+
+def _origin(part: ConfusionCounts) -> Mapping[str, Any]:
+    """Where the counts, or the first that were merged to them, are from; empty where nothing is said of it."""
+    source: Any = part.metadata.get("source")
+    try:
+        while "merged" in source:
+            source = source["merged"][0]["source"]
+    except (LookupError, TypeError):
+        return {}
+    return source if isinstance(source, Mapping) else {}
+
+
+def _filters(part: ConfusionCounts) -> list[dict[str, Any]] | None:
+    """The filters, without what they took out; None where that is not known."""
+    try:
+        return [
+            {name: value for name, value in each.items() if name not in ("annotations", "detections")}
+            for each in _origin(part)["filters"]
+        ]
+    except (AttributeError, LookupError, TypeError):
+        return None
 
 
 def _difference(mine: Any, other: Any) -> str:
@@ -202,6 +234,12 @@ def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] |
     return replace(divided[0], counts=total, tally=tally, tests=tests, tracks=known, replays=replays)
 
 
+def _total(part: ConfusionCounts, name: str) -> Any:
+    """One of the totals; None where a file, which people may have written, does not say it."""
+    totals = part.metadata.get("totals")
+    return totals.get(name) if isinstance(totals, Mapping) else None
+
+
 def _joined(
     parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str, numbers_of: list[Ints]
 ) -> Sequences | None:
@@ -212,7 +250,7 @@ def _joined(
     indices, counts, tracks, with_objects = [], [], list[Tracks](), 0
     for part, file, short in zip(parts, names, _without_folders(names), strict=True):
         if part.sequences is None:
-            if (part.metadata.get("totals") or {}).get("frames") != 0:
+            if _total(part, "frames") != 0:
                 return None
             numbers_of.append(np.zeros(0, dtype=np.int64))
             continue
@@ -238,7 +276,7 @@ def _joined(
             numbers.append(number)
         own_numbers = np.array(numbers, dtype=np.int64)
         numbers_of.append(own_numbers)
-        with_objects += (part.metadata.get("totals") or {}).get("annotations") != 0
+        with_objects += _total(part, "annotations") != 0
         tally = part.sequences.tally.renumbered(own_numbers)
         indices.append(tally.index)
         counts.append(tally.counts)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -218,7 +217,13 @@ def joined_shards(found: Sequence[ReadShard], hashes: Sequence[str]) -> Confusio
     total = merge(list(plain.values()), list(plain), "error", [digest_of[name] for name in plain])
     for origin in origins:
         del origin[SHARD]
-    source = reduce(added_origin, [origin for origin in origins if origin] or [{}])
+    source = dict[str, Any]()
+    for each, origin in zip(shards, origins, strict=True):
+        try:
+            source = added_origin(source, origin) if source else origin
+        except (AttributeError, LookupError, TypeError):
+            message = "does not fit the shards before it"
+            raise InputError(message, Place(each.name, path="/source"), "count the shard again") from None
     if len(first.tables) > 1:  # else they are frames of data that every shard has read, and says of which files
         source["sources"] = [
             each.record(role, own) for role, each, own in zip(ROLES, first.tables, digests, strict=False)

@@ -99,7 +99,7 @@ def source_names(assessment: Assessment, folder: Path) -> tuple[str, ...]:
     if files.images is not None:
         return tuple(path.name for path in image_files(folder / files.images))
     if files.count is None:
-        raise UsageError(f"{assessment.key}: a plan needs 'images' or 'count' in the table 'source'")
+        raise UsageError("a plan needs 'images' or 'count' in the table 'source'")
     return tuple(f"image {number}" for number in range(1, files.count + 1))
 
 

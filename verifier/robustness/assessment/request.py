@@ -103,7 +103,11 @@ def _chosen(settings: AssessSettings, file: AssessmentFile) -> Iterator[Assessme
 
 
 def _prepared(assessment: Assessment, folder: Path, settings: AssessSettings) -> _Prepared:
-    plan = _plan(assessment, folder)
+    try:
+        plan = _plan(assessment, folder)
+    except UsageError as error:  # what only a plan needs
+        place = Place(settings.file, path=f"systems.{assessment.key}.follow_up")
+        raise InputError(str(error), place) from None
     if settings.make is None:
         return _Prepared(assessment, plan, None)
     scenes = check_made(assessment, plan, folder, Path(settings.make) / assessment.key)

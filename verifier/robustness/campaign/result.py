@@ -64,6 +64,8 @@ class CampaignRow:
 
     Attributes:
         mutation: as `verify mutate` takes it; "" for the baseline and groups.
+        average_precision: COCO's, over IoU .50 to .95, of all that the detector reports.
+        recall: at IoU .5, of what reaches the detector's threshold.
         area, robustness: by metric of the closed loop: of RobROC with the baseline, and by the baseline's area.
         collision: lambda at the distance and speed that the campaign names.
     """
