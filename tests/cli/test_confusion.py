@@ -267,6 +267,24 @@ def test_the_audit_says_which_engine_gave_its_probabilities(run, root, tmp_path)
         assert f"\n{confirmed}{said}" in out
 
 
+def test_the_audit_keeps_the_further_variables_that_the_model_places_objects_in(run, root, tmp_path):
+    for name in ("truth", "found"):
+        text = (tmp_path / f"{name}.csv").read_text().replace("obs", "forklift").replace("ped", "person")
+        (tmp_path / f"{name}.csv").write_text(text.replace("occluded", "occlusion"))
+    spec, by = root / "specs/warehouse.ltl", ["--bins", "0,10,20", "--by", "occlusion=0,1,2"]
+    code, out, err = run(*by, "--matching-audit", "--spec", spec, "--empty-columns", "prior", "--json")
+    assert (code, err) == (0, "")
+    asked = {"affinity": "centre_bev", "threshold": 2.0, "assignment": "greedy", "class_aware": False}
+    (audited,) = (
+        each["probabilities"]
+        for each in json.loads(out)
+        if each["matching"].items() >= {**asked, "unmatched": "drop", "duplicates": "drop"}.items()
+    )
+    run(*by, "--affinity", "centre_bev", "-o", "alone.json")
+    alone = verify_spec(spec, "alone.json", RunOptions(empty_columns="prior", confidence=None))
+    assert audited == {each.name: each.worst_point.probability for each in alone.requirements}
+
+
 def test_streaming_counts_the_same_and_cleans_up(run, tmp_path):
     for name in ("truth", "found", "frames"):
         pyarrow.parquet.write_table(pyarrow.csv.read_csv(tmp_path / f"{name}.csv"), tmp_path / f"{name}.parquet")

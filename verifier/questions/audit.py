@@ -218,7 +218,7 @@ def _verified(counted: Iterable[Audited], spec: str | Path, options: RunOptions)
         for each in counted:
             key = each.counts.counts.tobytes()
             if key not in known:  # equal matrices give equal probabilities
-                write_confusion(each.counts.matrices(), path)
+                write_confusion(each.counts, path)
                 inputs = read_inputs(spec, path, options, None if study is None else study.inputs.model)
                 study = Study.of(inputs, options) if study is None else study.with_inputs(inputs)
                 known[key] = _worst(verified(study, storm))
