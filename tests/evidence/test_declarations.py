@@ -14,6 +14,7 @@ from run_documents import point, requirement, run
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError
+from verifier.evidence.bundle.build import built_document
 from verifier.evidence.bundle.check import check_files
 from verifier.evidence.case import build_case, gsn_svg, gsn_yaml
 from verifier.evidence.case.anchors import anchors_of
@@ -156,7 +157,10 @@ def test_a_document_that_is_not_what_it_was_is_named_and_its_claim_falls(change,
     assert "**Status over all runs: supported**" in first
     assert "The assurance case as a whole: defeated. " in first
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # whoever checks later judges by the day of the build
-    assert check_files("b", bundle.files).sound
+    report = check_files("b", bundle.files)
+    assert report.sound
+    assert built_document(bundle, "b").status == report.status
+    assert report.status.endswith("; the assurance case as a whole: defeated")
 
 
 def test_what_is_only_declared_supports_nothing(folder):

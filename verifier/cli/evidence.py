@@ -150,7 +150,7 @@ def build_text(bundle: Bundle, target: str) -> str:
         *(f"omitted: {path}: {one_line(reason)}" for path, reason in bundle.omitted.items()),
         *map(_status, bundle.trace()),
         f"verdict of the run: {bundle.verdict}",
-        one_line(overall_text(bundle.standings)),
+        one_line(overall_text(bundle.standings, bundle.case)),
     ]
     return text_of(lines)
 

@@ -10,7 +10,7 @@ from verifier.base.errors import ExitCode, one_line
 from verifier.base.result import recorded
 from verifier.base.version import __version__
 from verifier.evidence.signatures import Seal
-from verifier.evidence.status import Standing
+from verifier.evidence.status import Standing, Status
 
 
 class Kind(Enum):
@@ -125,7 +125,7 @@ class Log:
 
     Attributes:
         findings, checked, unchecked, requirements, grades: as there.
-        standings: how the requirements stand over all runs.
+        standings, case: how the requirements stand over all runs, and the assurance case as a whole.
         built_by: version of the program that built the bundle.
         until_recomputed: what was not looked at and is settled by computing everything again.
         proven, recomputed: numbers of the results that certificates prove, and that the inputs gave again.
@@ -139,6 +139,7 @@ class Log:
     until_recomputed: list[str] = field(default_factory=list)
     requirements: tuple[tuple[str, str, str, str], ...] = ()
     standings: tuple[Standing, ...] = ()
+    case: Status | None = None
     built_by: str = __version__
     grades: Grades | None = None
     proven: int = 0

@@ -39,7 +39,7 @@ from verifier.evidence.environment import SBOM_FILE, SBOM_WORDS, sbom_text
 from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.measured import refuse_misfits
 from verifier.evidence.paths import check_paths
-from verifier.evidence.status import Standing, overall_text
+from verifier.evidence.status import Standing, Status, overall_text
 from verifier.language.specs import read_spec
 from verifier.study.case import Study
 from verifier.study.inputs import refuse_others
@@ -74,7 +74,7 @@ class Bundle:
         files: path -> bytes.
         digest: SHA-256 of its manifest, in hexadecimal.
         omitted: path -> why it is not there.
-        standings: how every requirement with a target stands over all runs in it.
+        standings, case: how every requirement with a target stands over all runs in it, and the case as a whole.
     """
 
     files: dict[str, bytes] = field(repr=False)
@@ -82,6 +82,7 @@ class Bundle:
     verdict: str
     omitted: dict[str, str] = field(repr=False)
     standings: tuple[Standing, ...] = field(repr=False)
+    case: Status
 
     def trace(self) -> list[dict[str, str]]:
         """The rows of the trace: every requirement of the spec, under every planner."""
@@ -152,7 +153,7 @@ def built_document(bundle: Bundle, name: str) -> BuiltResult:
         omitted=tuple(OmittedFile(path, reason) for path, reason in bundle.omitted.items()),
         requirements=tuple(BuiltRequirement(*(row[key] for key in columns)) for row in bundle.trace()),
         verdict=bundle.verdict,
-        status=overall_text(bundle.standings),
+        status=overall_text(bundle.standings, bundle.case),
     )
 
 
@@ -209,7 +210,9 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
     files = {**inputs, **results, **texts}
     digest = digest_of(files[MANIFEST_FILE])
     rates = read_omitted(files[OMITTED_RATES], OMITTED_RATES) if OMITTED_RATES in files else {}
-    return Bundle(files, digest, parts.result.verdict.value, {**parts.omitted, **rates}, basis.standings)
+    return Bundle(
+        files, digest, parts.result.verdict.value, {**parts.omitted, **rates}, basis.standings, basis.case.status
+    )
 
 
 def _given(

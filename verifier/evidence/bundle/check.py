@@ -165,7 +165,7 @@ def check_files(
         verdict,
         log.requirements,
         None if log.findings else log.grades,
-        overall_text(log.standings) if log.standings and not log.findings else "",
+        overall_text(log.standings, log.case) if log.standings and not log.findings else "",
         "" if manifest is None else manifest.title,
     )
 
@@ -357,7 +357,8 @@ def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: U
 
 def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: Log) -> None:
     """Make every derived file again; one that is as the manifest says and differs all the same speaks against us."""
-    log.standings, made = (basis := derived(parts)).standings, basis.made
+    basis = derived(parts)
+    log.standings, log.case, made = basis.standings, basis.case.status, basis.made
     if log.built_by != __version__:
         log.unchecked.append(
             f"derived files and results byte for byte: built by verifier {log.built_by}, and this is {__version__}"
