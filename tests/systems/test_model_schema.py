@@ -115,6 +115,12 @@ rules = [{ set = { u = 0 } }]
 """
 
 
+@pytest.mark.parametrize(("levels", "fits"), [([-1], False), ([-1, 1], True), ([-1, 0, 1], False)])
+def test_a_range_of_log_odds_has_two_ends(levels, fits):
+    text = EVERY_TABLE.replace("range = [-1, 1], confirm", f"range = {levels}, confirm")
+    assert SCHEMA.is_valid(tomllib.loads(text)) is fits
+
+
 def test_every_key_that_the_reader_knows_is_in_it_and_no_other(monkeypatch, tmp_path):
     asked, table = defaultdict(set), Element.table
 

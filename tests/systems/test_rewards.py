@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from plain_gains import gained, reaching
+from small_objectives import channel_of, objective_of
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.documents import json_values, read_document
@@ -19,6 +20,7 @@ from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions, Selection
 from verifier.study.results import RunResult
+from verifier.systems.rewards import Gains
 
 MODEL = """
 name = "approach"
@@ -376,3 +378,12 @@ def test_a_planner_from_a_table_gains_what_the_same_rules_gain(files, tmp_path):
     spec = "\n".join(line for line in SPEC.splitlines() if not line.startswith("never"))
     by_rules, by_table = (numbers(verify_spec(*files(spec, model), EXACT)) for model in (MODEL, written))
     assert by_rules == by_table
+
+
+def test_every_rounding_of_a_gain_is_counted():
+    """Two labels and two observations: 2 * 2 + 2 roundings in a draw, 2 in the sum of weights; 2 + 4 for gains."""
+    channel = channel_of(((), ("a",)), [[0]], [[1]])
+    skeleton = objective_of(channel, [[0, 1], [1, 1]], [0, 0], {"p": {1}}, "F p", ended=(1,)).skeleton
+    for place, roundings in ((1, 8 + 2 + 4), (len(channel.bins) * 2, 2 + 4)):
+        gains = Gains(skeleton, np.array([0]), np.array([place]), np.ones(1), np.array([Fraction(1)], dtype=object))
+        assert gains.relative_error == roundings * 2.0**-53

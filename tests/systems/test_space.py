@@ -9,7 +9,7 @@ from verifier.base.errors import NoAnswerError
 from verifier.systems.behaviour import Moves
 from verifier.systems.model_parts import BoundedVariable
 from verifier.systems.open_system import BYTES_PER_MOVE, _refuse_memory
-from verifier.systems.space import StateSpace
+from verifier.systems.space import StateSpace, whole_in_range
 
 
 def variables(*ranges):
@@ -39,6 +39,12 @@ def test_codes_are_those_of_one_valuation_and_sort_as_they_do(ranges, words):
     }
     outside = space.number(values | {"y": grid[:, 1] + ranges[1][1] - ranges[1][0]}, len(grid))
     assert np.array_equal(outside != space.nowhere, grid[:, 1] == ranges[1][0])
+
+
+def test_what_is_not_in_the_range_comes_back_as_its_low_end():
+    found, allowed = whole_in_range(np.array([0.0, 1, 2.5, 3, 4, 1e300, np.inf, np.nan]), BoundedVariable("x", 1, 3))
+    assert found.tolist() == [1, 1, 1, 3, 1, 1, 1, 1]
+    assert np.flatnonzero(allowed).tolist() == [1, 3]
 
 
 def test_the_best_move_is_the_first_that_there_is():
