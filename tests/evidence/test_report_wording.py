@@ -58,6 +58,7 @@ def test_a_probability_stays_on_its_side_of_the_target_and_of_1(value, target):
     ("number", "exact", "text"),
     [
         (0.75, Fraction(3, 4), "3/4 = 0.75"),
+        (1.0000001, None, "1.0000001"),  # a gain beyond 1 is not shown as 1
         (1.0, Fraction(1), "1"),
         (1 / 3, None, "0.333333"),
         (0.9999999999, None, "0.9999999999"),
