@@ -71,8 +71,9 @@ def test_probabilities_as_texts(number, exact, text):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [("19/20", "0.95"), ("1/3", "1/3"), ("1", "1"), ("0", "0"), ("999/1000", "0.999"), ("0.9500", "0.95")],
-)
+    [("19/20", "0.95"), ("1/3", "1/3"), ("1", "1"), ("0", "0"), ("999/1000", "0.999"), ("0.9500", "0.95"),
+     ("1/1000000000000", "0.000000000001"), ("1/10000000000000", "1/10000000000000")],
+)  # fmt: skip
 def test_targets_as_texts(number, text):
     assert decimal_text(number) == text
 
