@@ -23,6 +23,7 @@ from verifier.base.documents import (
     schema_of,
 )
 from verifier.base.errors import InputError
+from verifier.base.exact_numbers import fraction_of, fraction_text
 from verifier.base.files import document_text
 
 
@@ -222,3 +223,11 @@ def test_what_follows_is_required_in_a_file_and_cannot_be_contradicted_by_a_valu
     # Who reads has to look where it is not refused at once.
     stated = read_document(Tour, json_values(TOUR) | {"count": 3}, "tour.json")
     assert (stated.count, stated.following()["count"]) == (3, 2)
+
+
+def test_fractions_of_very_many_digits_are_read_as_they_are_written():
+    for value in (Fraction(-(10**9001) - 7, 3**9000), Fraction(10**9001 + 7, 3**9000), Fraction(10**5000 + 3)):
+        assert fraction_of(fraction_text(value)) == value
+    for text in ("x" * 5000, "\u0663" * 5000):  # an Arabic three is a digit, and no text of a document
+        with pytest.raises(ValueError, match="no whole number"):
+            fraction_of(text)

@@ -2,18 +2,20 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import binom
-
-from verifier.base.statistics import (
+    _bisected,
     chance_ends,
+    from hypothesis import given
+    from hypothesis import strategies as st
+    from scipy.special import betainc
+    from scipy.stats import binom
+    from verifier.base.statistics import (
     clopper_pearson,
     drawn_with_replacement,
     few_units_note,
     percentile_ends,
     reaching,
     reaching_ratio,
+    unseen,
 )
 
 
@@ -26,6 +28,17 @@ def test_each_end_is_missed_with_the_tail(events, trials, tail):
     low, high = (float(end[0]) for end in clopper_pearson(np.array([events]), np.array([trials]), tail))
     assert binom.sf(events - 1, trials, low) == pytest.approx(tail, rel=1e-5)
     assert binom.cdf(events, trials, high) == pytest.approx(tail, rel=1e-5)
+
+
+def test_a_lower_end_by_halves_is_not_beyond_its_tail():
+    least, rest, tail = np.array([1000.0, 3, 500]), np.array([1e9 - 999, 8, 501]), 0.025
+    low = _bisected(least, rest, tail)
+    assert np.all(betainc(least, rest, low) <= tail)
+    assert np.all(betainc(least, rest, np.nextafter(low, 1)) > tail)
+
+
+def test_items_without_weight_do_not_count():
+    assert unseen(np.array([1, 0, 1, 1, 0]), 0.95) == pytest.approx(unseen(3, 0.95)) == 1 - 0.025 ** (1 / 3)
 
 
 def test_an_interval_reaches_as_far_as_items_without_a_difference_allow():

@@ -58,6 +58,7 @@ def test_a_probability_stays_on_its_side_of_the_target_and_of_1(value, target):
     ("number", "exact", "text"),
     [
         (0.75, Fraction(3, 4), "3/4 = 0.75"),
+        (1.0000001, None, "1.0000001"),  # a gain beyond 1 is not shown as 1
         (1.0, Fraction(1), "1"),
         (1 / 3, None, "0.333333"),
         (0.9999999999, None, "0.9999999999"),
@@ -70,8 +71,9 @@ def test_probabilities_as_texts(number, exact, text):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [("19/20", "0.95"), ("1/3", "1/3"), ("1", "1"), ("0", "0"), ("999/1000", "0.999"), ("0.9500", "0.95")],
-)
+    [("19/20", "0.95"), ("1/3", "1/3"), ("1", "1"), ("0", "0"), ("999/1000", "0.999"), ("0.9500", "0.95"),
+     ("1/1000000000000", "0.000000000001"), ("1/10000000000000", "1/10000000000000")],
+)  # fmt: skip
 def test_targets_as_texts(number, text):
     assert decimal_text(number) == text
 
