@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import betainc
+from scipy.stats import binom
+
+from verifier.base.statistics import (
     _bisected,
     chance_ends,
-    from hypothesis import given
-    from hypothesis import strategies as st
-    from scipy.special import betainc
-    from scipy.stats import binom
-    from verifier.base.statistics import (
     clopper_pearson,
     drawn_with_replacement,
     few_units_note,
