@@ -5,7 +5,7 @@ import resource
 
 import numpy as np
 import pytest
-from made_campaign import write_streets
+from made_campaign import COLLISION, write_streets
 from single_commands import (
     same_ap_and_recall,
     same_areas,
@@ -172,13 +172,7 @@ def test_two_commands_from_images_and_a_network_to_a_report(tmp_path, capsys):
 @pytest.mark.slow
 def test_sixty_images_at_three_levels_take_ninety_cpu_seconds_at_most(tmp_path, capsys):
     """And each of their numbers is that of the single command, with lambda and the loop added to the file."""
-    more = """
-[collision]
-distance_m = 8
-speed_mps = 10
-deceleration_mps2 = 6.86
-reaction_s = 0.1
-[closed_loop]
+    more = f"""{COLLISION}[closed_loop]
 metric = ["roc_a", "roc_b"]
 draws = 0
 """

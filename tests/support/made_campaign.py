@@ -29,12 +29,19 @@ SPEC = """
 model "car.toml"
 slow_near_people: P >= 0.95 [ G (near -> v <= 1) ]
 """
-FILE = """\
+COLLISION = """
+[collision]
+distance_m = 8
+speed_mps = 10
+deceleration_mps2 = 6.86
+reaction_s = 0.1
+"""
+FILE = f"""\
 title = "HOG on drawn streets"
 [data]
 images = "images"
-annotations = { format = "coco", file = "truth.json", distance_field = "distance_m" }
-depth = { folder = "depth" }
+annotations = {{ format = "coco", file = "truth.json", distance_field = "distance_m" }}
+depth = {{ folder = "depth" }}
 calibration = "camera.csv"
 poses = "poses.csv"
 [detectors.hog]
@@ -49,12 +56,7 @@ sweep = ["haze:visibility_m=978,97.8"]
 edges_m = [0, 9, inf]
 [run]
 spec = "car.ltl"
-[collision]
-distance_m = 8
-speed_mps = 10
-deceleration_mps2 = 6.86
-reaction_s = 0.1
-[closed_loop]
+{COLLISION}[closed_loop]
 control_radius = 2
 safety_radius = 1.5
 draws = 0

@@ -87,13 +87,14 @@ Count = Annotated[int, Limits(ge=0)]
 
 Condition = Annotated[str, Limits(pattern="^if ")]
 """Of a verdict: what must be true for it to hold."""
-Sha256 = Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
+_SHA256 = "[0-9a-f]{64}"
+Sha256 = Annotated[str, Limits(pattern=f"^{_SHA256}$")]
 """In hexadecimal."""
 
 
 def is_sha256(text: str) -> bool:
     """Whether a text is a `Sha256`."""
-    return re.fullmatch("[0-9a-f]{64}", text) is not None
+    return re.fullmatch(_SHA256, text) is not None
 
 
 class _Infinite:

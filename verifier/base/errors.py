@@ -4,8 +4,9 @@ An error names the place (file, line, column, or the path inside a document), wh
 expected and what to do. The command line prints exactly `str(error)`; nothing else of the program is shown.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 
@@ -95,6 +96,18 @@ class NoAnswerError(LimitError):
     """The limits of time, memory or size that the user sets are used up, or would be, before there is an answer."""
 
     exit_code = ExitCode.NO_ANSWER
+
+
+@contextlib.contextmanager
+def files_named(name: Callable[[str], str]) -> Iterator[None]:
+    """Within it errors call files as `name` says, which is given every text that may hold the name of one."""
+    try:
+        yield
+    except InputError as error:
+        file, hint = (each and name(each) for each in (error.place.file, error.hint))
+        raise type(error)(name(error.message), replace(error.place, file=file), hint) from None
+    except VerifierError as error:
+        raise type(error)(name(str(error))) from None
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

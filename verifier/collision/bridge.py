@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.base.numbers import significant
+from verifier.base.statistics import effective_number
 from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import check_formulas
@@ -121,7 +122,7 @@ def closed_loop(
         first_report_m,
         width_m,
         len(cars.weight),
-        float(cars.weight.sum() ** 2 / np.square(cars.weight).sum()),
+        effective_number(cars.weight),
         len(found.missed_m) if channel.misses else 0,
         drive.period,
         drive.cell_m,

@@ -139,7 +139,7 @@ class Log:
     until_recomputed: list[str] = field(default_factory=list)
     requirements: tuple[tuple[str, str, str, str], ...] = ()
     standings: tuple[Standing, ...] = ()
-    case: Status | None = None
+    case: Status = Status.SUPPORTED
     built_by: str = __version__
     grades: Grades | None = None
     proven: int = 0

@@ -123,7 +123,7 @@ def overall(standings: Sequence[Standing]) -> Standing | None:
     return max(standings, key=lambda each: _ORDER[each.status], default=None)
 
 
-def overall_text(standings: Sequence[Standing], whole: Status | None) -> str:
+def overall_text(standings: Sequence[Standing], whole: Status) -> str:
     """The last line of what people read: the worst status, and which requirement of which run has it.
 
     Args:
@@ -135,9 +135,5 @@ def overall_text(standings: Sequence[Standing], whole: Status | None) -> str:
     listed = [each for each in standings if each.status is worst.status]
     more = f"; and {len(listed) - 1} more" if len(listed) > 1 else ""
     of = f" of {worst.run}" if worst.run else ""
-    case = (
-        f"; the assurance case as a whole: {whole.value}"
-        if whole and severity(whole) > severity(worst.status)
-        else ""
-    )
+    case = f"; the assurance case as a whole: {whole.value}" if severity(whole) > severity(worst.status) else ""
     return f"status: {worst.status.value}: {worst.name}{of}{f': {worst.reason}' if worst.reason else ''}{more}{case}"

@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import socket
-import time
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -473,7 +472,9 @@ def test_the_scheduler_is_lost_once_in_ten_million_detections(ten_million, root,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("others", [0, 1])
-def test_workers_without_this_program_are_named_at_once(scene, root, tmp_path, others):
+def test_workers_without_this_program_are_named_at_once(scene, root, tmp_path, monkeypatch, others):
+    monkeypatch.setattr("verifier.base.blocks.LOOK_S", -1.0)
+    monkeypatch.setattr("verifier.base.blocks.RETURN_S", -1.0)  # waiting for workers to come back fails
     # The package that they find has no more than a name; the scheduler, and perhaps a worker, have this one.
     (tmp_path / "old/verifier").mkdir(parents=True)
     for name in ("__init__.py", "base.py"):
@@ -484,10 +485,8 @@ def test_workers_without_this_program_are_named_at_once(scene, root, tmp_path, o
         own.work(1)
         with distributed.Client(own.address, set_as_default=False) as client:
             client.wait_for_workers(others + 1, timeout=60)
-        before = time.monotonic()
         with pytest.raises(UsageError, match=r"worker tcp://127\.0\.0\.1:\d+ has another version of this program"):
             counted(CountSettings(**DATA, **SCENE, scheduler=own.address))
-        assert time.monotonic() - before < 30  # nobody waits for workers to come back
 
 
 def free_port():

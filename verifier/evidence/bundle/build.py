@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar
 
 from verifier.base.budget import memory_limit
 from verifier.base.documents import Limits, Sha256
-from verifier.base.errors import InputError, LimitError, Place, UsageError
+from verifier.base.errors import InputError, LimitError, Place, UsageError, files_named
 from verifier.base.files import read_bytes, read_text
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
@@ -27,7 +27,6 @@ from verifier.evidence.bundle.request import (
     REQUEST_FILE,
     Request,
     documents_of,
-    files_named,
     typed,
     unpacked_inputs,
 )
@@ -210,9 +209,8 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
     files = {**inputs, **results, **texts}
     digest = digest_of(files[MANIFEST_FILE])
     rates = read_omitted(files[OMITTED_RATES], OMITTED_RATES) if OMITTED_RATES in files else {}
-    return Bundle(
-        files, digest, parts.result.verdict.value, {**parts.omitted, **rates}, basis.standings, basis.case.status
-    )
+    omitted = {**parts.omitted, **rates}
+    return Bundle(files, digest, parts.result.verdict.value, omitted, basis.standings, basis.case.status)
 
 
 def _given(

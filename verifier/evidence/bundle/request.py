@@ -9,14 +9,14 @@ import contextlib
 import datetime
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 from verifier.base.documents import json_values, read_document
-from verifier.base.errors import InputError, Place, VerifierError, shown
+from verifier.base.errors import InputError, Place, VerifierError, files_named, shown
 from verifier.base.files import document_text
 from verifier.base.keywords import Typed, keywords_of, settings_from
 from verifier.base.options import options_of
@@ -189,15 +189,3 @@ def without_folder(text: str) -> str:
     """A message without the folder that inputs are unpacked to: it means nothing to whoever reads it."""
     above = re.escape(str(Path(tempfile.gettempdir()).resolve()))
     return re.sub(rf"{above}/{_PREFIX}[^/]*/", "", text)
-
-
-@contextlib.contextmanager
-def files_named(name: Callable[[str], str]) -> Iterator[None]:
-    """Within it errors call files as `name` says, which is given every text that may hold the name of one."""
-    try:
-        yield
-    except InputError as error:
-        file = None if error.place.file is None else name(error.place.file)
-        raise type(error)(name(error.message), replace(error.place, file=file), error.hint) from None
-    except VerifierError as error:
-        raise type(error)(name(str(error))) from None

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.stats import chi2
 
-from verifier.base.numbers import significant
+from verifier.base.numbers import p_value_text
 from verifier.base.words import counted, listed, name_text
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.changes.sides import Side
@@ -285,7 +285,7 @@ def _data(old: Side, new: Side, apart: bool) -> Iterator[tuple[Change, str]]:
         yield "other_data", said
         return
     if not before and (chance := _same_rates(old, new)) < UNLIKELY:
-        yield "other_data", f"{said}; rates of what was added differ from those before: p = {significant(chance, 2)}"
+        yield "other_data", f"{said}; rates of what was added differ from those before: p = {p_value_text(chance)}"
         return
     yield "more_data", said
     settings = new.request.options.confidence

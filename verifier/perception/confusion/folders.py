@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,13 +25,13 @@ from verifier.perception.confusion.drives import DriveTable, read_drives
 from verifier.perception.confusion.localisation import localised
 from verifier.perception.confusion.preparing import dependence_document, placed
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.stores import copied, is_address
+from verifier.perception.confusion.stores import copied
 from verifier.perception.confusion.streaming import PartCount, Progress
 from verifier.perception.detections.argoverse import logs_of_files
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.distances import sequences_named
 from verifier.perception.detections.mot import sequences_of_files
-from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of, filesystem
+from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of, filesystem, is_address
 from verifier.perception.detections.partly import only_files
 from verifier.perception.detections.tableparts import ROLES, TablePart, Tables
 from verifier.perception.detections.waymo import component_folder, poses_folder
@@ -213,9 +214,8 @@ class FolderCount:
         """The data of a sequence, and the measure of their distance."""
         rows = zip(self.tables.files, part.rows, strict=True)
         alone = {path for files, (first, end) in rows for path in files.paths[first:end]}
-        others = {path for files in self.tables.files for path in files.paths}
         is_whole = len(self.tables.sequences) == 1
-        with copied(self.settings, others, alone) as copies:
+        with copied(self.settings, self._paths, alone) as copies:
             here = {path for each in alone for path in copies.here(each)}
             known = self.how[0].classes if self.how is not None else class_names(self.settings)
             with nullcontext() if is_whole else only_files(here, known):
@@ -223,13 +223,17 @@ class FolderCount:
                 data, measure = placed(own, part=True)
             yield data, measure
 
+    @cached_property
+    def _paths(self) -> frozenset[str]:
+        """All files that are shared out."""
+        return frozenset(path for files in self.tables.files for path in files.paths)
+
     def elsewhere(self) -> dict[str, InputError]:
         """Sequences that the file of distances names, of which no part reads others than its own, and what to say
         where none of the parts has one; none where only some sequences are counted."""
         if self.settings.distance_file is None or self.settings.sequence:
             return {}
-        others = {path for files in self.tables.files for path in files.paths}
-        with copied(self.settings, others) as copies:
+        with copied(self.settings, self._paths) as copies:
             found = sequences_named(str(copies.settings.distance_file), self.settings.distance_key)
         for error in found.values():
             error.place = replace(error.place, file=copies.told(str(error.place.file)))

@@ -12,18 +12,13 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from verifier.base.errors import InputError, Place, first_line
-from verifier.perception.detections.parquetfiles import filesystem
+from verifier.base.errors import InputError, Place, files_named, first_line
+from verifier.perception.detections.parquetfiles import filesystem, is_address
 from verifier.perception.settings import IMAGE_SUFFIXES, CountSettings
 
 FOLDERS = ("annotations", "detections")
 FIELDS = (*FOLDERS, "frames", "class_map", "distance_file", "calibration", "depth_folder")
 """Settings that may be addresses."""
-
-
-def is_address(path: object) -> bool:
-    """Whether it is in a store."""
-    return "://" in str(path)
 
 
 @dataclass(frozen=True)
@@ -77,13 +72,8 @@ def copied(
         addresses = {str(own[name]): address for name, address in given.items()}
         paths: dict[str, Any] = {name: str(path) for name, path in own.items()}
         copies = Copies(replace(settings, **paths), addresses)
-        try:
+        with files_named(copies.told):
             yield copies
-        except InputError as error:
-            if error.place.file is not None:
-                error.place = replace(error.place, file=copies.told(error.place.file))
-            error.message, error.hint = copies.told(error.message), error.hint and copies.told(error.hint)
-            raise
 
 
 def _copy(

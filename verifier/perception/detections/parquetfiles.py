@@ -165,12 +165,12 @@ def opened(path: str) -> Iterator[Any]:
 
 def _stream(path: str) -> Any:
     """The bytes of a file."""
-    return filesystem(path).open(path, "rb") if "://" in path else Path(path).open("rb")
+    return filesystem(path).open(path, "rb") if is_address(path) else Path(path).open("rb")
 
 
 def _listed(path: str) -> list[str]:
     """The files that a path names: itself, or all of a folder."""
-    if "://" not in path:
+    if not is_address(path):
         found = sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else [path]
     else:
         files = filesystem(path)
@@ -184,6 +184,11 @@ def _listed(path: str) -> list[str]:
     if not found:
         raise InputError("no file *.parquet in it", Place(path))
     return found
+
+
+def is_address(path: object) -> bool:
+    """Whether it is in a store."""
+    return "://" in str(path)
 
 
 def filesystem(path: str) -> Any:

@@ -198,7 +198,7 @@ def reported(
     moved = [each for block in blocks for each in block.moved]
     scenes, truth = ready.scenes, moved_truth(ready.scenes, moved)
     ids = {each.name: scenes.image_ids[each.source] for each in moved} if scenes.image_ids else {}
-    found = list[DetectionSet]()
+    sizes, found = {each.name: each.size for each in moved}, list[DetectionSet]()
     for at, (detector, (class_map, folder)) in enumerate(zip(ready.detectors, to, strict=True)):
         rows, digests = dict[str, Any](), dict[str, str]()
         for block in blocks:
@@ -206,7 +206,6 @@ def reported(
             digests |= block.runs[at][1]
         run = DetectorRun(tuple(detector.classes), detector.identity, rows, digests, len(rows), 0, 0)
         found.append(with_detections(truth, run, class_map))
-        sizes = {each.name: each.size for each in moved}
         write_coco(folder, found[-1], sizes, measure(found[-1]), True, ids, scenes.category_ids)
     return found
 

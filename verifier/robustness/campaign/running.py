@@ -83,12 +83,11 @@ def campaign_result(
         raise UsageError("--refine adds levels of a sweep where a requirement breaks: it needs 'run' and a sweep")
     target, most = Path(folder), refine + len(campaign.mutations)
     _check_target(target, campaign)
+    made = dict[str, dict[str, tuple[DetectionSet, Made]]]()
     while True:
         for name in watch(detect_all(campaign, scenes, target, pool), 1 + len(campaign.mutations)):
             del name  # only to be shown
-        names, own = condition_names(campaign), campaign.detectors
-        found = {each: {name: read_condition(target / each / (name or BASELINE)) for name in names} for each in own}
-        made = {detector: _made(campaign, scenes, detector, data, target) for detector, data in found.items()}
+        made = {each: _made(campaign, scenes, each, target, made.get(each, {})) for each in campaign.detectors}
         confusion = {(each, name): files.confusion for each, one in made.items() for name, (_, files) in one.items()}
         runs, checked = checked_runs(campaign, confusion, target)
         mutations = further(campaign, checked, most - len(campaign.mutations))
@@ -96,14 +95,14 @@ def campaign_result(
             break
         campaign = replace(campaign, mutations=mutations)
     adr = adr_of(
-        {detector: {name or BASELINE: each for name, each in data.items()} for detector, data in found.items()},
+        {each: {name or BASELINE: data for name, (data, _) in one.items()} for each, one in made.items()},
         campaign.adr,
         f"ADR: {campaign.title}",
     )
-    logs = campaign_logs(campaign, scenes, {name: _people(campaign, target, name) for name in found})
+    logs = campaign_logs(campaign, scenes, {name: _people(campaign, target, name) for name in made})
     loop, without, remarks = _loop(campaign, logs, target)
     for detector, choice in campaign.detectors.items():
-        remarks += [f"{detector}: {each}" for each in operating_remarks(choice, found[detector][""])]
+        remarks += [f"{detector}: {each}" for each in operating_remarks(choice, made[detector][""][0])]
     rows = [
         _row(campaign, adr, detector, name, made[detector][name], checked.get((detector, name or BASELINE), ()))
         for name in condition_names(campaign)
@@ -204,21 +203,28 @@ def _people(campaign: Campaign, target: Path, detector: str) -> dict[str, Detect
 
 
 def _made(
-    campaign: Campaign, scenes: Scenes, detector: str, found: Mapping[str, DetectionSet], target: Path
+    campaign: Campaign,
+    scenes: Scenes,
+    detector: str,
+    target: Path,
+    before: Mapping[str, tuple[DetectionSet, Made]],
 ) -> dict[str, tuple[DetectionSet, Made]]:
-    """AP, recall, matrices and pairs of a detector, by condition."""
-    choice = campaign.detectors[detector]
+    """AP, recall, matrices and pairs of a detector, by condition; those made `before` are not made again."""
+    choice, own = campaign.detectors[detector], target / detector
+    found = {
+        name: before[name][0] if name in before else read_condition(own / (name or BASELINE))
+        for name in condition_names(campaign)
+    }
     under_test = UnderTest(choice, choice.opened(campaign.root), found[""], choice.threshold(found[""]))
     counting = campaign.counting
     wanted = Wanted(("AP", "recall"), counting, counting is not None, campaign.collision is not None)
     wanted = replace(wanted, weights=weights_of(len(scenes.files), campaign.adr.seed))
     maker = Maker(wanted, scenes, under_test)
-    made = {}
-    for name, data in found.items():
+    made = dict(before)
+    for name in (name for name in found if name not in before):
         told = f"{detector}, {name or BASELINE}", name or BASELINE, ""
-        folder = target / detector / (name or BASELINE)
-        made[name] = data, maker.made(data, campaign.mutations.get(name), folder, told)
-    return made
+        made[name] = found[name], maker.made(found[name], campaign.mutations.get(name), own / told[1], told)
+    return {name: made[name] for name in found}
 
 
 def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | None, dict[str, str], list[str]]:

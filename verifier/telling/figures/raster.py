@@ -17,7 +17,6 @@ from verifier.base.libraries import library
 DPI = 192
 """Of the picture, in which a user unit is 1/96 inch."""
 _STEP = re.compile(r"([MLHVhvz])([^MLHVhvz]*)")
-_PAINT = {"fill": "facecolor", "stroke": "edgecolor"}
 
 
 def png_of(svg: str) -> tuple[bytes, int]:
