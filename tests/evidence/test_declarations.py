@@ -316,7 +316,7 @@ def test_no_answer_turns_what_is_violated_green():
 
 
 def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
-    """The false positives that a first build ignores are accepted; with other numbers the doubt is open again."""
+    """The false positives that a first build ignores are accepted; of other data the doubt is open again."""
     import dataclasses
 
     options = dataclasses.replace(ITEMS, false_positives="ignore")
@@ -339,13 +339,30 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
     assert (row["status"], row["defeated_by"]) == ("conditional", "")
     page = accepted.files["report/report.md"].decode().replace("\\", "")
     assert "Residual doubt, no_false_positives/no_hit: accepted by N. N. on 2026-05-06: Kerb" in page
-    stale = [each.replace('doubt = "', 'doubt = "f') for each in entries]
-    again = built(folder, context=declared(folder, numbers, *stale), options=options)
-    row = next(csv.DictReader(io.StringIO(again.files["trace.csv"].decode())))
-    assert row["status"] == "defeated"
-    assert "Doubt reopened, no_false_positives/no_hit: stale: decided on f" in again.files[
-        "report/report.md"
-    ].decode().replace("\\", "")
+
+    def rebuilt():
+        again = built(folder, context=declared(folder, numbers, *entries), options=options)
+        return again, next(csv.DictReader(io.StringIO(again.files["trace.csv"].decode())))
+
+    # Another requirement, and words that mean nothing: the answers stand.
+    spec = (folder / "aeb.ltl").read_text()
+    (folder / "aeb.ltl").write_text(f"// of the second draft\n{spec}also: P >= 0.1 [ G (ped -> x < line) ]\n")
+    assert rebuilt()[1]["status"] == "conditional"
+    (folder / "aeb.ltl").write_text(spec)
+    # Ten of 100,000 more are missed: the doubt says the same, and is about other numbers.
+    data = matrices("day", DAYS)
+    hit, miss = data["bins"][0]["counts"]
+    first = data["sequences"][0]["counts"]
+    for row, left, column in ((hit, 0, 0), (miss, 1, 0)):
+        moved = 10 if row is miss else -10
+        row[column] += moved
+        first[2 * left][3] += moved
+    (folder / "day.json").write_text(json.dumps(data))
+    again, row = rebuilt()
+    assert (row["verdict"], row["status"]) == ("satisfied", "defeated")
+    said = again.files["report/report.md"].decode().replace("\\", "")
+    (decided,) = {entry.partition('doubt = "')[2][:8] for entry in entries if "no_false_positives/no_hit" in entry}
+    assert f"Doubt reopened, no_false_positives/no_hit: stale: decided on {decided}, now " in said
 
 
 # --- errors

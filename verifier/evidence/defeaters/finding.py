@@ -16,6 +16,7 @@ from verifier.evidence.defeaters.values import (
     Claim,
     Defeater,
     Doubt,
+    basis_of,
     claimed,
     claims_on,
     confirmed,
@@ -256,8 +257,9 @@ def find_defeaters(
             )
     doubts = [doubt for run in runs for doubt in _doubts(run, documents, context, alternatives, field)]
     unique = dict.fromkeys(each for each in doubts if each.claims)
+    of = {run.sha256: run for run in runs}
     return tuple(
-        Defeater(f"D{number}", each.kind, each.message, each.claims, each.remedy)
+        Defeater(f"D{number}", **vars(each), basis={claim: basis_of(of[claim.run], claim) for claim in each.claims})
         for number, each in enumerate(unique, start=1)
     )
 
