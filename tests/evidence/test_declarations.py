@@ -347,6 +347,7 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
     # Another requirement, and words that mean nothing: the answers stand.
     spec = (folder / "aeb.ltl").read_text()
     (folder / "aeb.ltl").write_text(f"// of the second draft\n{spec}also: P >= 0.1 [ G (ped -> x < line) ]\n")
+    (folder / "aeb.toml").write_text(f"# of the second draft\n{(folder / 'aeb.toml').read_text()}")
     assert rebuilt()[1]["status"] == "conditional"
     (folder / "aeb.ltl").write_text(spec)
     # Ten of 100,000 more are missed: the doubt says the same, and is about other numbers.
