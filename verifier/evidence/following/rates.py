@@ -226,10 +226,10 @@ def risk_misfits(risk: RiskResult) -> Misfits:
 
 
 def runs_behind(risk: Document, documents: Iterable[Document]) -> list[Document] | None:
-    """The runs that a risk is from; None where one of them is not among the documents."""
+    """The runs that a risk is from; None where one of them is not among the documents, or nothing is known of any."""
     there = {each.sha256: each for each in documents if each.kind == "run"}
     wanted = [run.sha256 for run in risk.result.runs]
-    return [there[digest] for digest in wanted] if {*wanted} <= there.keys() else None
+    return [there[digest] for digest in wanted] if wanted and {*wanted} <= there.keys() else None
 
 
 def risk_against_runs(risk: RiskResult, runs: list[Document]) -> Misfits:
