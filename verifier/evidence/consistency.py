@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from verifier.analysis.channel_test import Channel, channel_condition, channel_test
-from verifier.base import documents
 from verifier.base.checksums import SUMMED, changed_part
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
@@ -39,7 +38,6 @@ from verifier.evidence.resting import (
     numbers_apart,
     refuse,
 )
-from verifier.perception.confusion.document_types import Dependence
 from verifier.questions.compare.gating import Baseline, baseline_of
 from verifier.study.collection import Judging
 from verifier.study.gates import BaselineFile
@@ -96,9 +94,6 @@ def check_sums(document: Document) -> None:
 
 def _check_parts(document: Document) -> None:
     _check_numbers(document)
-    said = document.content.get("matrices") or {}
-    if "dependence" in said:
-        documents.read_document(Dependence, said["dependence"], document.name, "/matrices/dependence")
     CHECKS[document.kind](document)
 
 
@@ -161,7 +156,7 @@ def _check_run(document: Document) -> None:
     for finding in findings:
         refuse(document, finding.where, f"expected {finding.expected}, found {finding.found}")
     drawn = {name for each in run.requirements for point in each.points for name in point.draws}
-    check_channel(document, "/channel", run.channel, document.content.get("matrices") or {}, drawn)
+    check_channel(document, "/channel", run.channel, run.matrices, drawn)
 
 
 def _check_difference(document: Document, where: str, points: Sequence[tuple[str, Point]]) -> None:
@@ -187,8 +182,8 @@ def _check_explain(document: Document) -> None:
         if told["map"] is not None:
             _check_map(document, f"/explanations/{at}/map", told["map"])
     found: ExplainResult = document.result
-    bins, matrices = len(found.bins), document.content.get("matrices") or {}
-    check_channel(document, "/channel", found.channel, matrices)
+    bins = len(found.bins)
+    check_channel(document, "/channel", found.channel, found.matrices)
     judging = Judging(found.settings, found.channel.classes)
     check_once(document, "/explanations", [(each.name, each.planner) for each in found.explanations])
     for at, each in enumerate(found.explanations):
@@ -266,7 +261,7 @@ def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> No
 
 def _check_require(document: Document) -> None:
     found: RequireResult = document.result
-    check_channel(document, "/channel", found.channel, document.content.get("matrices") or {})
+    check_channel(document, "/channel", found.channel, found.matrices)
     for at, each in enumerate(found.answers):
         where = f"/answers/{at}"
         floors = None if each.floor is None else each.floor.floors
@@ -295,9 +290,8 @@ def _check_compare(document: Document) -> None:
         check_once(document, f"/specs/{s}/requirements", [each.name for each in spec.requirements])
         channels = {drawn.detector: drawn.channel for drawn in spec.drawn}
         for k, drawn in enumerate(spec.drawn):
-            named = [each for each in document.content["detectors"] if each["name"] == drawn.detector]
-            said = named[0] if named else {}
-            check_channel(document, f"/specs/{s}/drawn/{k}/channel", drawn.channel, said.get("matrices") or {})
+            said = [detector.matrices for detector in found.detectors if detector.name == drawn.detector]
+            check_channel(document, f"/specs/{s}/drawn/{k}/channel", drawn.channel, said[0] if said else None)
         for r, each in enumerate(spec.requirements):
             where = f"/specs/{s}/requirements/{r}"
             if len(each.entries) != len(spec.configurations):

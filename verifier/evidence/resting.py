@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -28,7 +28,7 @@ from verifier.questions.compare.gating import worst_of
 from verifier.study.collection import Judging
 from verifier.study.gates import Drop, Regression
 from verifier.study.points import FreeBounds, Numbers, Point, Uncertainty
-from verifier.study.records import ConfidenceRecord, SettingsRecord
+from verifier.study.records import ConfidenceRecord, MatricesRecord, SettingsRecord
 from verifier.study.results import RequirementResult, RunResult, Target
 
 if TYPE_CHECKING:
@@ -124,12 +124,13 @@ def check_condition(document: Document, pointer: str, whole: Judged, parts: Sequ
 
 
 def check_channel(
-    document: Document, pointer: str, channel: Channel, matrices: Mapping[str, Any], drawn: Set[str] | None = None
+    document: Document, pointer: str, channel: Channel, said: MatricesRecord | None, drawn: Set[str] | None = None
 ) -> None:
     """The test of the channel is that of the matrices, for the classes that are drawn, in the bins that it names."""
     labels = list({test.label: None for test in channel.classes}) if drawn is None else sorted(drawn)
     told_bins = {test.label: test.bins or () for test in channel.classes}
-    expected = class_tests(matrices, {label: told_bins.get(label, ()) for label in labels})
+    dependence, contexts = (None, None) if said is None else (said.dependence, said.contexts)
+    expected = class_tests(dependence, contexts, {label: told_bins.get(label, ()) for label in labels})
     if [test.label for test in channel.classes] != labels:
         refuse(document, f"{pointer}/classes", f"expected the classes that are drawn, {', '.join(labels) or 'none'}")
     for k, (told, follows) in enumerate(zip(channel.classes, expected, strict=True)):
@@ -138,8 +139,8 @@ def check_channel(
         for name in {**vars(told), **vars(follows)}:
             mine, theirs = getattr(told, name, None), getattr(follows, name, None)
             if mine != theirs:
-                said = f"the matrices of the document say {json_values(theirs)}"
-                refuse(document, f"{pointer}/classes/{k}/{name}", f"{said}, got {json_values(mine)}")
+                message = f"the matrices of the document say {json_values(theirs)}, got {json_values(mine)}"
+                refuse(document, f"{pointer}/classes/{k}/{name}", message)
 
 
 def check_numbers(
