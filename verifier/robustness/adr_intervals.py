@@ -236,8 +236,7 @@ def _thresholds(found: Judged, unit_of: Ints, weight: Ints, images: Ints, levels
     rate = counted / images[:, np.newaxis]
     # How many stand before the rate exceeds the level, in every draw: rows differ, so one search per level.
     first = [np.count_nonzero(rate <= level, axis=1) for level in levels.tolist()]
-    threshold: Floats = score[np.stack(first, axis=1)]
-    return threshold
+    return np.asarray(score[np.stack(first, axis=1)])
 
 
 def _adr(found: Judged, unit_of: Ints, weight: Ints, threshold: Floats) -> Floats:
