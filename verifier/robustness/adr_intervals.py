@@ -8,8 +8,6 @@ were taken; a level that a handful of false positives decides says little, and `
 percentile intervals, no closer than so few units with objects allow (`verifier.base.statistics.reaching`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args

@@ -18,8 +18,6 @@ image (Wang, Bovik, Sheikh and Simoncelli 2004, Sec. III-B and C). Easily confus
 windows and sample covariances, which is what some libraries compute unless told otherwise.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

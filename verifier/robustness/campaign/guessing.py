@@ -14,8 +14,6 @@ printed. A network is run once on the first image, which shows shapes that the f
 and scores have.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

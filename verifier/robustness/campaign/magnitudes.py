@@ -4,8 +4,6 @@ Haze blends a pixel at depth D with weight 1 - exp(-beta D), defocus spreads it 
 Beside the weights with which blends and blurs predict an ADR (`verifier.robustness.prediction`) stand these shares.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

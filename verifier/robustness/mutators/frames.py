@@ -8,8 +8,6 @@ aberration interpolate in whole numbers and round ties up. Levels beyond 0 and 2
 moves a value by less than 0.001 before it is rounded, so what is that close to a tie may be rounded either way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
