@@ -413,6 +413,13 @@ def test_a_window_that_is_open_asks_for_its_right_side_now(kind, low, letter, fo
     assert known.leads(-1, letter, 0) is follows
 
 
+def test_whole_numbers_are_below_two_to_the_53():
+    assert kernel.whole([[2**53 - 1, -1], []], "/x", (2, None), -1) == [[2**53 - 1, -1], []]
+    for value in (2**53, -2, 1.0, True):
+        with pytest.raises(kernel.Rejected, match=r"^/x/0/1: expected a whole number from -1 to 9007199254740991"):
+            kernel.whole([[0, value]], "/x", (1, None), -1)
+
+
 def test_values_have_a_unit_below_two_to_the_256():
     system = small_system({(4, 1): ([1, 2, 3], [4, 5, 6], 10)}, propositions=["q"], letters=[0, 1, 0])
     known = kernel.Obligations(

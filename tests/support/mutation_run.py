@@ -44,14 +44,14 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, TextIO, TypeAlias
 
-import hypothesis  # noqa: F401  with all that the tests read, so that it is read once
-import numpy  # noqa: F401
+import numpy  # noqa: F401  with all that the tests read, so that it is read once
 import pandas  # noqa: F401
 import pydantic  # noqa: F401
 import pytest
 import scipy.optimize
 import scipy.sparse.linalg
 import scipy.stats  # noqa: F401
+from hypothesis import Phase, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = ROOT.parent / "shared"
@@ -814,6 +814,8 @@ def main(arguments: list[str] | None = None) -> int:
         "--most", type=float, default=math.inf, help="seconds of tests that judge a fault, without it"
     )
     asked = parser.parse_args(arguments)
+    settings.register_profile("judged", phases=[Phase.explicit, Phase.generate])  # what failed need not be made small
+    settings.load_profile("judged")  # which the profiles of the suite begin with
     faults: list[Fault] = []
     for name in asked.names or PARTS:
         of_name = named_faults(name)

@@ -79,8 +79,8 @@ def tail_is_at_most(total: int, least: int, billionths: int, bound: Fraction) ->
         for k in range(few):
             chance = chance * (total - k) / (k + 1) * rare / BILLION
         term = series = Decimal(1)
-        for above in range(least + 1, total + 1):
-            more, less = (total - above + 1) * billionths, above * other
+        for left in range(rest, 0, -1):
+            more, less = left * billionths, (total - left + 1) * other
             if term.adjusted() < -30:
                 series += term * more / (less - more)
                 break
