@@ -1,6 +1,7 @@
 """The kernel: nothing false passes, everything the program makes does, and another checker says the same."""
 
 import contextlib
+import functools
 import itertools
 import json
 import math
@@ -478,6 +479,24 @@ def test_a_share_is_a_fraction_and_no_power_of_ten_that_takes_forever(rule):
         kernel.check({**content, "region": region, "subject": {}})
 
 
+@pytest.mark.parametrize("number", [10**5000, -(10**5000), "9" * 5000, [[]]], ids=["large", "small", "text", "list"])
+def test_numbers_of_five_thousand_digits_are_decided_or_refused_wherever_they_stand(number):
+    def places(node, above=()):
+        if not isinstance(node, dict | list):
+            yield above
+        else:
+            for key, inner in node.items() if isinstance(node, dict) else enumerate(node):
+                yield from places(inner, (*above, key))
+
+    content = some_certificates(1)[0]
+    every, refused = list(places(content)), 0
+    for *above, last in every[::3] + [place for place in every if "formula" in place]:
+        changed = json.loads(json.dumps(content))
+        functools.reduce(operator.getitem, above, changed)[last] = number
+        refused += checked(changed)[1] is not None
+    assert refused > len(every) / 5
+
+
 class TestFormulas:
     """What a certificate states is the formula that was asked."""
 
@@ -641,6 +660,17 @@ class TestAlone:
         done = self.run(folder)
         assert done.returncode == 1
         assert "REJECTED: /boxes/0/value: expected a number of at least 0" in done.stdout
+
+    @pytest.mark.parametrize(
+        ("text", "why"), [("[" * 10**5, "recursion"), ('{"side": ' + "9" * 5000 + "}", "digits"), ("{", "Expecting")]
+    )
+    def test_what_cannot_be_read_is_rejected(self, text, why, tmp_path):
+        (tmp_path / "certificates").mkdir()
+        (tmp_path / "certificates/one.json").write_text(text)
+        done = self.run(tmp_path)
+        assert (done.returncode, done.stderr) == (1, "")
+        assert done.stdout.startswith("one.json: REJECTED: ")
+        assert why in done.stdout
 
     def test_a_bundle_without_certificates_proves_nothing(self, tmp_path):
         (tmp_path / "certificates").mkdir()
