@@ -5,13 +5,10 @@ declares (a name, a count, a setting) has nothing to be compared with. Whoever r
 """
 
 import math
-from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Collection, Container, Hashable, Iterable, Sequence
+from typing import Any
 
-from verifier.evidence.resting import ROUNDING
-
-Misfits: TypeAlias = Iterator[tuple[str, str]]
-"""JSON pointer of an element, and what is wrong with it."""
+from verifier.evidence.resting import ROUNDING, Misfits
 
 
 def near(one: float, other: float, least: float = ROUNDING) -> bool:
