@@ -44,7 +44,7 @@ def check_collision(document: Document) -> None:
 
 def check_curves(document: Document) -> None:
     """Curves are read as `robroc` reads them."""
-    curves_of(document.content, document.name)
+    curves_of(document.result, document.name)
 
 
 def check_trade_offs(document: Document) -> None:
