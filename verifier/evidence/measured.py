@@ -41,7 +41,7 @@ def study_misfits(document: Document) -> Misfits:
 
 def unread_curves(document: Document) -> Misfits:
     """Curves are read as `robroc` reads them; InputError."""
-    curves_of(document.content, document.name)
+    curves_of(document.result, document.name)
     return iter(())
 
 
