@@ -21,7 +21,6 @@ from verifier.robustness.assessment.degradation import Degradation, Level, Trade
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
 from verifier.robustness.brackets import Criterion
 from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
-from verifier.robustness.campaign.draws import change_interval, share_interval
 from verifier.robustness.campaign.judging import (
     collision_at,
     is_strict,
@@ -31,6 +30,7 @@ from verifier.robustness.campaign.judging import (
     worst_probability,
 )
 from verifier.robustness.campaign.looking import Progress, no_progress
+from verifier.robustness.draws import change_interval, share_interval
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.results import RunResult, engines_of

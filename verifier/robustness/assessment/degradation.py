@@ -9,14 +9,16 @@ requirements. So for each level of a disturbance (visibility, blur, ...), from m
     collision     lambda(y, v) <= limit             limit - lambda(y, v)        (Xu et al. 2021, eq. (1))
     trade-off     RobROC / baseline >= limit        RobROC / baseline - limit   (Pezzementi et al. 2021, eq. (14))
 
-Where each criterion breaks, and which of them saw it first, is told below.
-
-Where a criterion holds and breaks is told by `verifier.robustness.brackets`.
+Where each criterion holds and breaks is told by `verifier.robustness.brackets`, and which of them saw it first below.
 
 All of this is about the numbers of these images. Other images of the same kind would give others, so a criterion
 also has an interval and a verdict for every level, where these can be had: a failure is *sure* where the interval
 lies beyond the limit. One criterion fails *surely before* another one where it surely fails at a level up to which
 the other surely holds. Each interval is right at its own confidence; not all of them at once.
+
+The data of the levels are given, or made from the source images under a mutation of which one parameter is the level.
+An infinite level, and one that is marked as unchanged, has the images as they were taken. Noise is drawn from one
+seed per image, the same at every level, so that levels differ by the disturbance and not by the draw.
 """
 
 import math
@@ -25,14 +27,76 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.checking.verdicts import Verdict
-from verifier.robustness.assessment.level_recipe import LevelRecipe
+from verifier.closedloop.curves import FPR_MAX
+from verifier.robustness.adr import LEVELS
 from verifier.robustness.brackets import Break, Criterion, Scale
-from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
+from verifier.robustness.campaign.definition import CollisionLimit, Counting, SystemModelRun
+from verifier.robustness.mutators import AnyMutation, Composition, Mutation
+from verifier.robustness.mutators.catalogue import Plain
+
+LEVEL = "level"
+"""As the value of a parameter: the level."""
+
+
+@dataclass(frozen=True)
+class LevelRecipe:
+    """What is done to the source images at each level.
+
+    Attributes:
+        steps: mutations in their order: name, and parameters of which one, in all steps together, is `LEVEL`.
+        counting: None where no matrices and no pairs are wanted.
+        adr_levels: false positives per source image at which the average detection rate has its thresholds.
+        most_false_positives: per image, at which a trade-off curve has efficiency 0.
+        keep_images: whether the images of the levels are written, too.
+        seed: of what is drawn.
+
+    Raises:
+        ValueError: no parameter, or more than one, is the level; a mutation or parameter that does not exist.
+    """
+
+    steps: tuple[tuple[str, Mapping[str, Plain]], ...]
+    counting: Counting | None = None
+    adr_levels: tuple[float, ...] = LEVELS
+    most_false_positives: float = FPR_MAX
+    keep_images: bool = False
+    seed: int = 0
+    _where: tuple[int, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        steps = tuple((name, MappingProxyType(dict(given))) for name, given in self.steps)
+        object.__setattr__(self, "steps", steps)
+        places = [(at, key) for at, (_, given) in enumerate(steps) for key, value in given.items() if value == LEVEL]
+        if len(places) != 1:
+            raise ValueError(f'expected one parameter that is "{LEVEL}", found {len(places)}')
+        object.__setattr__(self, "_where", places[0])
+        if not 0 < self.most_false_positives < math.inf:
+            raise ValueError(f"expected a positive number of false positives, got {self.most_false_positives}")
+
+    @property
+    def parameter(self) -> str:
+        """The one that is the level."""
+        return self._where[1]
+
+    def mutation(self, at: float, unchanged: bool = False) -> AnyMutation | None:
+        """What is done at a level; None for an infinite or unchanged one.
+
+        Raises:
+            ValueError: the mutation does not allow this level.
+        """
+        if unchanged or math.isinf(at):
+            return None
+        step, parameter = self._where
+        made = []
+        for number, (name, given) in enumerate(self.steps):
+            values = {**given, parameter: at} if number == step else dict(given)
+            made.append(Mutation(name, values))
+        return made[0] if len(made) == 1 else Composition(tuple(made))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from verifier.base.statistics import FEW_UNITS, few_units_note
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment, DataSet
-from verifier.robustness.assessment.detected import with_measured
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.measures import DatasetDistance
 from verifier.robustness.assessment.plan import Plan, follow_up_plan
@@ -34,7 +33,7 @@ from verifier.robustness.assessment.result import (
     least_scale,
     outcomes,
 )
-from verifier.robustness.assessment.samples import with_samples
+from verifier.robustness.assessment.samples import with_measured, with_samples
 from verifier.robustness.campaign.detecting import PACKAGES
 from verifier.robustness.campaign.looking import Progress, no_progress
 from verifier.robustness.campaign.scenes import Scenes

@@ -23,9 +23,10 @@ from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.robustness.assessment.circumstances import Circumstance, Scaling
 from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.degradation import in_order, surely_before
-from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Performance
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.brackets import Break, Criterion, break_of
+from verifier.robustness.detection_metrics import Performance
 
 
 @dataclass(frozen=True)

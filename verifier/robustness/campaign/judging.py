@@ -27,10 +27,10 @@ from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.campaign.definition import CollisionLimit, Counting, SystemModelRun
 from verifier.robustness.campaign.detecting import KEPT
-from verifier.robustness.campaign.draws import CONFIDENCE, DRAWS, FEWEST_IMAGES
 from verifier.robustness.campaign.file import Campaign
 from verifier.robustness.campaign.making import matrices_of
 from verifier.robustness.campaign.result import RequirementRow
+from verifier.robustness.draws import CONFIDENCE, DRAWS, FEWEST_UNITS
 from verifier.study.case import Study
 from verifier.study.inputs import checked_names, make_grid, read_inputs, refuse_others
 from verifier.study.options import RunOptions, Selection
@@ -171,7 +171,7 @@ def collision_at(
 def _lambda_interval(pairs: Pairs, estimate: CollisionMap) -> tuple[float, float] | None:
     """The percentile interval over drawn images, the same draws in every level of as many images, no closer than the
     images near that distance allow."""
-    if pairs.image_count < FEWEST_IMAGES or math.isnan(float(estimate.probability[0, 0])):
+    if pairs.image_count < FEWEST_UNITS or math.isnan(float(estimate.probability[0, 0])):
         return None
     rng = np.random.default_rng(0)
     found, _ = bootstrap_intervals(pairs, estimate, rng=rng, level=CONFIDENCE, replicates=DRAWS)
