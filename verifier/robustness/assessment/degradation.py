@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from verifier.checking.verdicts import Verdict
 from verifier.closedloop.curves import FPR_MAX
 from verifier.robustness.adr import LEVELS
-from verifier.robustness.brackets import Break, Criterion, Scale
+from verifier.robustness.brackets import Break, Criterion, Kind, Scale
 from verifier.robustness.campaign.definition import CollisionLimit, Counting, SystemModelRun
 from verifier.robustness.mutators import AnyMutation, Composition, Mutation
 from verifier.robustness.mutators.catalogue import Plain
@@ -230,22 +230,34 @@ def _rises(values: Sequence[float]) -> bool:
     return all(one < other for one, other in pairwise(values))
 
 
-def in_order(breaks: Sequence[Break], levels: Sequence[float]) -> tuple[tuple[Break, ...], ...]:
+@dataclass(frozen=True)
+class CriterionName:
+    """Which criterion."""
+
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True)
+class SureOrder:
+    """Two criteria of which the number of images leaves no doubt which fails first."""
+
+    earlier: CriterionName
+    later: CriterionName
+
+
+def in_order(breaks: Sequence[Break], levels: Sequence[float]) -> tuple[tuple[CriterionName, ...], ...]:
     """Those that break, in groups: who saw it first, then who saw it next.
 
     Only tested levels order them: criteria that fail first at the same level are in one group, since where in
     between they broke was not tested.
     """
-    order = {at: number for number, at in enumerate(levels)}
-    failing = [each for each in breaks if each.fails_at is not None]
-    places = sorted({order[each.fails_at] for each in failing if each.fails_at is not None})
-    return tuple(
-        tuple(each for each in failing if each.fails_at is not None and order[each.fails_at] == at) for at in places
-    )
+    groups = (tuple(CriterionName(each.kind, each.name) for each in breaks if each.fails_at == at) for at in levels)
+    return tuple(group for group in groups if group)
 
 
-def surely_before(criteria: Sequence[Criterion]) -> tuple[tuple[Criterion, Criterion], ...]:
-    """(earlier, later), two that fail: one surely does at a level up to which the other surely holds everywhere."""
+def surely_before(criteria: Sequence[Criterion]) -> tuple[SureOrder, ...]:
+    """Of two that fail, one surely does at a level up to which the other surely holds everywhere."""
     failing = [each for each in criteria if any(one is not None and each.fails(one) for one in each.margins)]
     found = []
     for earlier in failing:
@@ -254,5 +266,5 @@ def surely_before(criteria: Sequence[Criterion]) -> tuple[tuple[Criterion, Crite
         for later in () if fails is None else failing:
             before = later.verdicts[: (fails or 0) + 1]
             if before and all(each is Verdict.SATISFIED for each in before):
-                found.append((earlier, later))
+                found.append(SureOrder(*(CriterionName(each.kind, each.name) for each in (earlier, later))))
     return tuple(found)

@@ -154,15 +154,11 @@ def make(
         levels = workshop.target / "levels"
 
         def wanted(done: Degradation) -> dict[tuple[float, float], float]:
-            from verifier.robustness.assessment.criteria import (
-                degradation_of,
-            )  # Storm is loaded only where it is asked
+            from verifier.robustness.assessment.criteria import degradation_of  # Storm is loaded where it is asked
 
-            judged = degradation_of(replace(assessment, degradation=done), folder, runs=workshop.runs)
-            assert judged is not None
-            return {
-                gap: width for one in judged.criteria for gap, width in gaps(one, judged.levels, done.scale).items()
-            }
+            judged = degradation_of(done, folder, runs=workshop.runs)
+            found = (gaps(one, judged.levels, done.scale) for one in judged.criteria)
+            return {gap: width for each in found for gap, width in each.items()}
 
         refine = (workshop.refine, wanted) if workshop.refine else None
         done = made_levels(asked, looking, under_test, levels, workshop.cache, refine)
