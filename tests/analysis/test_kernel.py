@@ -1,6 +1,7 @@
 """The kernel: nothing false passes, everything the program makes does, and another checker says the same."""
 
 import contextlib
+import functools
 import itertools
 import json
 import math
@@ -413,6 +414,13 @@ def test_a_window_that_is_open_asks_for_its_right_side_now(kind, low, letter, fo
     assert known.leads(-1, letter, 0) is follows
 
 
+def test_whole_numbers_are_below_two_to_the_53():
+    assert kernel.whole([[2**53 - 1, -1], []], "/x", (2, None), -1) == [[2**53 - 1, -1], []]
+    for value in (2**53, -2, 1.0, True):
+        with pytest.raises(kernel.Rejected, match=r"^/x/0/1: expected a whole number from -1 to 9007199254740991"):
+            kernel.whole([[0, value]], "/x", (1, None), -1)
+
+
 def test_values_have_a_unit_below_two_to_the_256():
     system = small_system({(4, 1): ([1, 2, 3], [4, 5, 6], 10)}, propositions=["q"], letters=[0, 1, 0])
     known = kernel.Obligations(
@@ -431,14 +439,81 @@ def test_values_have_a_unit_below_two_to_the_256():
 def test_a_report_that_never_came_has_a_count_of_0():
     column = {"bin": 0, "true": 1, "unit": kernel.BILLION, "lower": [0, 0], "upper": [kernel.BILLION] * 2}
     evidence = {"events": 1, "alpha": "1/20", "icc": None, "shift": 0}
-    for counts, most in (([[3, 0], [0, 2]], 3), ([[3, 0], [0, 2]], None), ([[0, 0]], None), ([], None)):
+    for counts, most in (
+        ([[3, 0], [0, 2]], 3),
+        ([[3, 0], [0, 2]], None),
+        ([[0, 0]], 0),
+        ([[0, 0]], None),
+        ([], None),
+    ):
         columns = [{**column, "counts": counts, "largest": most}]
         found = kernel.read_region({"groups": 2, "evidence": evidence, "columns": columns})
         assert found == {(0, 1): ([0, 0], [kernel.BILLION] * 2, kernel.BILLION)}
-    for counts, most in (([[3, -1]], None), ([[3, 0]], 2), ([[1]], None)):
+    for counts, most in (([[3, -1]], None), ([[3, 0], [1, 0]], 2), ([[1, 0], [2, 1]], 2), ([[1]], None)):
         columns = [{**column, "counts": counts, "largest": most}]
         with pytest.raises(kernel.Rejected):
             kernel.read_region({"groups": 2, "evidence": evidence, "columns": columns})
+
+
+@pytest.mark.parametrize(("groups", "used"), [(1, 0), (2, 1), (3, 3), (4, 4)])
+def test_each_column_takes_as_many_events_as_it_has_free_rates(groups, used):
+    # Of one group the rate is 1, and of two the second's follows from the first's.
+    free = {"unit": kernel.BILLION, "lower": [0] * groups, "upper": [kernel.BILLION] * groups, "largest": None}
+    columns = [{"bin": 0, "true": k, **free, "counts": [[2] * groups] if k else None} for k in range(4)]
+    for events in range(3 * used - 2, 3 * used + 2):
+        evidence = {"events": max(events, 0), "alpha": "1/20", "icc": None, "shift": 0}
+        fits = events >= 3 * used
+        with contextlib.nullcontext() if fits or events < 0 else pytest.raises(kernel.Rejected, match="are used"):
+            kernel.read_region({"groups": groups, "evidence": evidence, "columns": columns})
+
+
+@pytest.mark.parametrize(("events", "end"), [(0, 25_000_000), (1, 25_000_000), (2, 12_500_000), (5, 5_000_000)])
+def test_half_of_alpha_is_divided_among_the_events(events, end):
+    # Of one report and no other, p <= alpha / (2 events) is what the chance p of it leaves.
+    evidence = {"events": events, "alpha": "1/20", "icc": None, "shift": 0}
+    one = {"bin": 0, "true": 0, "unit": kernel.BILLION, "counts": [[1]], "largest": None, "upper": [kernel.BILLION]}
+    region = {"groups": 1, "evidence": evidence, "columns": [{**one, "lower": [end]}]}
+    assert kernel.read_region(region) == {(0, 0): ([end], [kernel.BILLION], kernel.BILLION)}
+    region["columns"][0]["lower"] = [end + 1]
+    with pytest.raises(kernel.Rejected, match="do not follow from its counts"):
+        kernel.read_region(region)
+
+
+@pytest.mark.parametrize(
+    ("column", "empty"),
+    [
+        (([0, 1], [0, 1], 1), False),
+        (([1, 1], [1, 1], 1), True),
+        (([0, 0], [0, 0], 1), True),
+        (([2, 0], [1, 3], 3), True),  # only one rate has no place between its ends
+        (([0, 2], [3, 1], 3), True),
+        (([1, 0], [1, 3], 3), False),
+    ],
+)
+def test_a_region_is_empty_if_one_of_its_columns_is(column, empty):
+    some = ([0, 0], [3, 3], 3)
+    for columns in ([column], [column, some], [some, column]):
+        assert kernel.is_empty(dict(enumerate(columns))) is empty
+        low, high, unit = column
+        given = [
+            {"bin": 0, "true": k, "unit": u, "lower": low, "upper": high, "counts": None, "largest": None}
+            for k, (low, high, u) in enumerate(columns)
+        ]
+        if all(end <= unit for end in [*low, *high]):
+            with pytest.raises(kernel.Rejected, match="no rates lie") if empty else contextlib.nullcontext():
+                kernel.read_region({"groups": 2, "evidence": None, "columns": given})
+
+
+def test_a_region_is_cut_at_any_rate_that_is_there():
+    columns = {(0, 1): ([0, 1], [3, 4], 4)}
+    for at, below, above in ((0, [0, 4], [3, 4]), (2, [2, 4], [3, 4]), (9, [3, 4], [3, 4])):
+        tree = {"bin": 0, "true": 1, "group": 0, "at": at, "below": 0, "above": 1}
+        first, second = kernel.leaves(tree, columns)
+        assert first == (0, {(0, 1): ([0, 1], below, 4)})
+        assert second == (1, {(0, 1): ([at, 1], above, 4)})
+    for wrong in ({"at": -1}, {"group": 2}, {"group": -1}, {"bin": 1}, {"true": 0}):
+        with pytest.raises(kernel.Rejected, match=r"^/tree"):
+            list(kernel.leaves({**tree, **wrong}, columns))
 
 
 @pytest.mark.parametrize(
@@ -469,6 +544,24 @@ def test_a_share_is_a_fraction_and_no_power_of_ten_that_takes_forever(rule):
     region = {"groups": 2, "evidence": evidence, "columns": []}
     with pytest.raises(kernel.Rejected, match="ValueError: invalid literal for int"):
         kernel.check({**content, "region": region, "subject": {}})
+
+
+@pytest.mark.parametrize("number", [10**5000, -(10**5000), "9" * 5000, [[]]], ids=["large", "small", "text", "list"])
+def test_numbers_of_five_thousand_digits_are_decided_or_refused_wherever_they_stand(number):
+    def places(node, above=()):
+        if not isinstance(node, dict | list):
+            yield above
+        else:
+            for key, inner in node.items() if isinstance(node, dict) else enumerate(node):
+                yield from places(inner, (*above, key))
+
+    content = some_certificates(1)[0]
+    every, refused = list(places(content)), 0
+    for *above, last in every[::3] + [place for place in every if "formula" in place]:
+        changed = json.loads(json.dumps(content))
+        functools.reduce(operator.getitem, above, changed)[last] = number
+        refused += checked(changed)[1] is not None
+    assert refused > len(every) / 5
 
 
 class TestFormulas:
@@ -634,6 +727,17 @@ class TestAlone:
         done = self.run(folder)
         assert done.returncode == 1
         assert "REJECTED: /boxes/0/value: expected a number of at least 0" in done.stdout
+
+    @pytest.mark.parametrize(
+        ("text", "why"), [("[" * 10**5, "recursion"), ('{"side": ' + "9" * 5000 + "}", "digits"), ("{", "Expecting")]
+    )
+    def test_what_cannot_be_read_is_rejected(self, text, why, tmp_path):
+        (tmp_path / "certificates").mkdir()
+        (tmp_path / "certificates/one.json").write_text(text)
+        done = self.run(tmp_path)
+        assert (done.returncode, done.stderr) == (1, "")
+        assert done.stdout.startswith("one.json: REJECTED: ")
+        assert why in done.stdout
 
     def test_a_bundle_without_certificates_proves_nothing(self, tmp_path):
         (tmp_path / "certificates").mkdir()

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from verifier.analysis.channel_test import Channel, channel_condition, channel_test
-from verifier.base import documents
 from verifier.base.checksums import SUMMED, changed_part
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
@@ -41,7 +40,6 @@ from verifier.evidence.resting import (
     told_apart,
     worst_apart,
 )
-from verifier.perception.confusion.document_types import Dependence
 from verifier.questions.compare.gating import Baseline, baseline_of
 from verifier.study.collection import Judging
 from verifier.study.gates import BaselineFile
@@ -99,9 +97,6 @@ def check_sums(document: Document) -> None:
 
 def _check_parts(document: Document) -> None:
     refuse_misfits(document, _extremes(document))
-    said = document.content.get("matrices") or {}
-    if "dependence" in said:
-        documents.read_document(Dependence, said["dependence"], document.name, "/matrices/dependence")
     refuse_misfits(document, CHECKS[document.kind](document))
 
 
@@ -162,7 +157,7 @@ def _run_misfits(document: Document) -> Misfits:
     except ValueError as error:  # a floor of 0, or one for bounds that are not there
         yield "/gates/fail_under", str(error)
     drawn = {name for each in run.requirements for point in each.points for name in point.draws}
-    yield from channel_apart(run.channel, document.content.get("matrices") or {}, drawn)
+    yield from channel_apart(run.channel, run.matrices, drawn)
 
 
 def _too_far(document: Document, where: str, point: Point) -> Misfits:
@@ -185,7 +180,7 @@ def _explain_misfits(document: Document) -> Misfits:
             yield from _map_misfits(f"/explanations/{at}/map", told["map"])
     found: ExplainResult = document.result
     bins = len(found.bins)
-    yield from channel_apart(found.channel, document.content.get("matrices") or {})
+    yield from channel_apart(found.channel, found.matrices)
     judging = Judging(found.settings, found.channel.classes)
     yield from once("/explanations", ((each.name, each.planner) for each in found.explanations))
     for at, each in enumerate(found.explanations):
@@ -263,7 +258,7 @@ def _map_misfits(where: str, found: Mapping[str, Any]) -> Misfits:
 
 def _require_misfits(document: Document) -> Misfits:
     found: RequireResult = document.result
-    yield from channel_apart(found.channel, document.content.get("matrices") or {})
+    yield from channel_apart(found.channel, found.matrices)
     for at, each in enumerate(found.answers):
         where = f"/answers/{at}"
         floors = None if each.floor is None else each.floor.floors
@@ -292,9 +287,9 @@ def _compare_misfits(document: Document) -> Misfits:
         yield from once(f"/specs/{s}/requirements", (each.name for each in spec.requirements))
         channels = {drawn.detector: drawn.channel for drawn in spec.drawn}
         for k, drawn in enumerate(spec.drawn):
-            named = [each for each in document.content["detectors"] if each["name"] == drawn.detector]
-            said = named[0] if named else {}
-            yield from below(f"/specs/{s}/drawn/{k}", channel_apart(drawn.channel, said.get("matrices") or {}))
+            said = [detector.matrices for detector in found.detectors if detector.name == drawn.detector]
+            apart = channel_apart(drawn.channel, said[0] if said else None)
+            yield from below(f"/specs/{s}/drawn/{k}", apart)
         for r, each in enumerate(spec.requirements):
             where = f"/specs/{s}/requirements/{r}"
             if len(each.entries) != len(spec.configurations):

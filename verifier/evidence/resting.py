@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence, Set
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -32,7 +32,7 @@ from verifier.questions.compare.gating import worst_of
 from verifier.study.collection import Judging
 from verifier.study.gates import Drop, Regression
 from verifier.study.points import FreeBounds, Numbers, Point, Uncertainty
-from verifier.study.records import ConfidenceRecord, SettingsRecord
+from verifier.study.records import ConfidenceRecord, MatricesRecord, SettingsRecord
 from verifier.study.results import RequirementResult, RunResult, Target
 
 if TYPE_CHECKING:
@@ -134,11 +134,12 @@ def condition_apart(where: str, whole: Judged, parts: Sequence[Judged]) -> Misfi
         yield where, f"expected {shown(over)}, which follows from the parts, found {shown(whole.condition)}"
 
 
-def channel_apart(channel: Channel, matrices: Mapping[str, Any], drawn: Set[str] | None = None) -> Misfits:
+def channel_apart(channel: Channel, said: MatricesRecord | None, drawn: Set[str] | None = None) -> Misfits:
     """The test of the channel is that of the matrices, for the classes that are drawn, in the bins that it names."""
     labels = list({test.label: None for test in channel.classes}) if drawn is None else sorted(drawn)
     told_bins = {test.label: test.bins or () for test in channel.classes}
-    expected = class_tests(matrices, {label: told_bins.get(label, ()) for label in labels})
+    dependence, contexts = (None, None) if said is None else (said.dependence, said.contexts)
+    expected = class_tests(dependence, contexts, {label: told_bins.get(label, ()) for label in labels})
     if [test.label for test in channel.classes] != labels:
         yield "/channel/classes", f"expected the classes that are drawn, {', '.join(labels) or 'none'}"
         return
@@ -148,8 +149,8 @@ def channel_apart(channel: Channel, matrices: Mapping[str, Any], drawn: Set[str]
         for name in {**vars(told), **vars(follows)}:
             mine, theirs = getattr(told, name, None), getattr(follows, name, None)
             if mine != theirs:
-                said = f"the matrices of the document say {json_values(theirs)}"
-                yield f"/channel/classes/{k}/{name}", f"{said}, got {json_values(mine)}"
+                message = f"the matrices of the document say {json_values(theirs)}, got {json_values(mine)}"
+                yield f"/channel/classes/{k}/{name}", message
 
 
 def model_verdict_apart(where: str, point: Point, target: Target) -> Misfits:

@@ -8,8 +8,6 @@ were taken; a level that a handful of false positives decides says little, and `
 percentile intervals, no closer than so few units with objects allow (`verifier.base.statistics.reaching`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -236,8 +234,7 @@ def _thresholds(found: Judged, unit_of: Ints, weight: Ints, images: Ints, levels
     rate = counted / images[:, np.newaxis]
     # How many stand before the rate exceeds the level, in every draw: rows differ, so one search per level.
     first = [np.count_nonzero(rate <= level, axis=1) for level in levels.tolist()]
-    threshold: Floats = score[np.stack(first, axis=1)]
-    return threshold
+    return np.asarray(score[np.stack(first, axis=1)])
 
 
 def _adr(found: Judged, unit_of: Ints, weight: Ints, threshold: Floats) -> Floats:

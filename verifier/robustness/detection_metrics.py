@@ -11,8 +11,6 @@ Easily confused: AP at IoU .5 (PASCAL VOC) with AP over .50:.95; and COCO's matc
 detections of a class and image, with a `MatchingPolicy`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import math

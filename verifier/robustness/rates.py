@@ -5,8 +5,6 @@ The published lists order the conditions: those that are called as a mutation of
 mutate`, stand in the order of the paper.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 P(phi) by `verifier.pipeline`, lambda(y, v) by `verifier.collision`, RobROC by `verifier.closedloop`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path, PurePath

@@ -1,7 +1,5 @@
 """The parts of an assessment file on data sets: performance, distances, detections, sweeps of a parameter."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction

@@ -18,8 +18,6 @@ image (Wang, Bovik, Sheikh and Simoncelli 2004, Sec. III-B and C). Easily confus
 windows and sample covariances, which is what some libraries compute unless told otherwise.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io
@@ -257,8 +255,7 @@ def luma(image: Pixels) -> Floats:
         raise ValueError(f"expected an image (H, W) or (H, W, 3) of uint8, got {image.shape} of {image.dtype}")
     if image.ndim == 2:
         return image.astype(np.float64)
-    found: Floats = image @ np.array(_LUMA)
-    return found
+    return np.asarray(image @ np.array(_LUMA))
 
 
 def mse(one: Floats, other: Floats) -> float:
@@ -297,8 +294,7 @@ def _blurred(image: Floats) -> Floats:
     weights = np.exp(-(np.arange(-half, half + 1) ** 2) / (2 * SSIM_SIGMA**2))
     weights /= weights.sum()
     rows: Floats = correlate1d(image, weights, axis=0)[half:-half]
-    found: Floats = correlate1d(rows, weights, axis=1)[:, half:-half]
-    return found
+    return np.asarray(correlate1d(rows, weights, axis=1)[:, half:-half])
 
 
 def _check_alike(one: Floats, other: Floats) -> None:

@@ -1,7 +1,5 @@
 """What an assessment file says, as one value per system: circumstances, data sets, distances, tolerance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -19,8 +19,6 @@ lies beyond the limit. One criterion fails *surely before* another one where it 
 the other surely holds. Each interval is right at its own confidence; not all of them at once.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

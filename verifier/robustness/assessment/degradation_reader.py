@@ -29,8 +29,6 @@ The part of an assessment file on what makes an image of some circumstance.
 transformation = { mutation = "salt_and_pepper", share = { low = 0.01, high = 0.05 } }
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 

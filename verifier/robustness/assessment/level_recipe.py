@@ -5,8 +5,6 @@ they were taken. Noise is drawn from one seed per image, the same at every level
 disturbance and not by the draw.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

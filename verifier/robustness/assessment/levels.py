@@ -2,8 +2,6 @@
 `verifier.robustness.campaign.making`, which does it.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace

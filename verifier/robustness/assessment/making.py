@@ -12,8 +12,6 @@ Everything lies below one folder, which is new or empty:
 Equal files, images and seeds give equal bytes; with a cache of detections a run that was stopped is soon caught up.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

@@ -9,8 +9,6 @@ The assessment of one system: distances, the metamorphic relation, the verdict, 
 circumstances -> missing test cases -> plan -> performance and distances -> relation per metric -> verdict
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath

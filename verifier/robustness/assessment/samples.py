@@ -6,8 +6,6 @@ or of the source data; the relative frequency (M2 of Wozniak, Segura and Mazo 20
 its interval that of Clopper and Pearson (1934), for images that were drawn independently of each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What the parts say of one condition: P by `verifier.pipeline`, lambda by `verifier.collision`."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -12,8 +12,6 @@ that `verify run`, `verify collision` and `verify robroc` read; with `keep_image
   sensitivities that are standardized on the source images and kept.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ A sweep is all mutations of one kind that differ in one parameter, whose value f
 as the mildest level, stands the baseline.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence

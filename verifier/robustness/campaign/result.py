@@ -1,7 +1,5 @@
 """What a campaign found, as one document: a row for each detector under each mutation, and the files behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

@@ -8,8 +8,6 @@ Below the folder of a campaign: DETECTOR/CONDITION with `annotations.json`, `det
 from, so that another run keeps what is still right; `cache`, the detections by image.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
