@@ -18,7 +18,6 @@ from verifier.checking.verdicts import Verdict
 from verifier.evidence import measured
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.following.explanations import explain_misfits
-from verifier.evidence.following.numbers import once
 from verifier.evidence.following.questions import compare_misfits, require_misfits, scenarios_left_out
 from verifier.evidence.following.rates import against_its_run, rate_misfits, risk_misfits, triggers_misfits
 from verifier.evidence.resting import (
@@ -33,6 +32,7 @@ from verifier.evidence.resting import (
     is_probability,
     model_verdict_apart,
     numbers_apart,
+    once,
     over_apart,
     position_apart,
     refuse_misfits,

@@ -16,8 +16,7 @@ from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.closedloop.curvefiles import curves_of
 from verifier.evidence.documents import Document
 from verifier.evidence.following.collisions import collision_misfits
-from verifier.evidence.following.numbers import misfits, near, once, ordered
-from verifier.evidence.resting import ROUNDING, Misfits
+from verifier.evidence.resting import ROUNDING, Misfits, misfits, near, once, ordered
 from verifier.perception.confusion.document_reader import DocumentReader
 
 if TYPE_CHECKING:

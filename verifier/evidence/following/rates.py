@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from verifier.base.documents import fraction_of, json_values
 from verifier.base.errors import LimitError, UsageError, VerifierError
 from verifier.checking.verdicts import Verdict, WithinBounds, verdict_of
-from verifier.evidence.following.numbers import misfits, near, once, ordered
-from verifier.evidence.resting import ROUNDING, Misfits
+from verifier.evidence.resting import ROUNDING, Misfits, misfits, near, once, ordered
 
 if TYPE_CHECKING:
     from verifier.evidence.documents import Document
