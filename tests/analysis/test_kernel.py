@@ -506,11 +506,18 @@ def test_a_region_is_empty_if_one_of_its_columns_is(column, empty):
 
 def test_a_region_is_cut_at_any_rate_that_is_there():
     columns = {(0, 1): ([0, 1], [3, 4], 4)}
-    for at, below, above in ((0, [0, 4], [3, 4]), (2, [2, 4], [3, 4]), (9, [3, 4], [3, 4])):
-        tree = {"bin": 0, "true": 1, "group": 0, "at": at, "below": 0, "above": 1}
-        first, second = kernel.leaves(tree, columns)
-        assert first == (0, {(0, 1): ([0, 1], below, 4)})
-        assert second == (1, {(0, 1): ([at, 1], above, 4)})
+    for group, at, below, above in (
+        (0, 0, [0, 4], [0, 1]),
+        (0, 2, [2, 4], [2, 1]),
+        (0, 9, [3, 4], [9, 1]),
+        (1, 0, [3, 0], [0, 1]),
+        (1, 3, [3, 3], [0, 3]),
+    ):
+        tree = {"bin": 0, "true": 1, "group": group, "at": at, "below": 0, "above": 1}
+        assert list(kernel.leaves(tree, columns)) == [
+            (0, {(0, 1): ([0, 1], below, 4)}),
+            (1, {(0, 1): (above, [3, 4], 4)}),
+        ]
     for wrong in ({"at": -1}, {"group": 2}, {"group": -1}, {"bin": 1}, {"true": 0}):
         with pytest.raises(kernel.Rejected, match=r"^/tree"):
             list(kernel.leaves({**tree, **wrong}, columns))
