@@ -414,6 +414,16 @@ def test_a_window_that_is_open_asks_for_its_right_side_now(kind, low, letter, fo
     assert known.leads(-1, letter, 0) is follows
 
 
+def test_only_minus_one_stands_for_a_window_without_end():
+    # With another number for it an obligation would be put off forever, and nobody would ask.
+    formula = [["&", [], 0, None], ["holds", [], 0, None], ["U", [0, 1], 0, None]]
+    certificate = {"subject": {"formula": formula, "propositions": ["q"]}, "side": "lower"}
+    assert kernel.Obligations({**certificate, "obligations": [[[[2, 0, -1]]]]}).leads(0, 0, 0)
+    for high in (-2, 2**53, None):
+        with pytest.raises(kernel.Rejected, match="^/obligations/0/0/0/2: expected a whole number from -1"):
+            kernel.Obligations({**certificate, "obligations": [[[[2, 0, high]]]]})
+
+
 def test_whole_numbers_are_below_two_to_the_53():
     assert kernel.whole([[2**53 - 1, -1], []], "/x", (2, None), -1) == [[2**53 - 1, -1], []]
     for value in (2**53, -2, 1.0, True):
