@@ -284,7 +284,7 @@ def test_the_steps_of_a_system_are_those_of_the_definition(seed):
     assert system.exceeds(1, value)  # without a way on nothing is shown
 
 
-def small_system(columns, owner=(0, 1, 2), **changes):
+def small_system(region, owner=(0, 1, 2), **changes):
     """State 0 draws one of three reports, which lead to states 1, 1 and 2; these stay, and so do further ways."""
     ahead = {0: [1, 1, 2], 1: [1] * 3, 2: [2] * 3}
     return kernel.System(
@@ -303,7 +303,7 @@ def small_system(columns, owner=(0, 1, 2), **changes):
             "then": [[0, 1, 2]] * 3,
             **changes,
         },
-        columns,
+        region,
     )
 
 
@@ -329,12 +329,60 @@ class TestSystemsByHand:
         system = small_system({(4, 1): ([0, 0, 9], [5, 5, 10], 10)})
         assert system.moves(0, lambda state, after: True) == {1, 2}
 
+    def test_what_comes_with_some_chance_anyway_may_not_be_left_out(self):
+        for least in (0, 1):
+            system = small_system({(4, 1): ([least, 0, 0], [10] * 3, 10)})
+            assert system.moves(0, lambda state, after: after == 2) == (set() if least else {2})
+            assert system.moves(0, lambda state, after: after == 1) == {1}
+
+    def test_a_column_has_a_rate_for_each_report(self):
+        for rates in (2, 4):
+            with pytest.raises(ValueError, match=r"zip\(\) argument"):
+                small_system({(4, 1): ([0] * rates, [10] * rates, 10)}).exceeds(0, [0] * 3)
+
     def test_the_greatest_of_all_ways_counts(self):
         system = small_system({(4, 1): ([10, 0, 0], [10, 0, 0], 10)}, owner=(0, 0, 1, 2))
         assert [system.exceeds(0, [value, 5, 9]) for value in (8, 9)] == [True, False]
         assert [system.exceeds(0, [value, 9, 5]) for value in (8, 9)] == [True, False]
         assert system.moves(0, lambda state, after: True) == {1, 2}
         assert system.moves(0, lambda state, after: after == 1) == {1}
+
+    def test_after_each_report_the_world_draws_by_fixed_chances(self):
+        # Of three times two successors the second comes twice as often: 9 at most, where the third report leads.
+        ahead = [[0, 1, 1, 1, 0, 2], [1] * 6, [2] * 6]
+        system = small_system({}, motion=[[1, 2]], moving=[0] * 3, following=ahead)
+        assert [system.exceeds(0, [value, 0, 12]) for value in (11, 12)] == [True, False]
+        assert [system.exceeds(0, [value, 9, 0]) for value in (8, 9)] == [True, False]
+        assert system.moves(0, lambda state, after: after != 1) == {0, 2}
+        with pytest.raises(kernel.Rejected, match="/subject/following/0: expected a list of length 6"):
+            small_system({}, motion=[[1, 2]], moving=[0] * 3)
+
+    def test_letters_hold_no_more_than_the_propositions(self):
+        assert small_system({}, propositions=["p", "q"], letters=[0, 3, 1]).letters == [0, 3, 1]
+        with pytest.raises(kernel.Rejected, match="/subject/letters/1: expected a whole number from 0 to 3"):
+            small_system({}, propositions=["p", "q"], letters=[0, 4, 1])
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"told": [[[1, 0, 1, 2], [1, 0, 1]]]},  # each way of telling has all reports
+            {"bins": [[4], [4]]},
+            {"bins": [[4, 4]]},
+            {"columns": [[1, 1]]},
+            {"kinds": [[0], [0]]},
+            {"kinds": [[0, 0]]},
+        ],
+    )
+    def test_tables_of_other_lengths_are_refused(self, changes):
+        with pytest.raises(ValueError, match=r"zip\(\) argument"):
+            small_system({}, **changes)
+
+    def test_a_draw_from_no_column_is_none(self):
+        columns = {(4, 1): ([1, 2, 3], [4, 5, 6], 10)}
+        system = small_system(columns, bins=[[4, 4]], columns=[[-1, 1]], kinds=[[0, 0]])
+        told = ((1,), (0,), (1,), (2,))
+        assert system._draws == small_system(columns)._draws == [[(told, *columns[4, 1])], [], []]
+        assert small_system({})._draws == [[(told, [0] * 3, [1] * 3, 1)], [], []]
 
     def test_a_state_without_a_way_is_worth_anything(self):
         system = small_system({}, owner=(0, 2))
@@ -420,7 +468,7 @@ def test_only_minus_one_stands_for_a_window_without_end():
     certificate = {"subject": {"formula": formula, "propositions": ["q"]}, "side": "lower"}
     assert kernel.Obligations({**certificate, "obligations": [[[[2, 0, -1]]]]}).leads(0, 0, 0)
     for high in (-2, 2**53, None):
-        with pytest.raises(kernel.Rejected, match="^/obligations/0/0/0/2: expected a whole number from -1"):
+        with pytest.raises(kernel.Rejected, match=r"^/obligations/0/0/0/2: expected a whole number from -1"):
             kernel.Obligations({**certificate, "obligations": [[[[2, 0, high]]]]})
 
 
