@@ -400,6 +400,8 @@ class TestSystemsByHand:
         ([6, 0, 9], False, "what it has to meet does not follow from what state 2 has to meet"),
         ([10, 0, 10], False, None),
         ([10, 0, 10], True, None),
+        ([10, 0, 20], True, None),
+        ([10, 0, 0], True, None),
         ([9, 0, 10], True, "the formula does not follow from what it has to meet"),
     ],
 )
@@ -416,6 +418,7 @@ def test_what_is_worth_1_has_to_meet_nothing(values, start_is_true, message):
     proof = kernel.Proof(system, known, [0 if start_is_true else 1, 0, 0])
     if message is None:
         assert proof.values(box, "/box") == [Fraction(value, 10) for value in values]
+        assert proof.values({**box, "order": [0] * 3}, "/box")  # who may be lost at once, or is, need not fall
     else:
         with pytest.raises(kernel.Rejected, match=message):
             proof.values(box, "/box")
@@ -448,6 +451,32 @@ def test_what_is_promised_again_and_again_may_not_be_put_off_forever(letters, or
     proof = kernel.Proof(kernel.System(subject, {}), known, [0, 0])
     with contextlib.nullcontext() if message is None else pytest.raises(kernel.Rejected, match=message):
         assert proof.values(box, "/box") == [0, 0]
+
+
+def test_what_is_met_in_a_component_implies_what_had_to_be_met():
+    # A state that stays for ever, and reads q. Each way to meet "F p or G q" has to be one to meet F p: G q is none.
+    subject = {
+        "propositions": ["p", "q"], "observations": [[]], "then": [[0]], "told": [[[1, 0]]], "kinds": [], "bins": [],
+        "columns": [], "row": [-1], "following": [[0]], "letters": [2], "starts": [0],
+        "formula": [
+            ["&", [], 0, None], ["|", [], 0, None], ["holds", [], 0, None], ["holds", [], 1, None],
+            ["R", [1, 3], 0, None], ["U", [0, 2], 0, None],
+        ],
+    }  # fmt: skip
+    eventually, always = [[5, 0, -1]], [[4, 0, -1]]
+    for own, held, message in (
+        ([eventually], [eventually, always], "state 0: who stays among it and 0 others may decide against"),
+        ([eventually], [always], "may decide against"),
+        ([eventually], [], "may decide against"),  # false
+        ([eventually, always], [[*eventually, *always], always], None),  # G q is met, whoever puts F p off
+        ([eventually], [eventually], "can be left without"),  # F p is put off
+        ([[]], [always], None),
+    ):
+        known = kernel.Obligations({"subject": subject, "side": "lower", "obligations": [own, held]})
+        proof = kernel.Proof(kernel.System(subject, {}), known, [0])
+        component = {"states": [0], "obligations": [1], "without": []}
+        with contextlib.nullcontext() if message is None else pytest.raises(kernel.Rejected, match=message):
+            proof.stay(lambda state, after: True, component, "/box")
 
 
 @pytest.mark.parametrize(
