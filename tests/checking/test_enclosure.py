@@ -465,7 +465,13 @@ def test_digits_are_lacking_where_more_is_off_than_the_larger_bound_allows():
     found, held = asked_about(batch(0.25, 0.5, representation=2.0**-40)), both()
     assert not held._lacks_digits(found, storm_answer(0.5 + 0.4 * AGREEMENT))
     assert held._lacks_digits(found, storm_answer(0.5 + 0.6 * AGREEMENT))
-    assert not both(exact=True)._lacks_digits(found, storm_answer(0.75))
+    two = asked_about(several(found.batch, found.batch))
+    assert held._lacks_digits(two, CheckedValues(array(0.5, 0.75), None, None, None, "Storm 0"))
+    off = asked_about(batch(0.25, 0.5, representation=2.0**-20))  # of the given numbers, which both engines share
+    assert not held._lacks_digits(off, storm_answer(0.5 + 2.0**-20))
+    assert held._lacks_digits(off, storm_answer(0.5 + 2.0**-20 + AGREEMENT))
+    for held in (both(exact=True), both(defect=0.5)):  # what is exact has them all, and rounded rows are worth none
+        assert not held._lacks_digits(found, storm_answer(0.75))
 
 
 def test_what_is_no_probability_is_excused_by_rounding_in_one_state(monkeypatch):
@@ -480,6 +486,18 @@ def test_what_is_no_probability_is_excused_by_rounding_in_one_state(monkeypatch)
     monkeypatch.setattr(two_engines.TwoEngines, "_lost", lambda self, found: array(0.0, 1e-9))
     with pytest.raises(NoProbabilityError):
         both()._settled(asked_about(batch(0.0, 1.0)), None)
+
+
+@pytest.mark.parametrize(
+    ("width", "target", "settled"),
+    [(1.0, None, False), (1.0 + 2.0**-20, None, True), (1.0, Fraction(1, 2), True), (1.0, Fraction(1, 2**40), False)],
+)
+def test_what_is_wider_than_it_may_be_or_holds_a_target_is_settled_exactly(monkeypatch, width, target, settled):
+    wide = SimpleNamespace(lower=array(0.5), upper=array(0.5 + width * 2.0**-30))
+    monkeypatch.setattr(two_engines, "WIDTH", 2.0**-30)
+    monkeypatch.setattr(two_engines.TwoEngines, "_compared", lambda self, found: wide)
+    monkeypatch.setattr(two_engines.TwoEngines, "_exactly", lambda self, found: "exactly")
+    assert both()._settled(asked_about(batch(0.0, 1.0)), target) == ("exactly" if settled else wide)
 
 
 def test_storm_contradicts_itself_where_two_numbers_do_not_add_up_to_1():
