@@ -461,12 +461,41 @@ def test_what_the_product_gives_instead_may_be_off_by_what_rounding_loses(monkey
         both(on_product=lambda found: storm_answer(0.75))._compared(found)
 
 
+@pytest.mark.parametrize(("fault", "contradicts"), [(None, False), ("has no answer in time", True)])
+def test_the_product_is_not_asked_where_storm_agrees_with_itself_or_was_asked_about_it(
+    monkeypatch, fault, contradicts
+):
+    wrong = storm_answer(0.75), fault
+    monkeypatch.setattr(two_engines.TwoEngines, "_answer", lambda self, found: wrong)
+    monkeypatch.setattr(two_engines.TwoEngines, "_contradicts_itself", lambda self, found, answer: contradicts)
+    with pytest.raises(EngineError, match=r"Storm 0 says 0\.75"):
+        both(on_product=lambda found: storm_answer(0.25))._compared(asked_about(batch(0.25, 0.25)))
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+def test_one_engine_answers_where_all_of_its_enclosures_are_narrow(monkeypatch, wide):
+    monkeypatch.setattr(two_engines, "ONE_ENGINE_WIDTH", 2.0**-20)
+
+    def answered(width, failure=OVERDUE, **held):
+        parts = [batch(0.25, 0.25), batch(0.25, 0.25)]
+        parts[wide] = batch(0.5, 0.5 + width)
+        return both(**held)._one_engine(asked_about(several(*parts)), failure)
+
+    assert answered(2.0**-20).upper[wide] == 0.5 + 2.0**-20
+    assert answered(0.25, defect=0.5).upper[wide] == 0.75  # rounded rows are as wide as they have to be
+    with pytest.raises(NoAnswerError, match="longer than the limit"):
+        answered(2.0**-20 + 2.0**-40)
+    with pytest.raises(EngineError, match="neither engine can tell"):
+        answered(2.0**-19, two_engines._ImpreciseError("Storm 0 loses too many digits on this chain"))
+
+
 def test_digits_are_lacking_where_more_is_off_than_the_larger_bound_allows():
     found, held = asked_about(batch(0.25, 0.5, representation=2.0**-40)), both()
     assert not held._lacks_digits(found, storm_answer(0.5 + 0.4 * AGREEMENT))
     assert held._lacks_digits(found, storm_answer(0.5 + 0.6 * AGREEMENT))
     two = asked_about(several(found.batch, found.batch))
     assert held._lacks_digits(two, CheckedValues(array(0.5, 0.75), None, None, None, "Storm 0"))
+    assert not held._lacks_digits(asked_about(batch(0.0, 0.0, representation=2.0**-20)), storm_answer(2.0**-20))
     off = asked_about(batch(0.25, 0.5, representation=2.0**-20))  # of the given numbers, which both engines share
     assert not held._lacks_digits(off, storm_answer(0.5 + 2.0**-20))
     assert held._lacks_digits(off, storm_answer(0.5 + 2.0**-20 + AGREEMENT))
