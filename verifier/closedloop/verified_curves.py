@@ -20,7 +20,7 @@ from verifier.checking.process import StormProcess
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.settings import RobrocSettings
-from verifier.closedloop.trade_offs import CurveSet
+from verifier.closedloop.trade_offs import CurveSet, TradeOffInput
 from verifier.language.specs import read_spec
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import verified
@@ -75,7 +75,7 @@ def verified_curves(settings: RobrocSettings, families: Mapping[str, str], progr
     return CurveSet(
         f"{spec}: {', '.join(families)}",
         curves,
-        tuple({"role": file.role, "name": file.name, "sha256": file.sha256} for file in files),
+        tuple(TradeOffInput(file.role, file.name, file.sha256) for file in files),
         {**own_versions(), "stormpy": version("stormpy"), "storm": last.versions["storm"]},
         {
             "spec": spec,

@@ -25,7 +25,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError, LimitError, Place, UsageError, one_line, shown, unknown_name
 from verifier.collision.pair_tables import ColumnTable, read_columns
 from verifier.collision.pairs import Pairs, common_drives
@@ -299,9 +299,7 @@ def _listed_frames(table: ColumnTable, rows: Ints) -> dict[str, int]:
     return frames
 
 
-def _of_classes(
-    cells: NDArray[Any], classes: Sequence[str], source: str, objects: NDArray[np.bool_] | None = None
-) -> NDArray[np.bool_]:
+def _of_classes(cells: NDArray[Any], classes: Sequence[str], source: str, objects: Mask | None = None) -> Mask:
     """(n,) which rows are of the classes; each must occur among the objects."""
     known = set((cells if objects is None else cells[objects]).tolist()) - {""}
     for name in classes:

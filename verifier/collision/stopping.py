@@ -12,8 +12,9 @@ from fractions import Fraction
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError, unknown_name
 
 SPEED_UNITS: Mapping[str, Fraction] = MappingProxyType(
@@ -58,7 +59,7 @@ class BrakingPolicy:
         if not math.isfinite(self.reaction_s) or self.reaction_s < 0:
             raise UsageError(f"the reaction time must be at least 0, got {self.reaction_s:g} s")
 
-    def stopping_distance_m(self, speed_mps: ArrayLike) -> NDArray[np.float64]:
+    def stopping_distance_m(self, speed_mps: ArrayLike) -> Floats:
         """S(v) of each speed, in the shape of `speed_mps`.
 
         >>> BrakingPolicy(6.86, 0.1).stopping_distance_m([0, 11.176]).round(3).tolist()
