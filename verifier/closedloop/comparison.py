@@ -15,7 +15,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Mask
 from verifier.base.documents import Magnitude, Share
-from verifier.base.errors import UsageError, shown, unknown_name
+from verifier.base.errors import UsageError, shown, unknown_error
 from verifier.base.statistics import chance_ends, effective_number, percentile_ends, reaching, reaching_ratio, unseen
 from verifier.closedloop.closed_loop_curve import Draws, LogSums
 from verifier.closedloop.curves import TradeOffCurve, area, areas, robroc, robustness, worst_case
@@ -212,8 +212,7 @@ def _plan(
             raise UsageError(f"a group cannot have the name of a condition, {shown(name)}")
         for each in members:
             if each not in mutations:
-                message, hint = unknown_name("condition", each, mutations)
-                raise UsageError(f"group {shown(name)}: {message} ({hint})")
+                raise unknown_error("condition", each, mutations, before=f"group {shown(name)}: ")
         plan.append((name, "group", (BASELINE, *members)))
     return plan
 

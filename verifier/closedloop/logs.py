@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints, Mask, check_index, check_shapes, freeze, plain_fields
-from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, shown, unknown_error
 from verifier.perception.detections.columns import Boxes, DetectionSet, faulty_boxes
 from verifier.perception.matching import MatchingPolicy, match
 
@@ -156,8 +156,7 @@ class Logs:
     def source(self, name: str) -> Detections:
         """The detections of a source; UsageError when there is none of that name."""
         if name not in self.detections:
-            message, hint = unknown_name("source of detections", name, self.detections)
-            raise UsageError(f"{message}\n  hint: {hint}")
+            raise unknown_error("source of detections", name, self.detections)
         return self.detections[name]
 
     def with_source(self, name: str, detections: Detections, *remarks: str) -> Logs:

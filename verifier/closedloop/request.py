@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verifier.base.blocks import HERE, Pool
-from verifier.base.errors import UsageError, shown, unknown_name
+from verifier.base.errors import UsageError, shown, unknown_error
 from verifier.base.files import hashes_of_files, read_bytes
 from verifier.base.options import named_files
 from verifier.base.result import recorded
@@ -343,8 +343,7 @@ def _trade_offs(settings: RobrocSettings, found: CurveSet) -> TradeOffs:
     known = {curve.condition for curve in found.curves}
     for name in named:
         if name not in known:
-            message, hint = unknown_name("condition", name, known)
-            raise UsageError(f"severity: {message} ({hint})")
+            raise unknown_error("condition", name, known, before="severity: ")
     judged = [replace(curve, severity=named.get(curve.condition, curve.severity)) for curve in found.curves]
     metrics = dict.fromkeys(curve.metric for curve in judged)
     chosen = {"severities": named, "groups": {name: list(conditions) for name, conditions in more.items()}}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import Generator
 
 from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import InputError, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, UsageError, shown, unknown_error
 from verifier.closedloop.logs import Detections, Logs
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.matrices import EMPTY, rates
@@ -110,10 +110,7 @@ def _channel(counts: ConfusionCounts, class_name: str, drawing: Drawing) -> _Cha
         raise UsageError(f"detections are drawn from a class-labelled file; this one is {counts.labelling}-labelled")
     label = frozenset({class_name})
     if label not in counts.labels:
-        message, hint = unknown_name(
-            "class of the confusion file", class_name, sorted(frozenset().union(*counts.labels))
-        )
-        raise UsageError(f"{message}\n  hint: {hint}")
+        raise unknown_error("class of the confusion file", class_name, sorted(frozenset().union(*counts.labels)))
     members = [counts] if counts.thresholds is None else [counts.member(each) for each in counts.thresholds]
     own, empty = counts.labels.index(label), counts.labels.index(EMPTY)
     share = np.stack([rates(each.matrices().without_empty_columns(drawing.empty_columns)[0]) for each in members])

@@ -19,7 +19,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Mask
 from verifier.base.blocks import HERE, Pool
-from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_error
 from verifier.base.numbers import memory_text, significant
 from verifier.base.statistics import few_units_note
 from verifier.closedloop.closed_loop_curve import (
@@ -139,13 +139,11 @@ def study_trace(
         LimitError: the run is too long, see `trace`.
     """
     if log not in logs.names:
-        message, hint = unknown_name("log", log, logs.names)
-        raise UsageError(f"{message} ({hint})")
+        raise unknown_error("log", log, logs.names)
     sources = {each.name: each for each in sources_of(logs.detections)}
     name = source if source is not None else next(iter(sources), None)
     if name is None or name not in sources:
-        message, hint = unknown_name("source of detections", name or "", sources)
-        raise UsageError(f"{message} ({hint})")
+        raise unknown_error("source of detections", name or "", sources)
     nominal = logs if validation is None else validation
     standardizer = standardizer_of(nominal, sources[name].detector, settings.policy)
     ahead = courses(logs, name, standardizer, settings.control_m, settings.path)
@@ -176,8 +174,7 @@ def _check(sources: Sequence[Source], settings: StudySettings) -> None:
     conditions = {each.condition for each in sources}
     for name in settings.severities:
         if name not in conditions:
-            message, hint = unknown_name("condition", name, conditions)
-            raise UsageError(f"severity: {message} ({hint})")
+            raise unknown_error("condition", name, conditions, before="severity: ")
 
 
 def _without_unstopped(logs: Logs, settings: StudySettings) -> tuple[Logs, tuple[str, ...]]:

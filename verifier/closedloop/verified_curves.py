@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from verifier.base.documents import json_values
-from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, unknown_error
 from verifier.base.version import own_versions
 from verifier.checking.process import StormProcess
 from verifier.closedloop.comparison import BASELINE, NamedCurve
@@ -127,8 +127,7 @@ def _check_requirements(settings: RobrocSettings) -> None:
     for option in ("safety", "progress"):
         name = getattr(settings, option)
         if name not in requirements:
-            message, hint = unknown_name("requirement", name, requirements)
-            raise UsageError(f"--{option}: {message} ({hint})")
+            raise unknown_error("requirement", name, requirements, before=f"--{option}: ")
         refuse_others([requirements[name]], f"--{option}")
         if requirements[name].comparison in ("<=", "<"):
             raise UsageError(f"--{option}: {name} asks for a small probability; on a trade-off curve more is better")

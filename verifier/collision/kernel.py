@@ -191,8 +191,8 @@ class Samples:
 
     def part(self, rows: slice) -> Samples:
         """Some of the samples."""
-        columns: dict[str, Any] = {key: value[rows] for key, value in vars(self).items() if isinstance(value, np.ndarray)}
-        return replace(self, **columns)
+        tables = [name for name, value in vars(self).items() if isinstance(value, np.ndarray)]
+        return replace(self, **{name: getattr(self, name)[rows] for name in tables})
 
 
 def samples_of(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import UsageError, unknown_error
 from verifier.collision.pairs_reader import Objects, ReadPairs, made_pairs
 from verifier.perception.detections import DetectionSet, distance
 from verifier.perception.matching import MatchingPolicy, match
@@ -55,8 +55,7 @@ def pairs_of_detections(
     """
     for name in classes:
         if name not in data.classes:
-            message, hint = unknown_name("class", name, data.classes)
-            raise UsageError(f"{message}\n  hint: {hint}")
+            raise unknown_error("class", name, data.classes)
     notes: dict[str, Any]
     if policy is None:
         found, in_image = highest_in_both(data)
