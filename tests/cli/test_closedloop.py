@@ -246,7 +246,7 @@ def complaint(capsys, code, *arguments):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--severity", "fgo=mild"], "severity: unknown condition 'fgo' (did you mean 'fog'?"),
+        (["--severity", "fgo=mild"], "severity: unknown condition 'fgo'\n  hint: did you mean 'fog'?"),
         (["--severity", "fog=bad"], "fog is 'bad'; expected mild or severe"),
         (["--severity", "fog"], "--severity: expected CONDITION=KIND, got 'fog'"),
         (["--group", "dark=night"], "group 'dark': unknown condition 'night'"),
