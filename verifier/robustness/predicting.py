@@ -18,11 +18,11 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import json_of, read_text
 from verifier.base.numbers import fixed, level_text
 from verifier.base.options import pair
-from verifier.base.result import Result
+from verifier.base.result import Result, plain, recorded
 from verifier.base.version import own_versions
 from verifier.closedloop.comparison import BASELINE
 from verifier.robustness.prediction import AdrTable, Prediction, predict
-from verifier.robustness.rates import AdrResult
+from verifier.robustness.rates import AdrResult, DocumentHead
 from verifier.robustness.settings import PredictSettings
 
 USUAL = ("defocus=gaussian_blur", "haze=alpha_blend")
@@ -69,17 +69,11 @@ class PairModel:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PredictResult(Result):
+class PredictResult(DocumentHead, Result):
     """Everything that `verify predict` finds."""
 
     schema: ClassVar[str] = "verifier.predict"
     version: ClassVar[int] = 1
-    command: tuple[str, ...] = ()
-    title: str
-    inputs: tuple[InputFile, ...]
-    settings: Mapping[str, Any]
-    versions: Mapping[str, str]
-    remarks: tuple[str, ...]
     baseline: Mapping[str, Share]
     models: tuple[PairModel, ...]
 
@@ -174,9 +168,6 @@ def predict_result(settings: PredictSettings) -> PredictResult:
 
 
 def _model(target: str, simple: str, found: Prediction) -> PairModel:
-    def known(value: float) -> float | None:
-        return None if math.isnan(value) else value
-
     rows = []
     for at, name in enumerate(found.targets):
         columns = (found.observed[at], found.predicted[at], found.lower[at], found.upper[at], found.unique[:, at])
@@ -184,17 +175,10 @@ def _model(target: str, simple: str, found: Prediction) -> PairModel:
             found.detectors, *(each.tolist() for each in columns), strict=True
         ):
             ends = None if math.isnan(lower) else (lower, upper)
-            rows.append(PredictedRate(name, detector, known(observed), predicted, ends, unique))
-    return PairModel(
-        target,
-        simple,
-        found.targets,
-        found.features,
-        tuple(map(tuple, found.weights_of_all.tolist())),
-        {name: known(value) for name, value in found.r_squared.items()},
-        known(found.pooled_r_squared),
-        tuple(rows),
-    )
+            rows.append(PredictedRate(name, detector, plain(observed), predicted, ends, unique))
+    shares = {name: plain(value) for name, value in found.r_squared.items()}
+    own = {"weights": plain(found.weights_of_all), "r_squared": shares, "predictions": tuple(rows)}
+    return recorded(PairModel, found, target=target, simple=simple, **own)
 
 
 def _table(path: str) -> tuple[AdrTable, InputFile]:

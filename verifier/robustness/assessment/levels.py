@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import UsageError, unknown_error
 from verifier.closedloop.comparison import BASELINE
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.assessment.degradation import Degradation, Level, LevelRecipe
@@ -112,8 +112,7 @@ def check_levels(asked: Degradation, scenes: Scenes, policy: MatchingPolicy) -> 
     """
     for name in asked.allowed_change:
         if name not in KNOWN:
-            message, hint = unknown_name("metric", name, KNOWN)
-            raise UsageError(f"degradation: {message}\n  hint: {hint}")
+            raise unknown_error("metric", name, KNOWN, "degradation: ")
     mutations = [asked.recipe.mutation(each.at, each.unchanged) for each in asked.levels if asked.recipe is not None]
     if scenes.depth is None and any(each is not None and needs_depth(each) for each in mutations):
         raise UsageError(

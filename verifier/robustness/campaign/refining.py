@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeAlias
 
 from verifier.closedloop.comparison import BASELINE
-from verifier.robustness.brackets import PHYSICAL, Break, Criterion, Scale, along, break_of, gaps, halfway, middle
+from verifier.robustness.brackets import PHYSICAL, Criterion, Scale, along, break_of, gaps, halfway, middle
 from verifier.robustness.campaign.file import Campaign
 from verifier.robustness.campaign.result import BreakRow, RequirementRow, requirement_criterion
 from verifier.robustness.mutators import AnyMutation
@@ -105,14 +105,10 @@ def breaks(campaign: Campaign, checked: Checked) -> Iterator[BreakRow]:
         for detector in campaign.detectors:
             for row, criterion in _criteria(sweep, detector, checked):
                 found = break_of(criterion, tuple(sweep.conditions), sweep.scale)
-                yield _row(sweep, detector, row, found)
-
-
-def _row(sweep: Sweep, detector: str, row: RequirementRow, found: Break) -> BreakRow:
-    places = (found.holds_at, found.fails_at, found.sure_until, found.sure_at)
-    holds, fails, until, sure = (None if level is None else sweep.conditions[level] for level in places)
-    about = detector, row.name, row.planner, sweep.mutation, sweep.parameter
-    return BreakRow(*about, holds, fails, until, sure, found.recovers, found.can_narrow)
+                places = (found.holds_at, found.fails_at, found.sure_until, found.sure_at)
+                holds, fails, until, sure = (None if level is None else sweep.conditions[level] for level in places)
+                about = detector, row.name, row.planner, sweep.mutation, sweep.parameter
+                yield BreakRow(*about, holds, fails, until, sure, found.recovers, found.can_narrow)
 
 
 def further(campaign: Campaign, checked: Checked, most: int) -> dict[str, AnyMutation]:
