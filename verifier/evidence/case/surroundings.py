@@ -128,14 +128,16 @@ def _training_goal(
         return draft.person_goal(
             text, f"{missing}. {_left_to(context, duty, frames)}", duty, amlas, named, _by_frame(draft, frames)
         )
-    shared = list(dict.fromkeys(name for each in known for name in shared_sequences(each, trained)))
+    shared, unclear = shared_sequences(known, trained)
     tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
-    how = "declared" if listed is None else f"listed in {name_text(listed[0])}"
+    names = f" ({counted(len(trained), 'name')}, compared as they look)"
+    how = "declared" if listed is None else f"listed in {name_text(listed[0])}{names}"
     note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
     if not shared:
         lists = () if listed is None else (draft.listed(*listed), *dict.fromkeys(map(draft.solution, known)))
         lists += _by_frame(draft, frames)
-        return draft.person_goal(text, f"{note}. {_left_to(context, duty, lists)}", duty, amlas, named, lists)
+        note = f"{note}. {_left_to(context, duty, () if unclear else lists)}"
+        return draft.person_goal(text, note, duty, amlas, named, lists, unclear)
     told = f"trained on {some_of([*map(name_text, shared)])}"
     return _refuted_training(draft, text, note, told, known[0], amlas)
 
