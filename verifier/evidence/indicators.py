@@ -181,6 +181,6 @@ def spi_table(found: SpiCheckResult) -> str:
     said = (
         f"{counted(fired, 'indicator')} of {len(found.found)} fired. Each fires where the evidence against it "
         f"reaches {significant(1 / (1 - found.level), 4)} at any look; one that is true does so with probability "
-        f"{wrong} at most."
+        f"{wrong} at most, if items are independent."
     )
     return text_of(blocks_lines([Table(name_text(found.title), header, rows), Paragraph(said)]))
