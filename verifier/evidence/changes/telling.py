@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from verifier.base.numbers import number_text
 from verifier.base.words import counted, listed, name_text, some_of
-from verifier.evidence.changes.document import ChangeRecord, ClaimRecord, DiffResult
+from verifier.evidence.changes.claims import ChangeRecord, ClaimRecord, DiffResult
 from verifier.evidence.context import DUTIES
 from verifier.evidence.telling import CLAIM
 from verifier.telling.blocks import Block, Listing, Paragraph, Table
-from verifier.telling.terminal import blocks_lines, text_of
 
 _DUTIES = {**DUTIES, "triggers": "that the list of triggering conditions is complete"}
 _RELATIONS = {
@@ -20,11 +19,6 @@ _RELATIONS = {
     "new": "new",
     "gone": "no longer claimed",
 }
-
-
-def diff_table(found: DiffResult) -> str:
-    """The output of `verify evidence diff`."""
-    return text_of(blocks_lines(list(diff_blocks(found))))
 
 
 def diff_blocks(found: DiffResult) -> Iterator[Block]:
