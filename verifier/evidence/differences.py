@@ -1,7 +1,5 @@
 """Where two versions of a file, or of what it says, differ: by JSON pointer, or by line."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -14,7 +12,7 @@ from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, pointer_part, shown
 from verifier.base.files import decoded, json_value
 from verifier.checking.enclosure import AGREEMENT
-from verifier.evidence.findings import Finding, Kind, Log
+from verifier.evidence.findings import Finding, Kind, Log, misstated
 from verifier.study.points import WorldDecisions
 
 MOST = 20
@@ -89,7 +87,7 @@ def differing(path: str, found: object, expected: object, why: str = "", pointer
     if json.dumps(mine) == json.dumps(other):
         return []
     return [
-        Finding(path, pointer + each.where, each.found, each.expected + why, Kind.CONTENT)
+        misstated(path, pointer + each.where, each.found, each.expected + why)
         for each in _by_part(list(leaves(mine)), list(leaves(other)))
     ]
 
@@ -148,7 +146,7 @@ def compared(old: bytes, new: bytes, path: str, found: Log) -> int:
             library = each.where.removeprefix("/versions/")
             found.unchecked.append(f"{path} with {library} {each.found}, which made it; here it is {each.expected}")
         elif not close:
-            found.findings.append(Finding(path, each.where, each.found, each.expected, Kind.CONTENT))
+            found.findings.append(misstated(path, each.where, each.found, each.expected))
     return rounded
 
 

@@ -6,8 +6,6 @@ environment/               the locks of this version with hashes, and the recipe
 Source: CycloneDX 1.6 (ECMA-424), JSON; package URLs of type pypi (https://github.com/package-url/purl-spec).
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import platform

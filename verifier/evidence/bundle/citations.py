@@ -1,7 +1,5 @@
 """Which node of the assurance case cites each file of a bundle, or why none argues from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from urllib.parse import unquote

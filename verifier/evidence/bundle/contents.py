@@ -38,7 +38,7 @@ from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.replays import check_explanations
 from verifier.evidence.bundle.runs import SAME_AS_THE_RUN, check_frame, check_runs, check_same_frame
 from verifier.evidence.differences import compared, differing
-from verifier.evidence.findings import Finding, Kind, Log
+from verifier.evidence.findings import Finding, Log, misstated
 from verifier.language.expressions import to_text
 from verifier.perception.confusion.matrices import label_text
 from verifier.pipeline import checked_study, result_of
@@ -61,7 +61,7 @@ def check_contents(parts: Parts, found: Log) -> None:
         _explanations(parts, found)
     _required(parts, points, found)
     for path in sorted(certificates - found.certificates) if not found.findings else ():
-        found.findings.append(Finding(path, "", "a certificate of nothing that is here", "nothing", Kind.CONTENT))
+        found.findings.append(misstated(path, "", "a certificate of nothing that is here", "nothing"))
     found.unchecked += [f"{path}, which the bundle leaves out: {reason}" for path, reason in parts.omitted.items()]
 
 
@@ -143,7 +143,7 @@ def _proven_recalls(
         if low is None or high is None:
             continue
         for where, said, expected in wrong_beside_proof(point, low, high, point.whatever_predicted):
-            found.findings.append(Finding(path, pointer + where, said, expected, Kind.CONTENT))
+            found.findings.append(misstated(path, pointer + where, said, expected))
         found.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
 
 
@@ -167,7 +167,7 @@ def _as_measured(path: str, parts: Parts) -> list[Finding]:
         if not any(_overlap(each, point) for each in same):
             wanted = f"{repr(same[0].probability) if same else 'a scenario of the run'}, as in the run"
             where = f"/answers/{k}/measured/probability"
-            findings.append(Finding(path, where, repr(point.probability), wanted, Kind.CONTENT))
+            findings.append(misstated(path, where, repr(point.probability), wanted))
     return findings
 
 
@@ -295,9 +295,9 @@ def _recomputed(parts: Parts, found: Log, progress: Progress) -> None:
         made, rounded, proofs = make_results(parts.rebuilt, storm, progress, parts.files), 0, 0
         for path in sorted({*made.texts, *_results(parts)}):
             if path not in made.texts:
-                found.findings.append(Finding(path, "", "a result", "nothing: it is not made again", Kind.CONTENT))
+                found.findings.append(misstated(path, "", "a result", "nothing: it is not made again"))
             elif path not in parts.files:
-                found.findings.append(Finding(path, "", "nothing", "a result, which is made again", Kind.CONTENT))
+                found.findings.append(misstated(path, "", "nothing", "a result, which is made again"))
             elif parts.files[path] == made.texts[path].encode():
                 continue
             elif path.startswith(f"{CERTIFICATES}/"):
@@ -340,10 +340,8 @@ def _exactly(parts: Parts, storm: StormProcess, found: Log) -> None:
             if not Fraction(stated.lower) <= value <= Fraction(stated.upper) and stated.exact is None:
                 bounds = f"bounds {stated.lower!r} to {stated.upper!r}"
                 where = f"/requirements/{row}/points/{k}/lower"
-                found.findings.append(
-                    Finding(RUN_FILE, where, bounds, f"bounds of the exact {float(value)!r}", Kind.CONTENT)
-                )
+                found.findings.append(misstated(RUN_FILE, where, bounds, f"bounds of the exact {float(value)!r}"))
             elif stated.exact is not None and stated.exact != value:
                 where, told = f"/requirements/{row}/points/{k}/exact", fraction_text(stated.exact)
-                found.findings.append(Finding(RUN_FILE, where, told[:60], fraction_text(value)[:60], Kind.CONTENT))
+                found.findings.append(misstated(RUN_FILE, where, told[:60], fraction_text(value)[:60]))
     found.checked.append((count, "probabilities computed as exact fractions by Storm"))

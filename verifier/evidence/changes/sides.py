@@ -1,7 +1,5 @@
 """A bundle as one side of a comparison: intact, and its inputs read."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Tests of the suite that are more than a command and its numbers: made-up data, faults, anomalous conditions."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import itertools
