@@ -23,7 +23,6 @@ from verifier.evidence.bundle.runs_elsewhere import Given, given_runs
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.values import KINDS, Claim
 from verifier.evidence.documents import Document, checked_document
-from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.residual_risk.assembly import residual_risk
 from verifier.evidence.triggers import known_triggers
@@ -216,11 +215,11 @@ def made_rates(parts: Parts) -> dict[str, str]:
         each = parts.result.requirements[number - 1]
         asked = RateQuestion(each.name, each.planner, acceptance=context.acceptances.get(each.name))
         try:
-            found = hazard_rate(run, asked, exposures)
+            found = hazard_rate(run, asked, exposures, context.file)
         except (UsageError, LimitError) as error:
             omitted.append(omission(path, error))
         else:
-            texts[path] = document_text(rate_document(found, context.file))
+            texts[path] = document_text(found)
     return texts | ({OMITTED_RATES: omitted_text(omitted)} if omitted else {})
 
 
