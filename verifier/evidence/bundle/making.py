@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS
 from verifier.base.documents import read_document
@@ -104,7 +104,23 @@ def is_alike(options: RunOptions, rebuilt: Study) -> bool:
     return replace(options, verdict_from=rebuilt.options.verdict_from) == rebuilt.options
 
 
-SCHEMA_NAME = "verifier.omitted"
+@dataclass(frozen=True)
+class Omission:
+    """A file that could not be made, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Omissions:
+    """All of them, as a document."""
+
+    schema: ClassVar[str] = "verifier.omitted"
+    version: ClassVar[int] = 1
+    omitted: tuple[Omission, ...]
+
+
 OMITTED_WORDS = "what could not be made, and why"
 _PROVEN = {"": "confidence bound", "point": "probability", "free": "bound whatever the dependence"}
 _REFUSALS = (InputError, LimitError, UsageError)
@@ -211,7 +227,7 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
     """
     texts: dict[str, str] = {}
     about: dict[str, str] = {OMITTED_FILE: OMITTED_WORDS}
-    omitted: list[dict[str, str]] = []
+    omitted: list[Omission] = []
     runs = Runs(rebuilt, storm)
     for each in progress([*planned(rebuilt), *enumerate(rebuilt.cases)]):
         if not isinstance(each, Planned):
@@ -255,32 +271,22 @@ def _certificate_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
     return words
 
 
-def omission(path: str, error: VerifierError) -> dict[str, str]:
+def omission(path: str, error: VerifierError) -> Omission:
     """What is said of a file that could not be made."""
-    return {"path": path, "reason": one_line(without_folder(str(error)).replace("\n", "; "))}
+    return Omission(path, one_line(without_folder(str(error)).replace("\n", "; ")))
 
 
-def omitted_text(omitted: Sequence[Mapping[str, str]]) -> str:
+def omitted_text(omitted: Sequence[Omission]) -> str:
     """The document of what could not be made."""
-    document = {"schema": SCHEMA_NAME, "version": 1, "omitted": [dict(each) for each in omitted]}
-    return document_text(document)
+    return document_text(Omissions(tuple(omitted)))
 
 
 def read_omitted(raw: bytes, file: str = OMITTED_FILE) -> dict[str, str]:
     """Path -> reason, from the bytes of a list of what was omitted; InputError where they are none."""
-    place = Place(file)
-    content: Any = json_of(raw, file)
-    listed = content.get("omitted") if isinstance(content, dict) else None
-    pairs = {"path", "reason"}
-    fits = isinstance(listed, list) and all(
-        isinstance(each, dict) and set(each) == pairs and all(isinstance(text, str) for text in each.values())
-        for each in listed
-    )
-    if not fits or not isinstance(listed, list):
-        raise InputError("expected a list of what was omitted, each with path and reason", place)
-    if (json.dumps(content, indent=2) + "\n").encode() != raw:
-        raise InputError("the same list in other bytes than were written", place)
-    return {each["path"]: each["reason"] for each in listed}
+    found = read_document(Omissions, json_of(raw, file), file)
+    if document_text(found).encode() != raw:
+        raise InputError("the same list in other bytes than were written", Place(file))
+    return {each.path: each.reason for each in found.omitted}
 
 
 def _run(options: RunOptions, of: str = "") -> Callable[[Runs], str]:
@@ -323,7 +329,7 @@ def _certificates_of_recalls(rebuilt: Study, results: Mapping[str, str]) -> Iter
                     yield from recall.source.texts()
 
 
-def _without_certificates(rebuilt: Study) -> Iterator[dict[str, str]]:
+def _without_certificates(rebuilt: Study) -> Iterator[Omission]:
     """One entry for each block and requirement whose bounds come without certificates."""
     if not rebuilt.bounded:
         return
@@ -331,4 +337,4 @@ def _without_certificates(rebuilt: Study) -> Iterator[dict[str, str]]:
         for place, objective in enumerate(case.objectives):
             reason = why_none(rebuilt, objective)
             if reason is not None:
-                yield {"path": certificates_of_pair(number, place), "reason": reason}
+                yield Omission(certificates_of_pair(number, place), reason)

@@ -16,7 +16,7 @@ from verifier.evidence.bundle.layout import (
     numbered_file,
     place_of_certificate,
 )
-from verifier.evidence.bundle.making import alternatives, omission, omitted_text, planned, read_omitted
+from verifier.evidence.bundle.making import Omission, alternatives, omission, omitted_text, planned, read_omitted
 from verifier.evidence.bundle.manifest import Entry, digest_of
 from verifier.evidence.bundle.request import Request, Unpacked
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs
@@ -209,7 +209,7 @@ def made_rates(parts: Parts) -> dict[str, str]:
     """Path -> text of a rate for every requirement with a target, where the context has exposures."""
     context, run = parts.context, parts.run
     texts: dict[str, str] = {}
-    omitted: list[dict[str, str]] = []
+    omitted: list[Omission] = []
     exposures = context.exposures_for(parts.result.settings.environments)
     for number, path in rate_paths(parts.result).items() if exposures else ():
         each = parts.result.requirements[number - 1]
