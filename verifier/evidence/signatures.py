@@ -143,7 +143,8 @@ def find_signature(path: str, digest: str, key: str, role: Role | None, day: dat
     Raises:
         InputError: a file cannot be read, or is not what it should be.
     """
-    public, best = _public(key), (0, "a signature by this key")
+    public = _key("public", key, lambda forms, raw: forms.load_pem_public_key(raw))
+    best = (0, "a signature by this key")
     for place, content in _envelopes(read_text(path, LARGEST)[0], path):
         seal = _opened(content, public, key, place)
         if seal is None:
@@ -226,10 +227,6 @@ def _private(path: str) -> Any:
     except TypeError:
         hint = "write it without a passphrase for the time of signing: openssl pkey -in KEY -out PLAIN"
         raise InputError("the private key is encrypted", Place(path), hint) from None
-
-
-def _public(path: str) -> Any:
-    return _key("public", path, lambda forms, raw: forms.load_pem_public_key(raw))
 
 
 def _key(which: str, path: str, load: Callable[[Any, bytes], Any]) -> Any:

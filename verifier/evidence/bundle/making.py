@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS
 from verifier.base.documents import read_document
@@ -69,34 +69,20 @@ def alternatives(rebuilt: Study) -> tuple[Alternative, ...]:
     | what decides a verdict       | where intervals and bounds are made                                |
     """
     options = rebuilt.options
-    found = [
-        Alternative(f"false_positives_{other}", f"false positives: {other}", replace(options, false_positives=other))
-        for other in FALSE_POSITIVE_POLICIES
-        if other != options.false_positives
-    ]
-    if options.empty_columns != "error":
-        found += [
-            Alternative(
-                f"empty_columns_{other}", f"columns without items: {other}", replace(options, empty_columns=other)
-            )
-            for other in EMPTY_COLUMN_POLICIES
-            if other not in ("error", options.empty_columns)
-        ]
-    if any(FROM in text for case in rebuilt.cases for text in case.assumed):
-        found += [
-            Alternative(
-                f"empty_contexts_{other}", f"contexts without items: {other}", replace(options, empty_contexts=other)
-            )
-            for other in EMPTY_CONTEXT_POLICIES
-            if other not in ("error", options.empty_contexts)
-        ]
-    if options.confidence is not None and options.decimals is None:
-        found += [
-            Alternative(f"verdict_from_{other}", f"verdict from: {other}", replace(options, verdict_from=other))
-            for other in VERDICT_SOURCES
-            if other != options.verdict_from
-        ]
-    return tuple(found)
+    without_contexts = any(FROM in text for case in rebuilt.cases for text in case.assumed)
+    bounded = options.confidence is not None and options.decimals is None
+    choices: tuple[tuple[str, str, Iterable[Any], bool], ...] = (
+        ("false_positives", "false positives", FALSE_POSITIVE_POLICIES, True),
+        ("empty_columns", "columns without items", EMPTY_COLUMN_POLICIES, options.empty_columns != "error"),
+        ("empty_contexts", "contexts without items", EMPTY_CONTEXT_POLICIES, without_contexts),
+        ("verdict_from", "verdict from", VERDICT_SOURCES, bounded),
+    )
+    return tuple(
+        Alternative(f"{name}_{other}", f"{words}: {other}", replace(options, **{name: other}))
+        for name, words, known, applies in choices
+        for other in (known if applies else ())
+        if other not in ("error", getattr(options, name))
+    )
 
 
 def is_alike(options: RunOptions, rebuilt: Study) -> bool:

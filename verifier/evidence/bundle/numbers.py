@@ -281,13 +281,14 @@ def _rows(rebuilt: Study) -> list[tuple[str, int]]:
 
 def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
     requirement = rebuilt.grid.requirements[number]
+    kinds = {each.planner.kind for each in rebuilt.grid.blocks if each.planner.name == planner}
     return {
         "name": requirement.name,
         "planner": planner,
         "formula": to_text(requirement.formula, parenthesise=True),
         "asked": str(requirement.asked),
         "target": target_of(requirement),
-        "strategies": _whether(rebuilt.options.strategies and _synthesised(planner, rebuilt)),
+        "strategies": _whether(rebuilt.options.strategies and "synthesis" in kinds),
         "world": _whether(rebuilt.options.strategies and bool(rebuilt.inputs.model.decides)),
         "points": [
             {
@@ -305,10 +306,6 @@ def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
             for k, initial in enumerate(case.initial_states)
         ],
     }
-
-
-def _synthesised(planner: str, rebuilt: Study) -> bool:
-    return any(each.planner.name == planner and each.planner.kind == "synthesis" for each in rebuilt.grid.blocks)
 
 
 def _whether(there: bool) -> str:

@@ -97,18 +97,14 @@ def module_texts(case: Case) -> dict[str, str]:
 
 def _text(case: Case, name: str, elements: Iterable[Element]) -> str:
     points = points_of(case)
-    lines = ["module:", f"  name: {_quoted(name)}", f"  brief: {_quoted(_brief(case))}"]
+    brief = "; ".join(filter(None, (f"Top goal: {case.top.told}", case.top.note)))
+    lines = ["module:", f"  name: {_quoted(name)}", f"  brief: {_quoted(brief)}"]
     for element in elements:
         lines += ["", f"{element.id}:", *(f"  {line}" for line in _attributes(element))]
         if element.id in points:
             held = (f"{point}: [{', '.join(names)}]" for point, names in points[element.id].items())
             lines.append(f"  acp: {{ {', '.join(held)} }}")
     return "\n".join(lines) + "\n"
-
-
-def _brief(case: Case) -> str:
-    note = f"; {case.top.note}" if case.top.note else ""
-    return f"Top goal: {case.top.told}{note}"
 
 
 def _attributes(element: Element) -> Iterator[str]:

@@ -161,6 +161,10 @@ def hazard_rate(
     bounds = {each: _bounds(each, *ends[each], errors[each], grounds.assumes(each)) for each in ends}
     share, accepted = errors[chosen].share, asked.acceptance
     whatever = _summed(grouped, exposures, share, None)
+    terms = []
+    for name, group in grouped.items():
+        worst, told = _worst(group), exposure_told(exposures[name], exposures[name].interval(share))
+        terms.append(RateTerm(name, worst.scenario, len(group), float(worst.probability), told))
     limit = None if accepted is None else accepted.per_hour
     decision = grounds.decision(chosen, ends[chosen], whatever, ends.get(FREE), limit)
     return RateResult(
@@ -179,7 +183,7 @@ def hazard_rate(
         per_hour=nearest(_best(grouped, exposures)),
         bounds=bounds[chosen],
         other_bounds=tuple(each for source, each in bounds.items() if source not in (chosen, "point")),
-        terms=tuple(_term(name, group, exposures[name], share) for name, group in grouped.items()),
+        terms=tuple(terms),
         left_out=tuple(name for name in _environments(found) if name not in _environments(everything)),
         acceptance=None if accepted is None else RateAcceptance(str(accepted.per_hour), accepted.source),
         demonstration=None if accepted is None else _demonstration(asked, accepted, used, share),
@@ -300,11 +304,6 @@ def _summed(
 
 def _worst(group: Sequence[Chance]) -> Chance:
     return max(group, key=lambda each: each.probability)
-
-
-def _term(name: str, group: Sequence[Chance], exposure: Exposure, share: Fraction) -> RateTerm:
-    worst, told = _worst(group), exposure_told(exposure, exposure.interval(share))
-    return RateTerm(name, worst.scenario, len(group), float(worst.probability), told)
 
 
 def _best(grouped: Mapping[str, Sequence[Chance]], exposures: Mapping[str, Exposure]) -> Fraction | None:
