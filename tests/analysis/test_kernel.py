@@ -284,7 +284,7 @@ def test_the_steps_of_a_system_are_those_of_the_definition(seed):
     assert system.exceeds(1, value)  # without a way on nothing is shown
 
 
-def small_system(columns, owner=(0, 1, 2), **changes):
+def small_system(region, owner=(0, 1, 2), **changes):
     """State 0 draws one of three reports, which lead to states 1, 1 and 2; these stay, and so do further ways."""
     ahead = {0: [1, 1, 2], 1: [1] * 3, 2: [2] * 3}
     return kernel.System(
@@ -303,7 +303,7 @@ def small_system(columns, owner=(0, 1, 2), **changes):
             "then": [[0, 1, 2]] * 3,
             **changes,
         },
-        columns,
+        region,
     )
 
 
@@ -329,12 +329,60 @@ class TestSystemsByHand:
         system = small_system({(4, 1): ([0, 0, 9], [5, 5, 10], 10)})
         assert system.moves(0, lambda state, after: True) == {1, 2}
 
+    def test_what_comes_with_some_chance_anyway_may_not_be_left_out(self):
+        for least in (0, 1):
+            system = small_system({(4, 1): ([least, 0, 0], [10] * 3, 10)})
+            assert system.moves(0, lambda state, after: after == 2) == (set() if least else {2})
+            assert system.moves(0, lambda state, after: after == 1) == {1}
+
+    def test_a_column_has_a_rate_for_each_report(self):
+        for rates in (2, 4):
+            with pytest.raises(ValueError, match=r"zip\(\) argument"):
+                small_system({(4, 1): ([0] * rates, [10] * rates, 10)}).exceeds(0, [0] * 3)
+
     def test_the_greatest_of_all_ways_counts(self):
         system = small_system({(4, 1): ([10, 0, 0], [10, 0, 0], 10)}, owner=(0, 0, 1, 2))
         assert [system.exceeds(0, [value, 5, 9]) for value in (8, 9)] == [True, False]
         assert [system.exceeds(0, [value, 9, 5]) for value in (8, 9)] == [True, False]
         assert system.moves(0, lambda state, after: True) == {1, 2}
         assert system.moves(0, lambda state, after: after == 1) == {1}
+
+    def test_after_each_report_the_world_draws_by_fixed_chances(self):
+        # Of three times two successors the second comes twice as often: 9 at most, where the third report leads.
+        ahead = [[0, 1, 1, 1, 0, 2], [1] * 6, [2] * 6]
+        system = small_system({}, motion=[[1, 2]], moving=[0] * 3, following=ahead)
+        assert [system.exceeds(0, [value, 0, 12]) for value in (11, 12)] == [True, False]
+        assert [system.exceeds(0, [value, 9, 0]) for value in (8, 9)] == [True, False]
+        assert system.moves(0, lambda state, after: after != 1) == {0, 2}
+        with pytest.raises(kernel.Rejected, match="/subject/following/0: expected a list of length 6"):
+            small_system({}, motion=[[1, 2]], moving=[0] * 3)
+
+    def test_letters_hold_no_more_than_the_propositions(self):
+        assert small_system({}, propositions=["p", "q"], letters=[0, 3, 1]).letters == [0, 3, 1]
+        with pytest.raises(kernel.Rejected, match="/subject/letters/1: expected a whole number from 0 to 3"):
+            small_system({}, propositions=["p", "q"], letters=[0, 4, 1])
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"told": [[[1, 0, 1, 2], [1, 0, 1]]]},  # each way of telling has all reports
+            {"bins": [[4], [4]]},
+            {"bins": [[4, 4]]},
+            {"columns": [[1, 1]]},
+            {"kinds": [[0], [0]]},
+            {"kinds": [[0, 0]]},
+        ],
+    )
+    def test_tables_of_other_lengths_are_refused(self, changes):
+        with pytest.raises(ValueError, match=r"zip\(\) argument"):
+            small_system({}, **changes)
+
+    def test_a_draw_from_no_column_is_none(self):
+        columns = {(4, 1): ([1, 2, 3], [4, 5, 6], 10)}
+        system = small_system(columns, bins=[[4, 4]], columns=[[-1, 1]], kinds=[[0, 0]])
+        told = ((1,), (0,), (1,), (2,))
+        assert system._draws == small_system(columns)._draws == [[(told, *columns[4, 1])], [], []]
+        assert small_system({})._draws == [[(told, [0] * 3, [1] * 3, 1)], [], []]
 
     def test_a_state_without_a_way_is_worth_anything(self):
         system = small_system({}, owner=(0, 2))
@@ -352,6 +400,8 @@ class TestSystemsByHand:
         ([6, 0, 9], False, "what it has to meet does not follow from what state 2 has to meet"),
         ([10, 0, 10], False, None),
         ([10, 0, 10], True, None),
+        ([10, 0, 20], True, None),
+        ([10, 0, 0], True, None),
         ([9, 0, 10], True, "the formula does not follow from what it has to meet"),
     ],
 )
@@ -368,6 +418,7 @@ def test_what_is_worth_1_has_to_meet_nothing(values, start_is_true, message):
     proof = kernel.Proof(system, known, [0 if start_is_true else 1, 0, 0])
     if message is None:
         assert proof.values(box, "/box") == [Fraction(value, 10) for value in values]
+        assert proof.values({**box, "order": [0] * 3}, "/box")  # who may be lost at once, or is, need not fall
     else:
         with pytest.raises(kernel.Rejected, match=message):
             proof.values(box, "/box")
@@ -402,6 +453,32 @@ def test_what_is_promised_again_and_again_may_not_be_put_off_forever(letters, or
         assert proof.values(box, "/box") == [0, 0]
 
 
+def test_what_is_met_in_a_component_implies_what_had_to_be_met():
+    # A state that stays for ever, and reads q. Each way to meet "F p or G q" has to be one to meet F p: G q is none.
+    subject = {
+        "propositions": ["p", "q"], "observations": [[]], "then": [[0]], "told": [[[1, 0]]], "kinds": [], "bins": [],
+        "columns": [], "row": [-1], "following": [[0]], "letters": [2], "starts": [0],
+        "formula": [
+            ["&", [], 0, None], ["|", [], 0, None], ["holds", [], 0, None], ["holds", [], 1, None],
+            ["R", [1, 3], 0, None], ["U", [0, 2], 0, None],
+        ],
+    }  # fmt: skip
+    eventually, always = [[5, 0, -1]], [[4, 0, -1]]
+    for own, held, message in (
+        ([eventually], [eventually, always], "state 0: who stays among it and 0 others may decide against"),
+        ([eventually], [always], "may decide against"),
+        ([eventually], [], "may decide against"),  # false
+        ([eventually, always], [[*eventually, *always], always], None),  # G q is met, whoever puts F p off
+        ([eventually], [eventually], "can be left without"),  # F p is put off
+        ([[]], [always], None),
+    ):
+        known = kernel.Obligations({"subject": subject, "side": "lower", "obligations": [own, held]})
+        proof = kernel.Proof(kernel.System(subject, {}), known, [0])
+        component = {"states": [0], "obligations": [1], "without": []}
+        with contextlib.nullcontext() if message is None else pytest.raises(kernel.Rejected, match=message):
+            proof.stay(lambda state, after: True, component, "/box")
+
+
 @pytest.mark.parametrize(
     ("kind", "low", "letter", "follows"),
     [("R", 0, 0, False), ("R", 0, 1, True), ("R", 1, 0, True), ("U", 0, 0, False), ("U", 1, 1, False)],
@@ -412,6 +489,16 @@ def test_a_window_that_is_open_asks_for_its_right_side_now(kind, low, letter, fo
     subject = {"formula": formula, "propositions": ["q"]}
     known = kernel.Obligations({"subject": subject, "side": "lower", "obligations": [[[[3, 0, 2]]]]})
     assert known.leads(-1, letter, 0) is follows
+
+
+def test_only_minus_one_stands_for_a_window_without_end():
+    # With another number for it an obligation would be put off forever, and nobody would ask.
+    formula = [["&", [], 0, None], ["holds", [], 0, None], ["U", [0, 1], 0, None]]
+    certificate = {"subject": {"formula": formula, "propositions": ["q"]}, "side": "lower"}
+    assert kernel.Obligations({**certificate, "obligations": [[[[2, 0, -1]]]]}).leads(0, 0, 0)
+    for high in (-2, 2**53, None):
+        with pytest.raises(kernel.Rejected, match=r"^/obligations/0/0/0/2: expected a whole number from -1"):
+            kernel.Obligations({**certificate, "obligations": [[[[2, 0, high]]]]})
 
 
 def test_whole_numbers_are_below_two_to_the_53():
@@ -506,11 +593,18 @@ def test_a_region_is_empty_if_one_of_its_columns_is(column, empty):
 
 def test_a_region_is_cut_at_any_rate_that_is_there():
     columns = {(0, 1): ([0, 1], [3, 4], 4)}
-    for at, below, above in ((0, [0, 4], [3, 4]), (2, [2, 4], [3, 4]), (9, [3, 4], [3, 4])):
-        tree = {"bin": 0, "true": 1, "group": 0, "at": at, "below": 0, "above": 1}
-        first, second = kernel.leaves(tree, columns)
-        assert first == (0, {(0, 1): ([0, 1], below, 4)})
-        assert second == (1, {(0, 1): ([at, 1], above, 4)})
+    for group, at, below, above in (
+        (0, 0, [0, 4], [0, 1]),
+        (0, 2, [2, 4], [2, 1]),
+        (0, 9, [3, 4], [9, 1]),
+        (1, 0, [3, 0], [0, 1]),
+        (1, 3, [3, 3], [0, 3]),
+    ):
+        tree = {"bin": 0, "true": 1, "group": group, "at": at, "below": 0, "above": 1}
+        assert list(kernel.leaves(tree, columns)) == [
+            (0, {(0, 1): ([0, 1], below, 4)}),
+            (1, {(0, 1): (above, [3, 4], 4)}),
+        ]
     for wrong in ({"at": -1}, {"group": 2}, {"group": -1}, {"bin": 1}, {"true": 0}):
         with pytest.raises(kernel.Rejected, match=r"^/tree"):
             list(kernel.leaves({**tree, **wrong}, columns))

@@ -196,12 +196,21 @@ _SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, value
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
 _ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds"
 _RANKS = 'order = dict(zip(states, whole(given["order"], f"{where}/order", (len(states),), -LARGEST), strict=True))'
+_NO_RULE = 'columns, groups, rule, tail = Columns(), given["groups"], given["evidence"], Fraction(0)'
+_FEW = "few, rare, usual = (least, billionths, other) if least <= rest else (rest, other, billionths)"
+_GROUPS = "there = place in columns and group in range(len(columns[place][0]))"
+_LATER = "(a, b), later = parts, (number, max(low - 1, 0), high - (high > 0)) in held"
 _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    (_KERNEL, _FEW, "<="): "the same number",
+    (_KERNEL, "for stake, share in zip(STAKES, SHARES, strict=True):", "True"): "constants, of equal lengths",
+    (_KERNEL, _NO_RULE, "0"): "without a rule nothing is shown but ends of 0",
+    (_KERNEL, _GROUPS, "0"): "as many of both",
+    (_KERNEL, _LATER, ">"): "where no step is left, what is met later is not asked",
     ("verifier/analysis/robust/optimal_steps.py", _FINITE, "0"): "it is overwritten",
     **{
         ("verifier/analysis/robust/subject.py", _UNSEEN, token): "not read: what leads nowhere has not ended"

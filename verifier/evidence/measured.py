@@ -40,7 +40,7 @@ def study_misfits(document: Document) -> Misfits:
 
 def unread_curves(document: Document) -> Misfits:
     """Curves are read as `robroc` reads them; InputError."""
-    curves_of(document.content, document.name)
+    curves_of(document.result, document.name)
     return iter(())
 
 
@@ -222,7 +222,7 @@ def _plan(where: str, system: SystemRecord) -> Misfits:
 def _degradation(where: str, told: DegradationRecord) -> Misfits:
     """Breaks follow from margins and verdicts; whether a margin of 0 fails is not in the document."""
     from verifier.robustness.assessment.degradation import in_order, surely_before
-    from verifier.robustness.assessment.document import criterion_record, name_record, order_records
+    from verifier.robustness.assessment.document import criterion_record
     from verifier.robustness.brackets import Criterion, break_of
 
     levels, criteria, breaks = [math.inf if at == "inf" else float(at or 0) for at in told.levels], [], []
@@ -243,10 +243,8 @@ def _degradation(where: str, told: DegradationRecord) -> Misfits:
         yield from misfits(f"{here}/break", stated, follows[strict])
         criteria.append(both[strict])
         breaks.append(break_of(both[strict], levels, told.scale))
-    seen = [[json_values(name_record(one)) for one in group] for group in in_order(breaks, levels)]
-    yield from misfits(f"{where}/seen", json_values(told.seen), seen)
-    orders = order_records(surely_before(criteria))
-    yield from misfits(f"{where}/surely_before", json_values(told.surely_before), json_values(orders))
+    for name, own in (("seen", in_order(breaks, levels)), ("surely_before", surely_before(criteria))):
+        yield from misfits(f"{where}/{name}", json_values(getattr(told, name)), json_values(own))
 
 
 def trade_offs_misfits(result: TradeOffsResult) -> Misfits:

@@ -217,9 +217,11 @@ def _stands(side: Side) -> Iterator[tuple[_Key, _Stand]]:
         yield ("requirements", name, "", name), _by_people(side, "requirements", said)
     for (about, words), (verdict, upper, numbers) in side.per_hour.items():
         names = [about] if about else list(side.requirements)
-        reach = digest([side.reach_per_hour, *(side.reach(each, each) for each in names)])
+        stated = side.reach_per_hour if about else str(side.context.triggers)
+        reach = digest([stated, *(side.reach(each, each) for each in names)])
         bad = (float(SEVERITY.index(Verdict(verdict))), upper)
-        yield ("risk", f"{about}, {words}" if about else words, "", about), _Stand(verdict, reach, numbers, bad)
+        kind: ClaimKind = "risk" if about else "triggers"
+        yield (kind, f"{about}, {words}" if about else "", "", about), _Stand(verdict, reach, numbers, bad)
     for duty in OF_PEOPLE:
         yield (duty, "", "", ""), _by_people(side, duty, reached(side, duty))
 

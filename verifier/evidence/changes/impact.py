@@ -20,14 +20,15 @@ from verifier.evidence.settings import Domain
 from verifier.study.options import RunOptions
 
 Change: TypeAlias = Literal[
-    "detector", "sensor", "planner", "odd_widened", "odd_narrowed", "requirement", "exposure", "more_data", "look",
-    "other_data", "counting", "options", "program",
+    "detector", "sensor", "planner", "odd_widened", "odd_narrowed", "requirement", "exposure", "triggers",
+    "more_data", "look", "other_data", "counting", "options", "program",
 ]  # fmt: skip
 CHANGES: tuple[Change, ...] = get_args(Change)
 ClaimKind: TypeAlias = Literal[
-    "met", "requirements", "risk", "training_data", "test_data", "model", "odd", "counting", "tool"
+    "met", "requirements", "risk", "triggers", "training_data", "test_data", "model", "odd", "counting", "tool"
 ]
-"""That a requirement is met, and that it is right; a rate or risk per hour; and what people answer for."""
+"""That a requirement is met, and that it is right; a rate or risk per hour; that the known triggering conditions are
+acceptable; and what people answer for."""
 OF_PEOPLE: tuple[ClaimKind, ...] = ("training_data", "test_data", "model", "odd", "counting", "tool")
 
 
@@ -103,6 +104,9 @@ def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]
     found["requirement"] += _changed(old.requirements, new.requirements)
     conditions = [{each.name for each in side.context.risk.conditions} for side in (old, new)]
     found["exposure"] += _changed(*(_stated(side, conditions) for side in (old, new)))
+    found["triggers"] += _changed(
+        *({each.name: replace(each, sha256=None) for each in side.context.triggers} for side in (old, new))
+    )
     found["counting"] += _changed(_of(old, _COUNTED_BY) | _edges(old), _of(new, _COUNTED_BY) | _edges(new))
     settings, counting = _options(old.request.options, new.request.options)
     found["counting"] += counting
@@ -159,7 +163,6 @@ def _stated(side: Side, conditions: Sequence[Set[str]]) -> dict[str, Any]:
         **{f"condition {each.name}": each.matrices for each in risk.conditions if each.name in common},
         **{f"share of {name}": each for name, each in shares.items()},
         **{f"hazard {each.name}": each for each in risk.hazards},
-        **{f"triggering condition {each.name}": replace(each, sha256=None) for each in context.triggers},
         "encounters in no condition": risk.unlisted,
         "initial states": risk.initial,
         "confidence of the risk": risk.confidence,

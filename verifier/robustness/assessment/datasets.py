@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import correlate1d
 
 from verifier.base.arrays import Floats
+from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes, read_text
 from verifier.robustness.assessment.definition import Assessment
@@ -101,7 +102,7 @@ def source_names(assessment: Assessment, folder: Path) -> tuple[str, ...]:
     return tuple(f"image {number}" for number in range(1, files.count + 1))
 
 
-def input_records(assessment: Assessment, folder: Path) -> Iterator[dict[str, str]]:
+def input_records(assessment: Assessment, folder: Path) -> Iterator[InputFile]:
     """Role, name and SHA-256 of all files and folders that the data sets and the detector name.
 
     That of a folder is the SHA-256 of its files' names and digests, in the order of their names.
@@ -109,6 +110,7 @@ def input_records(assessment: Assessment, folder: Path) -> Iterator[dict[str, st
     Raises:
         InputError: something cannot be read.
     """
+    files: list[tuple[str, str | Path | None]] = []
     for data in (assessment.source, *assessment.targets):
         named: dict[str, str | Path | None] = {"images": data.files.images, "features": data.files.features}
         if data.detections is not None:
@@ -119,19 +121,13 @@ def input_records(assessment: Assessment, folder: Path) -> Iterator[dict[str, st
             named |= {"annotations": given.file, "class map": given.class_map, "frames": given.frames}
         if data.files.depth is not None:
             named |= {"depth": data.files.depth.folder}
-        for role, name in named.items():
-            if name is not None:
-                yield _record(f"{role} of {data.name}", folder / name)
-    for where, name in assessment.samples.items():
-        yield _record(f"sample of {where}", folder / name)
-    if assessment.detector is not None:
-        for role, name in (("detector", assessment.detector.file), ("class map", assessment.detector.class_map)):
-            if name is not None:
-                yield _record(role if role == "detector" else f"{role} of the detector", folder / name)
-
-
-def _record(role: str, path: Path) -> dict[str, str]:
-    return {"role": role, "name": path.name, "sha256": _digest(path)}
+        files += [(f"{role} of {data.name}", name) for role, name in named.items()]
+    files += [(f"sample of {where}", name) for where, name in assessment.samples.items()]
+    if (used := assessment.detector) is not None:
+        files += [("detector", used.file), ("class map of the detector", used.class_map)]
+    for role, name in files:
+        if name is not None:
+            yield InputFile(role, Path(name).name, _digest(folder / name))
 
 
 def _digest(path: Path) -> str:

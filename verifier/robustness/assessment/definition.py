@@ -7,9 +7,10 @@ from fractions import Fraction
 from verifier.base.numbers import exact_text
 from verifier.robustness.assessment.circumstances import Circumstance, Scaling
 from verifier.robustness.assessment.degradation import Degradation
-from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Performance
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import Occurrence, Proportions
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
+from verifier.robustness.detection_metrics import Performance
 
 
 @dataclass(frozen=True)
