@@ -4,8 +4,6 @@ The table is `clauses.toml`: numbers and own words, to be confirmed against the 
 only where all its files are there and what they rest on is proven, recomputed, tested or documented.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase

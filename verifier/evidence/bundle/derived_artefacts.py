@@ -10,7 +10,6 @@ from functools import cached_property
 
 from verifier.base.errors import one_line
 from verifier.base.files import csv_text, document_text
-from verifier.evidence.bundle.citations import citations_text
 from verifier.evidence.bundle.clauses import COLUMNS, UNCONFIRMED, clause_rows, clauses_page
 from verifier.evidence.bundle.controlled import (
     answered_notes,
@@ -50,6 +49,7 @@ from verifier.evidence.bundle.trace import (
     NOT_RUN,
     TRACE_COLUMNS,
     Traced,
+    citations_text,
     counts_text,
     status_blocks,
     trace_rows,

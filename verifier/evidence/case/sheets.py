@@ -5,8 +5,6 @@ What is argued elsewhere stands as a stub that names the sheet, and its module w
 goal). Doubts stand beside what they challenge; solutions lead to their files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -87,13 +87,11 @@ def left_to_persons(
     )
     return [
         _training_goal(draft, runs, documents, context),
-        *(_person_goal(draft, context, text, duty, amlas) for text, duty, amlas in goals),
+        *(
+            draft.person_goal(text, _left_to(context, duty), duty, amlas, duty in context.responsible)
+            for text, duty, amlas in goals
+        ),
     ]
-
-
-def _person_goal(draft: Draft, context: CaseContext, text: str, duty: str, amlas: str) -> str:
-    """A goal that no computation shows."""
-    return draft.person_goal(text, _left_to(context, duty), duty, amlas, duty in context.responsible)
 
 
 def _training_goal(
@@ -111,35 +109,30 @@ def _training_goal(
         note = f"{equal} are among those trained on, by SHA-256"
         source = next(filter(None, matrices), runs[0])
         return _refuted_training(draft, text, note, f"trained on {equal}", source, amlas)
+    lists: tuple[str, ...] = ()
+    unclear = list[str]()
     if context.detector.frames is not None and trained is None:
         count = counted(len(context.detector.frames[1].hashes), "tested frame")
         note = f"none of {count} is among those trained on, by SHA-256"
         note += (
             "" if frames else "; another list was counted, fewer are listed, or the matrices do not say how many were"
         )
-        return draft.person_goal(
-            text, f"{note}. {_left_to(context, duty, frames)}", duty, amlas, named, _by_frame(draft, frames)
-        )
-    if trained is None or len(known) < len(runs):
-        missing = (
-            "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
-        )
+    elif trained is None or len(known) < len(runs):
+        note = "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
         named = named or duty in context.responsible
-        return draft.person_goal(
-            text, f"{missing}. {_left_to(context, duty, frames)}", duty, amlas, named, _by_frame(draft, frames)
-        )
-    shared, unclear = shared_sequences(known, trained)
-    tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
-    names = f" ({counted(len(trained), 'name')}, compared as they look)"
-    how = "declared" if listed is None else f"listed in {name_text(listed[0])}{names}"
-    note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
-    if not shared:
+    else:
+        shared, unclear = shared_sequences(known, trained)
+        tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
+        names = f" ({counted(len(trained), 'name')}, compared as they look)"
+        how = "declared" if listed is None else f"listed in {name_text(listed[0])}{names}"
+        note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
+        if shared:
+            told = f"trained on {some_of([*map(name_text, shared)])}"
+            return _refuted_training(draft, text, note, told, known[0], amlas)
         lists = () if listed is None else (draft.listed(*listed), *dict.fromkeys(map(draft.solution, known)))
-        lists += _by_frame(draft, frames)
-        note = f"{note}. {_left_to(context, duty, () if unclear else lists)}"
-        return draft.person_goal(text, note, duty, amlas, named, lists, unclear)
-    told = f"trained on {some_of([*map(name_text, shared)])}"
-    return _refuted_training(draft, text, note, told, known[0], amlas)
+    lists += _by_frame(draft, frames)
+    note = f"{note}. {_left_to(context, duty, () if unclear else lists)}"
+    return draft.person_goal(text, note, duty, amlas, named, lists, unclear)
 
 
 def _covering(
