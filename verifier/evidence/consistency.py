@@ -386,6 +386,8 @@ CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
         "triggers": measured.check_triggers,
         "mutate": measured.check_mutate,
         "assess": measured.check_assess,
+        "adr": measured.check_adr,
+        "campaign": measured.check_campaign,
     }
 )
 """Kind of document -> what is checked beyond its schema."""

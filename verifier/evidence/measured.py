@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import PurePosixPath
@@ -14,6 +15,7 @@ import numpy as np
 from verifier.base.documents import fraction_of, json_values, read_document
 from verifier.base.errors import UsageError
 from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.curvefiles import curves_of
 from verifier.evidence.documents import Document
 from verifier.evidence.following.collisions import collision_misfits
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from verifier.collision.document import CollisionStudy
     from verifier.evidence.rates.document import RateResult
     from verifier.robustness.assessment.document import AssessResult, DegradationRecord, SystemRecord, TargetRecord
+    from verifier.robustness.campaign.result import CampaignDocument, CampaignRow
     from verifier.robustness.mutators.batch_result import MutateResult
+    from verifier.robustness.rates import AdrResult, RateRow
 
 
 def check_collision(document: Document) -> None:
@@ -103,6 +107,66 @@ def check_triggers(document: Document) -> None:
 def check_assess(document: Document) -> None:
     """What an assessment computes from its own numbers."""
     refuse_misfits(document, assess_misfits(document.result))
+
+
+def check_adr(document: Document) -> None:
+    """Rates follow from those at single thresholds, and shares from the baseline's."""
+    result: AdrResult = document.result
+    settings = result.settings
+    if type(settings.get("draws")) is not int or not 0 < _number(settings.get("confidence")) < 1:
+        refuse(document, "/settings", "expected draws, a whole number, and confidence, above 0 and below 1")
+    rows = [(each.condition, each.detector) for each in result.rates]
+    check_once(document, "/rates", rows)
+    for k, each in enumerate(result.rates):
+        if each.condition not in result.conditions or each.detector not in result.detectors:
+            refuse(document, f"/rates/{k}", "expected one of the conditions and one of the detectors")
+        if each.adr is not None and each.detection_rates:
+            mean = sum(each.detection_rates) / len(each.detection_rates)
+            refuse_misfits(document, misfits(f"/rates/{k}/adr", each.adr, mean))
+    refuse_misfits(document, _shares_of_baseline("/rates", result.rates))
+
+
+def check_campaign(document: Document) -> None:
+    """Each detector has one row under each condition, with the same requirements; shares follow from the baseline."""
+    from verifier.robustness.campaign.magnitudes import EDGES  # with all mutations, for these only
+
+    study: CampaignDocument = document.result
+    check_once(document, "/campaign", [(each.condition, each.detector) for each in study.campaign])
+    asked: dict[str, list[tuple[str, str]]] = {}
+    for k, each in enumerate(study.campaign):
+        if each.detector not in study.detectors:
+            refuse(document, f"/campaign/{k}/detector", "expected one of the detectors")
+        for n, one in enumerate(each.requirements):
+            if one.verdict.partition(",")[0] not in {verdict.value for verdict in Verdict}:
+                refuse(document, f"/campaign/{k}/requirements/{n}/verdict", "expected a verdict")
+            refuse_misfits(document, ordered(f"/campaign/{k}/requirements/{n}/bounds", one.bounds, 0, 1))
+        own = [(one.name, one.planner) for one in each.requirements]
+        if each.images and own != asked.setdefault(each.detector, own):
+            refuse(document, f"/campaign/{k}/requirements", "expected those of the detector's other conditions")
+        for name in ("average_precision", "recall", "collision"):
+            ends = getattr(each, f"{name}_interval")
+            refuse_misfits(document, ordered(f"/campaign/{k}/{name}_interval", ends, 0, 1))
+    refuse_misfits(document, _shares_of_baseline("/campaign", study.campaign))
+    bins = {each.parameter: each.lower for each in study.magnitudes}
+    for k, found in enumerate(study.magnitudes):
+        lower = bins[found.parameter]
+        if found.parameter not in EDGES or (found.lower, len(found.shares)) != (lower, len(lower)):
+            refuse(document, f"/magnitudes/{k}", f"expected {' or '.join(EDGES)}, with a share for each of its bins")
+
+
+def _number(value: Any) -> float:
+    return float(value) if type(value) in (int, float) else math.nan
+
+
+def _shares_of_baseline(where: str, rows: Sequence[RateRow | CampaignRow]) -> Misfits:
+    """Normalised rates are rates by that of the detector's own baseline, and ends of intervals are in order."""
+    base = {each.detector: each.adr for each in rows if each.condition == BASELINE}
+    for k, each in enumerate(rows):
+        start = base.get(each.detector)
+        follows = each.adr / start if each.adr is not None and start else None
+        yield from misfits(f"{where}/{k}/normalised", each.normalised, follows)
+        yield from ordered(f"{where}/{k}/adr_interval", each.adr_interval, 0, 1)
+        yield from ordered(f"{where}/{k}/normalised_interval", getattr(each, "normalised_interval", None), 0)
 
 
 def refuse_misfits(document: Document, found: Misfits) -> None:

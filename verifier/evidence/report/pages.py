@@ -58,6 +58,7 @@ from verifier.telling.grounds import (
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
 from verifier.telling.mutate import mutate_blocks
+from verifier.telling.rates import adr_blocks, campaign_blocks, campaign_sentence, rates_sentence
 
 COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",
@@ -159,6 +160,8 @@ SENTENCES: Mapping[str, Callable[[Document], Iterable[tuple[str, str]]]] = Mappi
         "trade_offs": lambda document: ((text, "") for text in trade_off_sentences(document.result)),
         "collision": lambda document: [(collision_sentence(document.result), "")],
         "triggers": lambda document: [(triggers_sentence(document.result), told_verdict(document.result))],
+        "adr": lambda document: [(rates_sentence(document.result), "")],
+        "campaign": lambda document: [campaign_sentence(document.result)],
         "mutate": lambda document: [(f"{counted(document.result.counts.written, 'mutated image')} written.", "")],
     }
 )
@@ -229,6 +232,10 @@ def _other_section(document: Document, anchor: str, note: str) -> Section:
             return triggers_section(result, document.name, anchor)
         case "assess":
             return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
+        case "adr":
+            title, blocks = "Average detection rate", adr_blocks(result)
+        case "campaign":
+            title, blocks = "Campaign", campaign_blocks(result)
         case "collision":
             title, blocks = "Probability of collision", collision_blocks(result)
         case "trade_offs":
