@@ -150,6 +150,8 @@ def first_line(error: Exception) -> str:
 
 def one_line(text: str) -> str:
     """`text` safe for a terminal: line breaks, control characters and escapes are written out, not sent."""
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 

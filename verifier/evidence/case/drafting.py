@@ -214,14 +214,25 @@ class Draft:
         """Of the evidence by which doubts of exactly this claim are refuted."""
         return [answer.proof.grade for _, answer in self._answered(claim, "refuted") if answer.proof is not None]
 
-    def person_goal(self, text: str, note: str, duty: str, amlas: str, named: bool, more: Sequence[str] = ()) -> str:
+    def person_goal(
+        self,
+        text: str,
+        note: str,
+        duty: str,
+        amlas: str,
+        named: bool,
+        more: Sequence[str] = (),
+        doubts: Sequence[str] = (),
+    ) -> str:
         """A goal that no computation shows: supported by documents, defeated by those that are not what they were,
         else undeveloped, whoever is `named`.
 
         Args:
             more: solutions beside the documents, which support it as well.
+            doubts: what defeats it, whatever the documents say.
         """
-        faulty, shown = self._declared.faulty(duty), self._declared.shown(duty)
+        faulty, shown = [f"evidence {each}" for each in self._declared.faulty(duty)], self._declared.shown(duty)
+        faulty += [f"of what it was trained on, {some_of(doubts, 8)}"] if doubts else []
         solutions = (*more, *map(self._document, shown))
         grade = weakest([each.grade for each in shown] or [Grade.DOCUMENTED if more else Grade.UNTESTED])
         if not solutions and (named or any(duty in each.claims for each in self._declared.evidence.values())):
@@ -231,7 +242,7 @@ class Draft:
         identifier = self.add(Kind.GOAL, text, note, solutions, undeveloped=not solutions, amlas=amlas, **stands)
         self.duties[duty] = identifier
         for fault in faulty:
-            said = f"{identifier} is not shown: evidence {name_text(fault, 400)}"
+            said = f"{identifier} is not shown: {name_text(fault, 400)}"
             self.add(Kind.COUNTER_GOAL, said, challenges=identifier)
         return identifier
 

@@ -82,6 +82,7 @@ def _training_goal(
         source = next(filter(None, matrices), runs[0])
         return _refuted_training(draft, text, note, f"trained on {equal}", source, amlas)
     lists: tuple[str, ...] = ()
+    unclear = list[str]()
     if context.detector.frames is not None and trained is None:
         count = counted(len(context.detector.frames[1].hashes), "tested frame")
         note = f"none of {count} is among those trained on, by SHA-256"
@@ -92,16 +93,18 @@ def _training_goal(
         note = "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
         named = named or duty in context.responsible
     else:
-        shared = list(dict.fromkeys(name for each in known for name in shared_sequences(each, trained)))
+        shared, unclear = shared_sequences(known, trained)
         tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
-        how = "declared" if listed is None else f"listed in {name_text(listed[0])}"
+        names = f" ({counted(len(trained), 'name')}, compared as they look)"
+        how = "declared" if listed is None else f"listed in {name_text(listed[0])}{names}"
         note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
         if shared:
             told = f"trained on {some_of([*map(name_text, shared)])}"
             return _refuted_training(draft, text, note, told, known[0], amlas)
         lists = () if listed is None else (draft.listed(*listed), *dict.fromkeys(map(draft.solution, known)))
     lists += _by_frame(draft, frames)
-    return draft.person_goal(text, f"{note}. {_left_to(context, duty, lists)}", duty, amlas, named, lists)
+    note = f"{note}. {_left_to(context, duty, () if unclear else lists)}"
+    return draft.person_goal(text, note, duty, amlas, named, lists, unclear)
 
 
 def _covering(

@@ -225,9 +225,18 @@ def refused_studies(bench: Bench) -> None:
     """Files that are none end with exit code 4 and one complaint."""
     Path("junk.toml").write_text("[x]\ny = [1, 2\n")
     Path("junk.csv").write_text("a,b\n1\n")
-    for words in (("campaign", "junk.toml", "-o", "out"), ("assess", "junk.toml"), ("predict", "junk.csv")):
+    begun = ("campaign", "init", "--onnx", "junk.toml", "--images", ".", "--annotations", "junk.csv", "-o", "c.toml")
+    for words in (("campaign", "junk.toml", "-o", "out"), begun, ("assess", "junk.toml"), ("predict", "junk.csv")):
         ran = bench.expect(4, *words)
         same("internal error" in ran.err, False, f"an internal error in verify {words[0]}")
+
+
+def every_schema(bench: Bench) -> None:
+    """Each name that `verify schema` lists has one, and another than the rest."""
+    names = bench.expect(0, "schema").out.split()
+    found = {bench.expect(0, "schema", name).out for name in names}
+    same((len(names) > 20, len(found)), (True, len(names)), "kinds of documents, and schemas that differ")
+    same(all("$schema" in json.loads(each) for each in found), True, "schemas are JSON Schema")
 
 
 def full_disk(bench: Bench) -> None:
@@ -294,6 +303,7 @@ CHECKS: Mapping[str, Check] = {
     for each in (
         random_systems, temporal_operators, binomial_coverage, drive_coverage, mutated_certificates, altered_files,
         forged_result, signed_bundle, constructed_counts, merged_counts, driven_logs, hazy_image, refused_studies,
+        every_schema,
         full_disk, interrupted, seeded_faults, problems_of_results, installed_files,
     )
 }  # fmt: skip
