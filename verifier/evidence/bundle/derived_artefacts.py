@@ -19,6 +19,10 @@ from verifier.evidence.bundle.controlled import (
     identity_blocks,
     identity_text,
     readme_text,
+    review_notes,
+    review_section,
+    reviewed,
+    with_review,
 )
 from verifier.evidence.bundle.layout import numbered_file
 from verifier.evidence.bundle.making import read_omitted
@@ -44,7 +48,6 @@ from verifier.evidence.bundle.parts import (
     made_triggers,
     rate_paths,
 )
-from verifier.evidence.bundle.reviewed import review_notes, review_section, reviewed, with_review
 from verifier.evidence.bundle.trace import (
     NOT_RUN,
     TRACE_COLUMNS,

@@ -6,7 +6,6 @@ Every requirement of the spec has at least one row, whether it was run or not. A
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from urllib.parse import unquote
 
 from verifier.base.documents import fraction_text
 from verifier.base.files import csv_text
@@ -240,7 +239,7 @@ def citations_text(files: Iterable[str], case: Case) -> str:
     """Every file with the elements that cite it, or the reason why none does, as CSV."""
     cited: dict[str, list[str]] = {}
     for each in case.elements:
-        for path in case.covers.get(each.id, (unquote(each.url),) if each.url else ()):
+        for path in case.files_of(each):
             cited.setdefault(path, []).append(each.id)
     rows = [
         {

@@ -147,7 +147,7 @@ def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[
         title = ""
         if document is not None and document.content.get("title"):
             title = f" ({name_text(document.content['title'])})"
-        url = "" if document is None else draft.url(document)
+        url = "" if document is None else draft.url_of(document.sha256)
         yield draft.context(f"{text}: {name_text(name)}{title}", f"SHA-256 {digest}", amlas, url)
 
 
