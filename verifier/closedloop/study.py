@@ -19,7 +19,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Mask
 from verifier.base.blocks import HERE, Pool
-from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_error
+from verifier.base.errors import InputError, LimitError, UsageError, check_known, shown, unknown_error
 from verifier.base.numbers import memory_text, significant
 from verifier.base.statistics import few_units_note
 from verifier.closedloop.closed_loop_curve import (
@@ -138,8 +138,7 @@ def study_trace(
         UsageError: there is no such log or source.
         LimitError: the run is too long, see `trace`.
     """
-    if log not in logs.names:
-        raise unknown_error("log", log, logs.names)
+    check_known("log", log, logs.names)
     sources = {each.name: each for each in sources_of(logs.detections)}
     name = source if source is not None else next(iter(sources), None)
     if name is None or name not in sources:
