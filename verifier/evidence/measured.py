@@ -346,17 +346,15 @@ def trade_offs_misfits(result: TradeOffsResult) -> Misfits:
                 yield from ordered(f"{where}/best_interval", cell.best_interval, 0, 1)
 
 
+_DRAWN = (
+    "area_interval", "robustness_interval", "best_probability", "best_interval", "probability", "step_error",
+    "best_without_step",
+)  # fmt: skip
+"""Keys of trade-offs below which stands what was drawn, or what the other engine gives."""
+
+
 def _undrawn(value: Any) -> Any:
-    """JSON values without what was drawn, and what the other engine gives."""
-    drawn = (
-        "area_interval",
-        "robustness_interval",
-        "best_probability",
-        "best_interval",
-        "probability",
-        "step_error",
-        "best_without_step",
-    )
+    """JSON values without these."""
     if isinstance(value, dict):
-        return {key: _undrawn(inner) for key, inner in value.items() if key not in drawn}
+        return {key: _undrawn(inner) for key, inner in value.items() if key not in _DRAWN}
     return [_undrawn(inner) for inner in value] if isinstance(value, list) else value
