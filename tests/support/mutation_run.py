@@ -200,12 +200,22 @@ _NO_RULE = 'columns, groups, rule, tail = Columns(), given["groups"], given["evi
 _FEW = "few, rare, usual = (least, billionths, other) if least <= rest else (rest, other, billionths)"
 _GROUPS = "there = place in columns and group in range(len(columns[place][0]))"
 _LATER = "(a, b), later = parts, (number, max(low - 1, 0), high - (high > 0)) in held"
+_OUTER = "outer = [math.ceil(Fraction(y) * UNIT) for y in greatest_reach(worst, nodes, target).value.tolist()]"
+_NEAREST = "distance = dijkstra(backwards, indices=ends, unweighted=True, min_only=True)"
 _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    **{(_POINT, _HALVED, token): "how long a witness is looked for that the kernel checks" for token in ("<=", "1")},
+    **{
+        (_POINT, "times = max(8 * times, residual + 2)", token): "how fine a witness is that the kernel checks"
+        for token in ("8", "2")
+    },
+    (_POINT, _OUTER, "ceil"): "where a witness begins that is raised, and checked",
+    (_POINT, _NEAREST, "True"): "another order that falls",
+    (_POINT, "return value, 0, steps", "0"): "it is multiplied with no steps",
     (_KERNEL, _FEW, "<="): "the same number",
     (_KERNEL, "for stake, share in zip(STAKES, SHARES, strict=True):", "True"): "constants, of equal lengths",
     (_KERNEL, _NO_RULE, "0"): "without a rule nothing is shown but ends of 0",
