@@ -95,6 +95,17 @@ def test_what_has_no_rate_never_comes():
         assert lower == upper == truth
 
 
+def test_where_every_report_is_certain_so_is_what_the_best_strategy_gives():
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 11])
+        world, counts = Deciding(rng, states=5, choices=2), np.zeros((2, 3, 3), dtype=np.int64)
+        counts[np.arange(2)[:, None], rng.integers(0, 3, (2, 3)), np.arange(3)] = 1
+        for greatest in (False, True):
+            about = world.optimum(REMEMBERED[seed % len(REMEMBERED)], greatest)
+            lower, upper, _ = proven(about, counts)
+            assert lower == upper == about.bracket(rates(counts), 2.0**-50).value.round().tolist()
+
+
 def test_solutions_that_are_no_numbers_are_none():
     assert point_certificate._scaled(np.array([0.5, -0.25]), 8).tolist() == [4, -2]
     for wrong in (np.nan, np.inf, -np.inf):
