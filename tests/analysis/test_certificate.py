@@ -404,7 +404,7 @@ class TestDocument:
             (("subject", "formula"), None, "not a certificate"),
             (("subject", "formula"), [], "not a certificate"),
             (("subject", "formula"), [["U", [0, 0], 0, None]], "expected a whole number"),
-            (("subject", "formula"), [["W", [], 0, None]], "not a certificate"),
+            (("subject", "formula"), [["W", [], 0, None]], "/subject/formula/0: no such kind of node"),
             (("subject", "formula"), [["holds", [], 1, None]], "expected a whole number"),
             (("subject", "formula"), [["&", [], 0, None], ["U", [0, 0], 3, 2]], "no such window"),
             (("region", "groups"), 3, "2 events, and 6 are used"),
