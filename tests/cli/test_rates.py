@@ -14,7 +14,7 @@ from verifier.cli import main
 from verifier.perception.detections import read_detections
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.adr import AdrSettings
-from verifier.robustness.adr_intervals import adr_intervals
+from verifier.robustness.draws import adr_intervals
 from verifier.robustness.mutators.batch_result import folder_name
 from verifier.robustness.mutators.sweeps import published
 from verifier.robustness.predicting import PredictResult

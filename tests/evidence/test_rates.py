@@ -16,7 +16,8 @@ from verifier.evidence.rates.demonstration import encounters_needed, hours_neede
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below, garwood
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
-from verifier.evidence.telling import rate_table
+from verifier.evidence.telling import rate_blocks
+from verifier.telling.terminal import blocks_lines, text_of
 
 TWELVE = {EVERY: Exposure.stated(Fraction(12))}
 
@@ -409,9 +410,8 @@ def test_dependence_free_rates_of_the_measured_matrix_have_no_level():
     )  # fmt: skip
     (told,) = found.other
     assert (told.source, told.upper, told.level, told.assumes) == ("any_dependence", 3, None, ())
-    assert "however reports depend on each other [0.09375, 3]; the data's uncertainty is left out" in rate_table(
-        rate_document(found)
-    )
+    shown = text_of(blocks_lines(rate_blocks(rate_document(found))))
+    assert "however reports depend on each other [0.09375, 3]; the data's uncertainty is left out" in shown
 
 
 def test_the_condition_of_dependence_free_bounds_is_one_of_the_rate():

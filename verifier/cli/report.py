@@ -24,9 +24,10 @@ from verifier.evidence.settings import (
     per_hour,
     rate_ends,
 )
-from verifier.evidence.telling import rate_table, risk_table, triggers_table
+from verifier.evidence.telling import rate_blocks, risk_blocks, triggers_blocks
 from verifier.evidence.triggers import known_triggers
 from verifier.telling.docx import docx_bytes
+from verifier.telling.terminal import blocks_lines, text_of
 
 ENDINGS = (".html", ".md", ".csv", ".docx")
 
@@ -80,7 +81,7 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
         )
     found = hazard_rate(run, asked, given)
     study = replace(rate_document(found, context.file), command=command)
-    give(arguments, document_text(study), lambda: rate_table(study))
+    give(arguments, document_text(study), lambda: text_of(blocks_lines(rate_blocks(study))))
     return int(found.verdict.exit_code)
 
 
@@ -147,7 +148,7 @@ def risk_command(arguments: RiskSettings, command: Command) -> int:
     """Run `verify evidence risk` and give its exit code."""
     context, runs = _read(arguments)
     study = replace(residual_risk(context.stated, runs), command=command)
-    give(arguments, document_text(study), lambda: risk_table(study))
+    give(arguments, document_text(study), lambda: text_of(blocks_lines(risk_blocks(study))))
     return int(study.verdict.exit_code)
 
 
@@ -155,7 +156,7 @@ def triggers_command(arguments: TriggersSettings, command: Command) -> int:
     """Run `verify evidence triggers` and give its exit code."""
     context, results = _read(arguments)
     study = replace(known_triggers(context.triggers, results, context.file), command=command)
-    give(arguments, document_text(study), lambda: triggers_table(study))
+    give(arguments, document_text(study), lambda: text_of(blocks_lines(triggers_blocks(study))))
     return int(study.verdict.exit_code)
 
 

@@ -22,7 +22,7 @@ same logs. What a curve needs for that is what each log adds to its sums (`LogSu
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -163,27 +163,12 @@ def closed_loop(courses: Iterable[Course], sensitivity: Floats, settings: LoopSe
     Raises:
         InputError: there is no positive log (safety is undefined) or no negative log of any length (efficiency is).
     """
-    return closed_loops([list(courses)], sensitivity, settings)[0]
-
-
-def closed_loops(
-    sources: Sequence[Sequence[Course]], sensitivity: Floats, settings: LoopSettings
-) -> list[ClosedLoop]:
-    """As `closed_loop` for several detectors and conditions over the same logs, in one batch."""
-    counts = {len(each) for each in sources}
-    if len(counts) != 1:
-        raise ValueError(f"every source needs the same logs; there are sources with {sorted(counts)}")
-    positive = np.array([each.positive for each in sources[0]], dtype=bool)
-    if any([each.positive for each in source] != positive.tolist() for source in sources[1:]):
-        raise ValueError("the sources disagree about which logs are positive")
+    every = list(courses)
+    positive = np.array([each.positive for each in every], dtype=bool)
     check_logs(positive)
-    every = simulate(
-        (each for courses in sources for each in courses), sensitivity, settings.vehicle, settings.engine
-    )
-    found = [
-        ClosedLoop(sensitivity, positive, _part(every, at, len(positive)), settings) for at in range(len(sources))
-    ]
-    if not found[0].true_time_s.sum() > 0:
+    outcomes = simulate(every, sensitivity, settings.vehicle, settings.engine)
+    found = ClosedLoop(sensitivity, positive, outcomes, settings)
+    if not found.true_time_s.sum() > 0:
         raise InputError("the negative logs have no length, so efficiency is undefined")
     return found
 
@@ -194,18 +179,6 @@ def check_logs(positive: NDArray[np.bool_]) -> None:
         raise InputError("there is no positive log, so safety is undefined", hint="add logs that end before a person")
     if positive.all():
         raise InputError("there is no negative log, so efficiency is undefined", hint="add logs with a free path")
-
-
-def _part(every: Outcomes, at: int, size: int) -> Outcomes:
-    rows = slice(at * size, (at + 1) * size)
-    return Outcomes(
-        every.stop_m[rows],
-        every.time_s[rows],
-        every.stops[rows],
-        every.true_stop_m[rows],
-        every.true_time_s[rows],
-        every.true_stops[rows],
-    )
 
 
 FEWEST_LOGS = 2

@@ -16,7 +16,6 @@ from verifier.evidence.residual_risk.records import CHAIN, UNLISTED, RiskEnviron
 from verifier.evidence.triggers import Sort, Trigger, TriggersResult
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.telling.grounds import name_text, reason_text, told_verdict
-from verifier.telling.terminal import blocks_lines, text_of
 
 MOST_TOLD = 5
 _PARTS = {
@@ -26,13 +25,8 @@ _PARTS = {
 }
 
 
-def risk_table(study: RiskResult) -> str:
-    """The output of `verify evidence risk`."""
-    return text_of(blocks_lines(risk_blocks(study)))
-
-
 def risk_section(study: RiskResult, document: str, anchor: str, alone: str) -> Section:
-    """The same in a report; `alone` says that its runs are not there, if so."""
+    """What `risk_blocks` tell, in a report; `alone` says that its runs are not there, if so."""
     blocks = [*([Paragraph(alone, "note")] if alone else ()), *risk_blocks(study)]
     return Section(f"Residual risk: {document}", tuple(blocks), id=anchor, verdict=told_verdict(study))
 
@@ -163,13 +157,8 @@ def source_text(source: str) -> str:
 CLAIM = "the known triggering conditions are acceptable"
 
 
-def triggers_table(study: TriggersResult) -> str:
-    """The output of `verify evidence triggers`."""
-    return text_of(blocks_lines(triggers_blocks(study)))
-
-
 def triggers_section(study: TriggersResult, document: str, anchor: str) -> Section:
-    """The same in a report."""
+    """What `triggers_blocks` tell, in a report."""
     blocks = tuple(triggers_blocks(study))
     return Section(f"Triggering conditions: {document}", blocks, id=anchor, verdict=told_verdict(study))
 
@@ -268,13 +257,8 @@ SOURCES = {
 }
 
 
-def rate_table(study: RateResult) -> str:
-    """The output of `verify evidence rate`."""
-    return text_of(blocks_lines(rate_blocks(study)))
-
-
 def rate_section(study: RateResult, document: str, anchor: str, alone: str) -> Section:
-    """The same in a report; `alone` as in `rate_sentences`."""
+    """What `rate_blocks` tell, in a report; `alone` as in `rate_sentences`."""
     blocks = [*([Paragraph(alone, "note")] if alone else ()), *rate_blocks(study)]
     return Section(f"Event rate: {document}", tuple(blocks), id=anchor, verdict=told_verdict(study))
 

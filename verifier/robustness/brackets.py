@@ -7,8 +7,6 @@ visibility, whose reciprocal is the extinction, and a level may then be infinite
 it until the data decide nothing more (`gaps`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

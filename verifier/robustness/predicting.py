@@ -1,8 +1,6 @@
 """What `verify predict` finds: contextual mutations predicted from simple ones, detector by detector (Figures 7 and 8
 of Pezzementi et al. 2018), and what nobody measured predicted by the model of all other detectors."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

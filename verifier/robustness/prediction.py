@@ -119,8 +119,7 @@ class AdrTable:
                 message, hint = unknown_name("condition", name, self.conditions)
                 raise UsageError(f"{message}\n  hint: {hint}")
         rows = [self.conditions.index(name) for name in conditions]
-        found: Floats = self.adr[rows] / self.baseline
-        return found
+        return np.asarray(self.adr[rows] / self.baseline)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,6 @@ The published lists order the conditions: those that are called as a mutation of
 mutate`, stand in the order of the paper.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,8 +27,8 @@ from verifier.perception.detections import Reading, read_class_map, read_detecti
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.adr import LEVELS, AdrSettings, DetectionRates, Thresholds, pick_thresholds
-from verifier.robustness.adr_intervals import FEWEST_UNITS, AdrInterval, adr_intervals
 from verifier.robustness.detection_metrics import judged
+from verifier.robustness.draws import FEWEST_UNITS, AdrInterval, adr_intervals
 from verifier.robustness.mutators.batch_result import folder_name
 from verifier.robustness.mutators.sweeps import PUBLISHED
 from verifier.robustness.settings import RatesSettings

@@ -9,6 +9,7 @@ from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
 from verifier.analysis.settings import Prior, Semantics
 from verifier.base.documents import Count, Level, Limits, MisfitError, Sha256
 from verifier.checking.verdicts import INDEPENDENT_ITEMS, VerdictRule
+from verifier.perception.confusion.document_dependence import Dependence
 from verifier.perception.settings import EmptyColumns, EmptyContexts, FalsePositiveCounting, Labelling
 from verifier.study.options import VerdictSource
 from verifier.systems.model_parts import PlannerKind
@@ -43,7 +44,7 @@ class MatricesRecord:
     where: Any = None
     mix: Any = None
     localisation: Any = None
-    dependence: Any = None
+    dependence: Dependence | None = None
     contexts: Any = None
     remarks: Any = None
     source: Any = None

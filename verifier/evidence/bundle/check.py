@@ -45,8 +45,8 @@ from verifier.evidence.differences import findings_of
 from verifier.evidence.environment import SBOM_FILE, refuse_other_versions
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.evidence.following.rates import against_its_run, alone
-from verifier.evidence.measured import refuse_misfits
 from verifier.evidence.paths import check_paths
+from verifier.evidence.resting import refuse_misfits
 from verifier.evidence.status import overall_text
 from verifier.study.case import Study
 from verifier.study.options import RunOptions

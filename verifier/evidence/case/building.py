@@ -74,8 +74,8 @@ def build_case(
     recalls = recall_goals(draft, runs, unique)
     numbers = number_goals(draft, runs, unique)
     strategies = [over, persons]
-    _strategy(draft, over, IN_ONE_ENCOUNTER, goals, grounds)
-    _strategy(draft, persons, LEFT_TO_PERSONS, left, ())
+    draft.strategy(over, IN_ONE_ENCOUNTER, goals, grounds=grounds)
+    draft.strategy(persons, LEFT_TO_PERSONS, left)
     for text, claims in (
         (FOR_NUMBERS, numbers),
         (FOR_RECALLS, recalls),
@@ -84,7 +84,7 @@ def build_case(
     ):
         if claims:
             strategies.insert(-1, draft.name(Kind.STRATEGY))
-            _strategy(draft, strategies[-2], text, claims, ())
+            draft.strategy(strategies[-2], text, claims)
     system = name_text(context.system, 200) if context.system else f"The system (name: {NOT_STATED})"
     draft.put(
         Element(
@@ -231,22 +231,6 @@ def _is_held(rate: Document, run: Document, name: str, accepted: Acceptance) -> 
     requirement = requirement_of(run, name, content.planner)
     fails = requirement.target is None or content.event == unwanted(requirement, None)
     return fails and Fraction(content.acceptance.per_hour) <= accepted.per_hour
-
-
-def _strategy(draft: Draft, identifier: str, text: str, goals: Sequence[str], grounds: tuple[str, ...]) -> None:
-    whole = draft.over(goals) if goals else {"status": Status.UNDEVELOPED, "grade": Grade.UNTESTED}
-    draft.put(
-        Element(
-            identifier,
-            Kind.STRATEGY,
-            text,
-            "" if goals else "No requirement has a target",
-            tuple(goals),
-            grounds,
-            undeveloped=not goals,
-            **whole,
-        )
-    )
 
 
 def _summary(draft: Draft, goals: Sequence[str], left: Sequence[str]) -> str:

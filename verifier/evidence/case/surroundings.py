@@ -5,10 +5,11 @@ on the Assurance of Machine Learning in Autonomous Systems (AMLAS), University o
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from verifier.base.words import counted, name_text, probability_text, some_of
 from verifier.evidence.case.drafting import Draft
-from verifier.evidence.case.elements import Element, Kind
+from verifier.evidence.case.elements import Kind
 from verifier.evidence.case.modules import ACPS
 from verifier.evidence.case.requirements import grounds_of
 from verifier.evidence.context import DUTIES, CaseContext, FrameList
@@ -48,7 +49,9 @@ def top_contexts(
 
 def argument_grounds(draft: Draft, runs: Sequence[Document]) -> list[str]:
     """Justifications and assumptions of the argument over requirements."""
-    return [_verdict_justification(draft, runs), _scenario_justification(draft), *grounds_of(draft, runs)]
+    scenarios = "The scenarios are all environments and initial states that were asked for; the worst decides"
+    justified = _verdict_justification(draft, runs), draft.add(Kind.JUSTIFICATION, scenarios, amlas="Stage 6, J6.1")
+    return [*justified, *grounds_of(draft, runs)]
 
 
 def left_to_persons(
@@ -157,21 +160,8 @@ def _by_frame(draft: Draft, frames: Iterable[FrameList] | None) -> tuple[str, ..
 
 def _refuted_training(draft: Draft, text: str, note: str, told: str, source: Document, amlas: str) -> str:
     """The goal that data are separate, which `told` refutes from a document."""
-    identifier = draft.name(Kind.GOAL)
-    status = Status.VIOLATED
-    draft.put(
-        Element(
-            identifier,
-            Kind.GOAL,
-            text,
-            note,
-            undeveloped=True,
-            defeated=True,
-            status=status,
-            grade=Grade.DECLARED,
-            amlas=amlas,
-        )
-    )
+    stands: dict[str, Any] = {"defeated": True, "status": Status.VIOLATED, "grade": Grade.DECLARED}
+    identifier = draft.add(Kind.GOAL, text, note, undeveloped=True, amlas=amlas, **stands)
     draft.refute(identifier, told, source)
     return identifier
 
@@ -204,25 +194,11 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
     text = "; ".join(f"{each}: {means[each]}" for each in sources)
     alone = any(each.endswith(UNCONFIRMED) for run in runs for each in run.result.remarks)
     confirmed = "confirmed by a second engine" + (" where nothing else is remarked" if alone else "")
-    return draft.put(
-        Element(
-            draft.name(Kind.JUSTIFICATION),
-            Kind.JUSTIFICATION,
-            f"Probabilities are Storm's, {confirmed}; compared with the targets are {text}; no verdict rests on a "
-            "model of the detector that the data contradict, unless that is accepted by name",
-        )
+    said = (
+        f"Probabilities are Storm's, {confirmed}; compared with the targets are {text}; no verdict rests on a "
+        "model of the detector that the data contradict, unless that is accepted by name"
     )
-
-
-def _scenario_justification(draft: Draft) -> str:
-    return draft.put(
-        Element(
-            draft.name(Kind.JUSTIFICATION),
-            Kind.JUSTIFICATION,
-            "The scenarios are all environments and initial states that were asked for; the worst decides",
-            amlas="Stage 6, J6.1",
-        )
-    )
+    return draft.add(Kind.JUSTIFICATION, said)
 
 
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:

@@ -149,9 +149,7 @@ class Side:
     def reach_per_hour(self) -> str:
         """SHA-256 over what rates and risk are made from beside runs."""
         context = self.context
-        return digest(
-            [str(each) for each in (context.exposures, context.acceptances, context.risk, context.triggers)]
-        )
+        return digest([str(each) for each in (context.exposures, context.acceptances, context.risk)])
 
     @cached_property
     def per_hour(self) -> dict[tuple[str, str], tuple[str, float, Any]]:
@@ -168,7 +166,7 @@ class Side:
                 words = f"hazard {hazard['name']}"
                 found[hazard["requirement"], words] = risk["verdict"], risk["harm_upper"], [hazard, risk]
             if path == TRIGGERS:
-                found["", "known triggering conditions"] = document["verdict"], 0.0, numbers
+                found["", ""] = document["verdict"], 0.0, numbers
         return found
 
     def _json(self, path: str) -> dict[str, Any]:

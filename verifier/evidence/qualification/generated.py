@@ -262,6 +262,8 @@ def interrupted(bench: Bench) -> None:
     """Ctrl-C while a system of 650,000 states is built."""
     if threading.current_thread() is not threading.main_thread():
         raise NotRunError("signals reach the main thread only")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise NotRunError("a program in the background of a shell ignores Ctrl-C")
     bench.expect(0, "init", "acc")
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

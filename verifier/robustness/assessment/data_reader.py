@@ -1,7 +1,5 @@
 """The parts of an assessment file on data sets: performance, distances, detections, sweeps of a parameter."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -10,22 +8,12 @@ from verifier.base.errors import unknown_name
 from verifier.base.numbers import exact_text
 from verifier.base.toml import Element
 from verifier.perception.detections.formats import FORMATS
-from verifier.robustness.assessment.definition import (
-    DataSet,
-    DetectionFiles,
-    Sweep,
-)
-from verifier.robustness.assessment.measures import (
-    COUNTS,
-    METRICS,
-    SIMILARITIES,
-    DatasetDistance,
-    DistanceRule,
-    Performance,
-)
+from verifier.robustness.assessment.definition import DataSet, DetectionFiles, Sweep
+from verifier.robustness.assessment.measures import METRICS, SIMILARITIES, DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import MOST_IMAGES
 from verifier.robustness.campaign.data_reader import read_annotations, read_depth
 from verifier.robustness.campaign.definition import DataFiles
+from verifier.robustness.detection_metrics import COUNTS, Performance
 
 LARGEST_COUNT = 10**15
 DATA_KEYS = ("performance", "detections", "images", "features")

@@ -1,7 +1,5 @@
 """What an assessment file says, as one value per system: circumstances, data sets, distances, tolerance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -9,9 +7,10 @@ from fractions import Fraction
 from verifier.base.numbers import exact_text
 from verifier.robustness.assessment.circumstances import Circumstance, Scaling
 from verifier.robustness.assessment.degradation import Degradation
-from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Performance
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import Occurrence, Proportions
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
+from verifier.robustness.detection_metrics import Performance
 
 
 @dataclass(frozen=True)

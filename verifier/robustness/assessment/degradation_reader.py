@@ -29,8 +29,6 @@ The part of an assessment file on what makes an image of some circumstance.
 transformation = { mutation = "salt_and_pepper", share = { low = 0.01, high = 0.05 } }
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -39,8 +37,7 @@ from verifier.base.toml import Element
 from verifier.closedloop.curves import FPR_MAX
 from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.assessment.circumstances import Span, Transformation, fault_of
-from verifier.robustness.assessment.degradation import Degradation, Level, TradeOffLimit
-from verifier.robustness.assessment.level_recipe import LEVEL, LevelRecipe
+from verifier.robustness.assessment.degradation import LEVEL, Degradation, Level, LevelRecipe, TradeOffLimit
 from verifier.robustness.brackets import PHYSICAL, SCALES, Scale
 from verifier.robustness.campaign.data_reader import or_infinite, read_collision, read_counting, read_run
 from verifier.robustness.mutators import MUTATORS

@@ -4,8 +4,6 @@ The target folder gets one PNG per planned image, `000017_NAME.png` for number 1
 last, `pairs.csv` with the columns `target`, `source` and `circumstances`: a folder that has it is complete.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable

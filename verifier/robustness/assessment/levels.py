@@ -1,8 +1,6 @@
-"""Making the data of every level of a disturbance: mutate, detect, count. See `level_recipe` and
-`verifier.robustness.campaign.making`, which does it.
+"""Making the data of every level of a disturbance: mutate, detect, count. See `degradation.LevelRecipe`
+and `verifier.robustness.campaign.making`, which does it.
 """
-
-from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
@@ -15,15 +13,14 @@ import numpy as np
 from verifier.base.errors import UsageError, unknown_name
 from verifier.closedloop.comparison import BASELINE
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.assessment.degradation import Degradation, Level
-from verifier.robustness.assessment.level_recipe import LevelRecipe
+from verifier.robustness.assessment.degradation import Degradation, Level, LevelRecipe
 from verifier.robustness.brackets import Scale, halfway, middle
-from verifier.robustness.campaign.draws import weights_of
 from verifier.robustness.campaign.looking import Condition, Looking
 from verifier.robustness.campaign.made_files import new_folder
 from verifier.robustness.campaign.making import KNOWN, ROC, Maker, UnderTest, Wanted, measure_of
 from verifier.robustness.campaign.preflight import check_counting
 from verifier.robustness.campaign.scenes import Scenes
+from verifier.robustness.draws import weights_of
 from verifier.robustness.mutators import needs_depth
 
 

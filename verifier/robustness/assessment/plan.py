@@ -216,8 +216,7 @@ def _exclusive(expected: Sequence[Fraction], count: int, rng: np.random.Generato
     for at in order[: count - sum(numbers)]:
         numbers[at] += 1
     which = rng.permutation(np.repeat(np.arange(len(numbers)), numbers))
-    table: NDArray[np.bool_] = which[:, None] == np.arange(len(numbers))
-    return table
+    return np.asarray(which[:, None] == np.arange(len(numbers)))
 
 
 def _independent(shares: Sequence[Fraction], count: int, rng: np.random.Generator) -> NDArray[np.bool_]:

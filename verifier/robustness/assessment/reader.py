@@ -44,8 +44,6 @@ that are made (`verify assess --make`), stand in place of numbers:
 Reading executes nothing. A complaint names the file, the line and the dotted key.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path

@@ -21,8 +21,6 @@ score_columns = [4], box_format = "cxcywh", suppression_iou = 0.7 }             
 Every choice that is left out has the default of the class that is named.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import MISSING, fields
 from fractions import Fraction

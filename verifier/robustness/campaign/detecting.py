@@ -1,8 +1,6 @@
 """Every condition of a campaign mutated and detected once, by whoever works, kept, and found again by what it was
 made from."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping

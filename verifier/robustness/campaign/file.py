@@ -30,8 +30,6 @@
 Paths are from the folder of the file. All that is wrong with a file is said at once.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ With poses a log is a drive of their table. Without, every image is a log of its
 metric does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ A block is some images under one condition, and what a detector reports in them 
 under any number of workers, and kept in the same cache. Workers see the same files under the same names.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A sweep is all mutations of one kind that differ in one parameter, whose value f
 as the mildest level, stands the baseline.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from verifier.checking.verdicts import Verdict
 from verifier.closedloop.comparison import BASELINE
 from verifier.robustness.brackets import PHYSICAL, Break, Criterion, Scale, along, break_of, gaps, halfway, middle
 from verifier.robustness.campaign.file import Campaign
-from verifier.robustness.campaign.result import BreakRow, RequirementRow
+from verifier.robustness.campaign.result import BreakRow, RequirementRow, requirement_criterion
 from verifier.robustness.mutators import AnyMutation
 from verifier.robustness.mutators.batch_result import folder_name
 from verifier.robustness.mutators.catalogue import Plain
@@ -99,14 +96,7 @@ def _criteria(sweep: Sweep, detector: str, checked: Checked) -> Iterator[tuple[R
     series = [checked[detector, name] for name in sweep.conditions.values()]
     for rows in zip(*series, strict=True):
         if rows[0].margin is not None:
-            verdicts = tuple(Verdict(each.verdict.partition(",")[0]) for each in rows)
-            values, margins = (tuple(getattr(each, name) for each in rows) for name in ("probability", "margin"))
-            intervals = tuple(each.bounds for each in rows)
-            one = rows[0]
-            yield (
-                one,
-                Criterion("requirement", one.name, one.asked, values, margins, verdicts, intervals, one.strict),
-            )
+            yield rows[0], requirement_criterion(rows, rows[0].name, rows[0].asked)
 
 
 def breaks(campaign: Campaign, checked: Checked) -> Iterator[BreakRow]:

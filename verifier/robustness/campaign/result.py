@@ -1,8 +1,6 @@
 """What a campaign found, as one document: a row for each detector under each mutation, and the files behind it."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -10,6 +8,7 @@ from verifier.base.documents import Count, InputFile, Magnitude, Share
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.closedloop.trade_offs import TradeOffs
+from verifier.robustness.brackets import Criterion
 from verifier.robustness.campaign.magnitudes import Magnitudes
 from verifier.robustness.rates import AdrResult, Ends
 
@@ -31,6 +30,19 @@ class RequirementRow:
     verdict: str
     margin: float | None = None
     strict: bool = False
+
+    @property
+    def outcome(self) -> Verdict:
+        """The verdict without what it depends on."""
+        return Verdict(self.verdict.partition(",")[0])
+
+
+def requirement_criterion(rows: Sequence[RequirementRow], name: str, limit: str) -> Criterion:
+    """A requirement that has a target, at several levels."""
+    values, margins, verdicts, bounds = (
+        tuple(getattr(each, part) for each in rows) for part in ("probability", "margin", "outcome", "bounds")
+    )
+    return Criterion("requirement", name, limit, values, margins, verdicts, bounds, rows[0].strict)
 
 
 @dataclass(frozen=True)
@@ -141,8 +153,7 @@ class CampaignResult(Result):
     @property
     def verdict(self) -> Verdict:
         """The worst of all requirements under all conditions; no target where none was asked."""
-        told = (one.verdict.partition(",")[0] for row in self.study.campaign for one in row.requirements)
-        return worst_verdict(map(Verdict, told))
+        return worst_verdict(one.outcome for row in self.study.campaign for one in row.requirements)
 
     def document(self) -> CampaignDocument:
         """The document."""

@@ -8,8 +8,6 @@ Below the folder of a campaign: DETECTOR/CONDITION with `annotations.json`, `det
 from, so that another run keeps what is still right; `cache`, the detections by image.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,7 +36,6 @@ from verifier.perception.detections.cameras import read_cameras
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
 from verifier.robustness.campaign.detecting import KEPT, PACKAGES, condition_names, detect_all, digest, read_condition
-from verifier.robustness.campaign.draws import CONFIDENCE, weights_of
 from verifier.robustness.campaign.file import Campaign, read_campaign
 from verifier.robustness.campaign.judging import check_run, checked_runs, collision_at
 from verifier.robustness.campaign.logs import campaign_logs, read_poses
@@ -57,6 +54,7 @@ from verifier.robustness.campaign.refining import breaks, further, sweeps
 from verifier.robustness.campaign.result import CampaignDocument, CampaignResult, CampaignRow, RequirementRow
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
 from verifier.robustness.detectors.images import image_size
+from verifier.robustness.draws import CONFIDENCE, weights_of
 from verifier.robustness.mutators import moves_boxes
 from verifier.robustness.rates import AdrResult, Ends, adr_of
 from verifier.study.provenance import installed_versions

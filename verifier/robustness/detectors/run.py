@@ -9,8 +9,6 @@ whole files only, and the next run goes on where it stopped. What a mutation lea
 A file that does not hold what its name says (damaged, or of another version) is replaced, and counted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -288,8 +288,7 @@ def _strip(pixels: Pixels, depth: Metres, rows: slice, mixture: _Mixture, out: P
             np.add(totals, layer, out=totals)
     inner = totals[:, radius : radius + tall]
     _divide(inner, out)
-    received: Numbers = inner[3]
-    return received
+    return np.asarray(inner[3])
 
 
 def _fill(sources: Numbers, pixels: Pixels) -> None:
