@@ -35,7 +35,7 @@ from verifier.analysis.robust.region import Region, Told, events_of, groups_of
 from verifier.analysis.robust.shared_matrix import common_choices
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses, uncertain_step
-from verifier.analysis.sensitivity.adjoint import state_values
+from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.checking import graphs
@@ -655,6 +655,43 @@ def test_the_best_of_all_matrices_is_kept_for_each_initial_state():
         assert np.isnan(nothing.value).all()
         assert nothing.masses.shape == found.masses.shape
         assert np.array_equal(one_side.best_of(objective, region, nothing, masses[2:], sign).value, [0.375] * 2)
+
+
+def test_columns_are_exchanged_one_by_one_up_to_a_size(monkeypatch):
+    bounds = {k: [(f("0.2"), f("0.4")), (f("0.6"), f("0.8"))] for k in (0, 1)}
+    objective = Model(TWO, [[2, 1], [2, 3], [2] * 2, [3] * 2], {"g": {3}}, bounds).objective("F g")
+    region = region_of(objective, {(k, 1): each for k, each in bounds.items()})
+    middle, size = one_side.middle_of(region), 2 * objective.state_count
+    for limit, count in ((size, 2), (size - 1, 0)):
+        monkeypatch.setattr(one_side, "_NUMBERS_FOR_SINGLE_COLUMNS", limit)
+        assert len(one_side._single_columns(objective, region, middle, region.lower.astype(float))) == count
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_vertex_to_which_the_probability_changes_fastest_is_tried(sign):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        objective = random_objective(rng, "p U q", states=8, draws=2)
+        region = random_region(rng, objective, 2, 3)
+        region.lower[0, 1], region.upper[0, 1] = 0, 0  # one report never comes
+        region.upper[0, 0] = UNIT
+        here = one_side.middle_of(region)
+        values = state_values(objective, one_side.rates_of(region, here))
+        visits = expected_visits(objective, values)
+        for start in (0, 1):
+            slope = -sign * gradient(objective, values, visits[start : start + 1]).cells[0]
+            tried = one_side._candidates(objective, region, here[None], np.array([start]), sign)
+            best = 0.0
+            for index, true in np.ndindex(2, 3):
+                ends = (each[index, :, true].tolist() for each in (region.lower, region.upper))
+                best += max(float(np.dot(slope[index, :, true], vertex)) for vertex in vertices(*ends))
+            worth = (slope * tried).sum(axis=(1, 2, 3))
+            assert worth.max() == pytest.approx(best, rel=1e-9, abs=1e-3)
+            vertex = tried[np.argmax(worth)]  # and the columns of it one by one
+            for index, true in np.argwhere(region.needed & np.any(vertex != here, axis=1)).tolist():
+                exchanged = here.copy()
+                exchanged[index, :, true] = vertex[index, :, true]
+                assert np.abs(tried - exchanged).max(axis=(1, 2, 3)).min() < 1
 
 
 def test_the_mass_of_a_group_stands_on_its_first_label():
