@@ -203,6 +203,7 @@ _LATER = "(a, b), later = parts, (number, max(low - 1, 0), high - (high > 0)) in
 _OUTER = "outer = [math.ceil(Fraction(y) * UNIT) for y in greatest_reach(worst, nodes, target).value.tolist()]"
 _NEAREST = "distance = dijkstra(backwards, indices=ends, unweighted=True, min_only=True)"
 _INNER = "verifier/analysis/robust/inner_bounds.py"
+_SHAPE = "bins, groups, true = region.lower.shape"
 _MOVING = "moving = np.flatnonzero(sign * (known.value - better.value) > _GAIN)"
 _SLOPE = "slope = -sign * cells.swapaxes(1, 2).reshape(-1, region.group_count)"
 _NOTHING = "return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))"
@@ -215,7 +216,7 @@ _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relativ
 EQUIVALENT = {
     **{(_INNER, line, "*"): "the sign is 1 or -1" for line in (_MOVING, _SLOPE)},
     (_INNER, _MOVING, ">"): "how long it is tried",
-    **{(_INNER, line, "lower"): "the shapes are equal" for line in (_NOTHING, _NONE)},
+    **{(_INNER, line, "lower"): "the shapes are equal" for line in (_NOTHING, _NONE, _SHAPE)},
     ("verifier/analysis/robust/solutions.py", _NOTHING, "lower"): "the shapes are equal",
     **{(_POINT, _HALVED, token): "how long a witness is looked for that the kernel checks" for token in ("<=", "1")},
     **{
