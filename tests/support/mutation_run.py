@@ -208,14 +208,17 @@ _MOVING = "moving = np.flatnonzero(sign * (known.value - better.value) > _GAIN)"
 _SLOPE = "slope = -sign * cells.swapaxes(1, 2).reshape(-1, region.group_count)"
 _NOTHING = "return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))"
 _NONE = "return np.unique(np.array(result), axis=0) if result else np.zeros((0, *region.lower.shape))"
+_DEEPEST = "level = levels(count, part[sources[crossing]], part[targets[crossing]], count + 1)"
 _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    ("verifier/analysis/robust/certificate.py", _DEEPEST, "1"): "more than there are",
     **{(_INNER, line, "*"): "the sign is 1 or -1" for line in (_MOVING, _SLOPE)},
     (_INNER, _MOVING, ">"): "how long it is tried",
+    (_INNER, "MOST_ROUNDS = 12", "12"): "how long it is tried",
     **{(_INNER, line, "lower"): "the shapes are equal" for line in (_NOTHING, _NONE, _SHAPE)},
     ("verifier/analysis/robust/solutions.py", _NOTHING, "lower"): "the shapes are equal",
     **{(_POINT, _HALVED, token): "how long a witness is looked for that the kernel checks" for token in ("<=", "1")},
