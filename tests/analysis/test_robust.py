@@ -278,6 +278,54 @@ class TestByHand:
         plain = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
         assert ends(bounds_of(plain, "F g")) == (near(f("0.6")), 1)
 
+    @pytest.mark.parametrize(
+        ("rounds", "proven", "expected"),
+        [  # of each round values, how far they may be off, and how far before costs were lowered
+            ([(0.7, 0.0, 1e-8)], True, (0.7, False, 1)),
+            ([(0.7, 0.0, 1.1e-8), (0.6, 1.0, 0.0)], True, (0.6, False, 2)),
+            ([(0.7, 1.1e-6, 1.0), (0.8, 0.0, 0.0)], True, (0.7, True, 2)),
+            ([(0.7, 1e-6, 1.0), (0.6, 0.0, 0.0)], False, (0.7, False, 2)),
+            ([(None, 1.0, 1.0), (None, 1.0, 1.0), (0.6, 0.0, 0.0)], False, (0.6, True, 3)),
+            ([(0.9 - k / 10, 0.0, 1.0) for k in range(5)], True, (0.5, False, 5)),  # merged four times at most
+            ([(0.9, 0.0, 1.0)], True, (0.9, False, 1)),  # nothing more is merged
+            ([(None, 1.0, 1.0)], True, None),
+        ],
+    )
+    def test_parts_are_merged_until_little_is_lost(self, rounds, proven, expected, monkeypatch):
+        model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]})
+        objective = model.objective("F g")
+        step = uncertain_step(objective, model.region(objective))
+        nodes, size = make_nodes(step, end_components(step)), step.state_count
+        ahead, searched = iter(rounds), []
+
+        def lifted(step, search, target):
+            value, loss, first = next(ahead)
+            return None if value is None else np.full(size, value), loss, first, np.arange(1)
+
+        def search(step, present, unknown, guide):
+            searched.append(present)
+            return SimpleNamespace(
+                iterations=10 ** len(searched), steps_from=lambda each: np.full(len(step.owner), len(searched))
+            )
+
+        merged = [object() for _ in rounds[1:]] + [None] * (len(rounds) < 5)
+        monkeypatch.setattr(solve, "_lifted", lifted)
+        monkeypatch.setattr(solve, "PolicySearch", search)
+        monkeypatch.setattr(solve, "_merged", lambda *_: merged[len(searched) - 1])
+        monkeypatch.setattr(solve, "is_proven", lambda *_: proven)
+        target, starts = np.zeros(size, dtype=bool), [np.arange(1), np.arange(1)]
+        if expected is None:
+            with pytest.raises(EngineError, match="no bound on 0 product states can be proven"):
+                solve.greatest_reach(step, nodes, target, starts)
+            return
+        found = solve.greatest_reach(step, nodes, target, starts)
+        value, worse, count = expected
+        assert found.value.tolist() == [value] * size
+        assert (found.merged, found.iterations) == (worse, sum(10**k for k in range(1, count + 1)))
+        assert searched == [nodes, *merged[: count - 1]]
+        first = next(k for k, each in enumerate(rounds, 1) if each[0] is not None)
+        assert found.steps.tolist() == [[first] * len(step.owner)] * 2
+
     def test_the_second_side_is_searched_for_from_where_the_first_one_ended(self, monkeypatch):
         begun, ended, search = [], [], one_side.greatest_reach
 
