@@ -200,12 +200,35 @@ _NO_RULE = 'columns, groups, rule, tail = Columns(), given["groups"], given["evi
 _FEW = "few, rare, usual = (least, billionths, other) if least <= rest else (rest, other, billionths)"
 _GROUPS = "there = place in columns and group in range(len(columns[place][0]))"
 _LATER = "(a, b), later = parts, (number, max(low - 1, 0), high - (high > 0)) in held"
+_OUTER = "outer = [math.ceil(Fraction(y) * UNIT) for y in greatest_reach(worst, nodes, target).value.tolist()]"
+_NEAREST = "distance = dijkstra(backwards, indices=ends, unweighted=True, min_only=True)"
+_INNER = "verifier/analysis/robust/inner_bounds.py"
+_SHAPE = "bins, groups, true = region.lower.shape"
+_MOVING = "moving = np.flatnonzero(sign * (known.value - better.value) > _GAIN)"
+_SLOPE = "slope = -sign * cells.swapaxes(1, 2).reshape(-1, region.group_count)"
+_NOTHING = "return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))"
+_NONE = "return np.unique(np.array(result), axis=0) if result else np.zeros((0, *region.lower.shape))"
+_DEEPEST = "level = levels(count, part[sources[crossing]], part[targets[crossing]], count + 1)"
 _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    ("verifier/analysis/robust/certificate.py", _DEEPEST, "1"): "more than there are",
+    **{(_INNER, line, "*"): "the sign is 1 or -1" for line in (_MOVING, _SLOPE)},
+    (_INNER, _MOVING, ">"): "how long it is tried",
+    (_INNER, "MOST_ROUNDS = 12", "12"): "how long it is tried",
+    **{(_INNER, line, "lower"): "the shapes are equal" for line in (_NOTHING, _NONE, _SHAPE)},
+    ("verifier/analysis/robust/solutions.py", _NOTHING, "lower"): "the shapes are equal",
+    **{(_POINT, _HALVED, token): "how long a witness is looked for that the kernel checks" for token in ("<=", "1")},
+    **{
+        (_POINT, "times = max(8 * times, residual + 2)", token): "how fine a witness is that the kernel checks"
+        for token in ("8", "2")
+    },
+    (_POINT, _OUTER, "ceil"): "where a witness begins that is raised, and checked",
+    (_POINT, _NEAREST, "True"): "another order that falls",
+    (_POINT, "return value, 0, steps", "0"): "it is multiplied with no steps",
     (_KERNEL, _FEW, "<="): "the same number",
     (_KERNEL, "for stake, share in zip(STAKES, SHARES, strict=True):", "True"): "constants, of equal lengths",
     (_KERNEL, _NO_RULE, "0"): "without a rule nothing is shown but ends of 0",
@@ -640,12 +663,14 @@ class Judge:
         most_s: seconds that the tests of a fault may have taken without it, all together.
         noted: the tests.
         last: module -> the test that noticed the last fault of it.
+        passing: the tests that noticed a fault and pass without.
     """
 
     place: Path
     most_s: float = math.inf
     noted: Noted = field(default_factory=dict)
     last: dict[str, str] = field(default_factory=dict)
+    passing: set[str] = field(default_factory=set)
     _written: int = field(default_factory=lambda: int(time.time()))
 
     def note(self, tests: Sequence[str], kept: Path | None) -> None:
@@ -713,6 +738,10 @@ class Judge:
         finally:
             self._write(module, source)
         if how in self.noted:
+            if how not in self.passing and self._run({how: 20 + 10 * self.noted[how][0]}, run or self.collected)[0]:
+                del self.noted[how]  # it fails without a fault, too
+                return self.noticed(fault, run)
+            self.passing.add(how)
             self.last[fault.module] = how
         return how
 
