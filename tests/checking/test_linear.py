@@ -112,9 +112,41 @@ def test_a_matrix_is_refined_for_any_initial_state(monkeypatch):
     monkeypatch.setattr(linear, "refined", recorded)
     for coarse, expected in (([True, False], [(4, 1)]), ([False, True], [(4, 1)]), ([False, False], [])):
         asked.clear()
-        monkeypatch.setattr(linear, "_coarse", lambda *arguments, coarse=coarse: np.array(coarse)[:, None])
+        judged = np.array(coarse)[:, None]
+        monkeypatch.setattr(linear, "_coarse", lambda value, error, roughly, judged=judged: judged & (not roughly))
         found = linear.solve(pair(), WEIGHTS.T, np.arange(5), stochastic=True)
         assert (asked, found.value[0]) == (expected, pytest.approx([2 / 3, 5 / 6]))
+
+
+@pytest.mark.parametrize(("limit", "stochastic", "again"), [(1, True, [2]), (2, True, []), (1, False, [])])
+def test_what_stays_coarse_in_a_large_component_is_solved_again(monkeypatch, limit, stochastic, again):
+    # The last state stands alone. Of three matrices the last is good enough, and of the second every bound but one.
+    lists = (range(3), [0, 3, 5, 7], [1, 3, 4, 0, 3, 0, 4], range(7), [-1] * 3, [0, 2])
+    blocks = (Block(0, 0, 1, 2, 0, 5), Block(1, 2, 1, 1, 5, 7))
+    plan, solved = Plan(*(np.array(each, dtype=np.int64) for each in lists), blocks), []
+
+    def chosen(number, errors):
+        made = np.arange(2.0 * len(errors)).reshape(-1, 2) / 16 + number
+        return linear.Solution(made, np.array(errors), made + 2, np.full(made.shape, 9.0 - number), made + 4)
+
+    def in_chunks(system, values, gains, value_error, memory_bytes):
+        solved.append((values[:, 0].tolist(), gains[:, 0].tolist()))
+        errors = [[0.25, 0.5], [0.0, 0.25], [0.0, 0.0]] if len(solved) == 1 else [[0.125, 0.5], [0.125, 0.0]]
+        return chosen(len(solved), errors)
+
+    monkeypatch.setattr(linear, "DENSE_LIMIT", limit)
+    monkeypatch.setattr(linear, "_in_chunks", in_chunks)
+    values = np.arange(21.0).reshape(3, 7)
+    found = linear.solve(plan, values, np.arange(7), stochastic=stochastic, gains=np.arange(3.0)[:, None])
+    assert solved == [([0, 7, 14], [0, 1, 2]), *[([0, 7], [0, 1]) for _ in again]]
+    first, second = chosen(1, [[0.0] * 2] * 3), chosen(2, [[0.0] * 2] * 2)
+    better = np.array([[True, False], [False, True], [False, False]]) & bool(again)
+    other = {name: np.concatenate([each, each[:1]]) for name, each in vars(second).items()}
+    assert found.error.tolist() == ([[0.125, 0.5], [0, 0], [0, 0]] if again else [[0.25, 0.5], [0, 0.25], [0, 0]])
+    for name in ("value", "representation"):
+        assert getattr(found, name).tolist() == np.where(better, other[name], getattr(first, name)).tolist()
+    assert found.jumps.tolist() == [[7.0 if again else 8.0] * 2] * 2 + [[8.0] * 2]  # the fewer of both
+    assert found.steps.tolist() == first.steps.tolist()
 
 
 def test_transitions_of_probability_0_do_not_underflow():
