@@ -77,14 +77,16 @@ def test_moving_a_probability_moves_the_smallest_value_by_no_less_than_that(monk
 
 def test_moving_the_probabilities_moves_gains_by_the_largest_in_each_jump():
     # With 1/4 of what leaves a state leading to the other, x = 1/4 + y/4 and y = x/4 are 4/15 and 1/15; 4/3 jumps are
-    # made. Each moves 2 * 10^-9 of 4/15 at most; and no value moves by more than the factors of 2 states, 4 * 10^-9.
+    # made. With a change by 1 +- 10^-9 each moves 2 * 10^-9 of 4/15 at most, with 1 +- 1/9 a quarter of it (10/8 - 1);
+    # and no value moves by more than the factors of 2 states, 4 * 10^-9 and 25/16 - 1.
     weights = np.array([[0.125, 0.25, 0.125, 0.125, 0.375]])
     gains = np.array([[0.125, 0.0]])
-    found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=1e-9, gains=gains)
-    assert found.value[0] == pytest.approx([4 / 15, 1 / 15], rel=1e-15)
-    assert found.jumps[0] == pytest.approx([4 / 3] * 2, rel=1e-12)
-    assert found.steps[0] == pytest.approx([8 / 3] * 2, rel=1e-12)
-    assert found.representation[0] == pytest.approx([4 / 15 * 2e-9 * 4 / 3, 1 / 15 * 4e-9], rel=1e-6)
+    for off, by_jump, by_states in ((1e-9, 2e-9, 4e-9), (1 / 9, 1 / 4, 9 / 16)):
+        found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=off, gains=gains)
+        assert found.value[0] == pytest.approx([4 / 15, 1 / 15], rel=1e-15)
+        assert found.jumps[0] == pytest.approx([4 / 3] * 2, rel=1e-12)
+        assert found.steps[0] == pytest.approx([8 / 3] * 2, rel=1e-12)
+        assert found.representation[0] == pytest.approx([4 / 15 * by_jump * 4 / 3, 1 / 15 * by_states], rel=1e-6)
 
 
 def test_the_largest_gain_is_counted_with_what_it_may_lack(monkeypatch):
@@ -118,12 +120,28 @@ def test_a_matrix_is_refined_for_any_initial_state(monkeypatch):
         assert (asked, found.value[0]) == (expected, pytest.approx([2 / 3, 5 / 6]))
 
 
+def pair_and_one():
+    """The pair, and a state on its own that leads to state 0 and to no goal."""
+    lists = (range(3), [0, 3, 5, 7], [1, 3, 4, 0, 3, 0, 4], range(7), [-1] * 3, [0, 2])
+    blocks = (Block(0, 0, 1, 2, 0, 5), Block(1, 2, 1, 1, 5, 7))
+    return Plan(*(np.array(each, dtype=np.int64) for each in lists), blocks)
+
+
+def test_underflow_is_counted_by_the_widest_row_and_the_largest_component():
+    # 3 states, 3 edges and components of 2; a single state with one edge.
+    system = _System(pair_and_one(), np.arange(7), True, 1)
+    found = system._underflow(system._equation(np.array([0.25, 0.125, 0.125, 0.25, 0.25, 0.5, 0.5])[:, None]))
+    assert found.tolist() == [3 * (3 + 2 + 2) * 2.0**-1074 / 0.125]
+    lists = ([0], [0, 1], [1], [0], [-1], [0])
+    one = Plan(*(np.array(each, dtype=np.int64) for each in lists), (Block(0, 0, 1, 1, 0, 1),))
+    system = _System(one, np.arange(1), True, 1)
+    assert system._underflow(system._equation(np.ones((1, 1)))).tolist() == [(1 + 1 + 2) * 2.0**-1074]
+
+
 @pytest.mark.parametrize(("limit", "stochastic", "again"), [(1, True, [2]), (2, True, []), (1, False, [])])
 def test_what_stays_coarse_in_a_large_component_is_solved_again(monkeypatch, limit, stochastic, again):
     # The last state stands alone. Of three matrices the last is good enough, and of the second every bound but one.
-    lists = (range(3), [0, 3, 5, 7], [1, 3, 4, 0, 3, 0, 4], range(7), [-1] * 3, [0, 2])
-    blocks = (Block(0, 0, 1, 2, 0, 5), Block(1, 2, 1, 1, 5, 7))
-    plan, solved = Plan(*(np.array(each, dtype=np.int64) for each in lists), blocks), []
+    plan, solved = pair_and_one(), []
 
     def chosen(number, errors):
         made = np.arange(2.0 * len(errors)).reshape(-1, 2) / 16 + number

@@ -151,6 +151,10 @@ _ONES = "result = spsolve_triangular(matrix, right, lower=self._lower, unit_diag
 _SHORT = "if np.all(part[sources] >= part[targets]):  # as scipy numbers them"
 _LINEAR = "verifier/checking/linear.py"
 _LARGEST = "self._largest = max((block.size for block in plan.blocks), default=1)"
+_WIDEST_LEVEL = "widest = max((block.last_edge - block.first_edge for block in plan.blocks), default=0)"
+_KEPT_SYSTEM = (
+    "plan.systems.kept((id(entry), stochastic, matrices, roughly), made) if plan.size <= LARGEST_KEPT else made()"
+)
 _SOLVED = "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))"
 _EQUAL_SIZES = "chunk = -(-len(values) // -(-len(values) // chunk)) if len(values) else 1  # of equal sizes"
 _LEVEL_COUNT = "self._levels = 1 + max((b.level for b in plan.blocks), default=0)"
@@ -354,6 +358,8 @@ EQUIVALENT = {
     ("verifier/analysis/robust/certificate.py", _SHORT, ">="): "how soon, not what",
     (_LINEAR, "thorough: bool = False,", "False"): "how it is solved, not what",
     (_LINEAR, _LARGEST, "1"): "of no states",
+    (_LINEAR, _WIDEST_LEVEL, "0"): "of no states",
+    (_LINEAR, _KEPT_SYSTEM, "<="): "how long it is kept, not what",
     (_LINEAR, _EQUAL_SIZES, "1"): "of no matrices",
     (_LINEAR, _LEVEL_COUNT, "0"): "of no states",
     (_LINEAR, _AT_ONCE_MOST, "1"): "of no edges",
