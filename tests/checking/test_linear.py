@@ -77,8 +77,8 @@ def test_moving_a_probability_moves_the_smallest_value_by_no_less_than_that(monk
 
 def test_moving_the_probabilities_moves_gains_by_the_largest_in_each_jump():
     # With 1/4 of what leaves a state leading to the other, x = 1/4 + y/4 and y = x/4 are 4/15 and 1/15; 4/3 jumps are
-    # made. With a change by 1 +- 10^-9 each moves 2 * 10^-9 of 4/15 at most, with 1 +- 1/9 a quarter of it (10/8 - 1);
-    # and no value moves by more than the factors of 2 states, 4 * 10^-9 and 25/16 - 1.
+    # made. Changed by 1 +- 10^-9 each moves 2 * 10^-9 of 4/15 at most, by 1 +- 1/9 a quarter of it (10/8 - 1); and
+    # no value moves by more than the factors of 2 states, 4 * 10^-9 and 25/16 - 1.
     weights = np.array([[0.125, 0.25, 0.125, 0.125, 0.375]])
     gains = np.array([[0.125, 0.0]])
     for off, by_jump, by_states in ((1e-9, 2e-9, 4e-9), (1 / 9, 1 / 4, 9 / 16)):
@@ -198,16 +198,17 @@ def test_underflow_grows_by_level_where_rows_sum_to_more():
         assert found.tolist() == [2 * (3 + 1 + 2) * growth * 2.0**-1074]
 
 
-def test_what_no_number_came_of_is_bounded_by_its_residual(monkeypatch):
-    # Where an infinite value came of state 1 it is taken as 1: 1/4 too much, with 1/4 left open and 2 jumps to go.
+@pytest.mark.parametrize(("infinity", "taken_as", "residual"), [(np.inf, 1, 3 / 16), (-np.inf, 0, 13 / 16)])
+def test_what_no_number_came_of_is_bounded_by_its_residual(monkeypatch, infinity, taken_as, residual):
+    # Where an infinite value came of state 1 it is taken as 1 or 0, and 0.625/2 + 1/2 is right, with 2 jumps to go.
     def infinite(self, x, right, matrices=None):
-        x[:2, 0, 0], x[:2, 1, 0] = [0.625, np.inf], 2
+        x[:2, 0, 0], x[:2, 1, 0] = [0.625, infinity], 2
 
     monkeypatch.setattr(linear.Equation, "solve", infinite)
     monkeypatch.setattr(_System, "_refined", lambda self, equation, x, gains, known, at_once: known)
     found = linear.solve(pair(), WEIGHTS.T, np.arange(5), stochastic=True)
-    assert found.value.tolist() == [[0.625, 1]]
-    assert found.error[0] == pytest.approx([0.375, 0.375], rel=1e-12)  # 1 - (0.625/2 + 1/2) = 3/16 times 2
+    assert found.value.tolist() == [[0.625, taken_as]]
+    assert found.error[0] == pytest.approx([2 * residual] * 2, rel=1e-12)
 
 
 def test_so_many_matrices_are_solved_at_once_as_there_is_memory_for(monkeypatch):
@@ -250,6 +251,7 @@ def test_a_chain_without_loops_needs_memory_for_its_values_only():
     found = linear.solve(chain_of_two(), np.array([[0.5, 0.5, 0.25, 0.25, 0.5]]), np.arange(5), stochastic=True)
     assert found.value.tolist() == [[0.375]]
     assert found.jumps.tolist() == [[2]]
+    assert found.steps.tolist() == [[2 + 2.0**-49]]  # 2^-50 of it for rounding
     # Twice 2 edges and 2 more roundings of the one level, twice 3 and 2 of the other.
     assert found.error[0, 0] == pytest.approx(0.375 * 1.1 * 14 * UNIT, rel=1e-9)
     assert found.representation[0, 0] == pytest.approx(0.375 * 4 * UNIT, rel=1e-9)
