@@ -27,12 +27,12 @@ def pair():
 WEIGHTS = np.array([[0.25], [0.125], [0.125], [0.25], [0.25]])
 
 
-def judged(x, jumps, gains=None):
+def judged(x, jumps, gains=None, weights=WEIGHTS):
     """The largest residual, and what bounds the jumps from both states and from any, for values and jumps given."""
     system = _System(pair(), np.arange(5), True, 1)
     values = np.array([[*x, gains is None, 0], [*jumps, 0, 0]], dtype=np.float64).T[:, :, None]
     gained = None if gains is None else np.array(gains)[:, None]
-    residual, both, farthest = system._certificate(system._equation(WEIGHTS), values, gained)
+    residual, both, farthest = system._certificate(system._equation(weights), values, gained)
     return residual[0], (*both[:, 0].tolist(), farthest[0])
 
 
@@ -45,6 +45,13 @@ def test_a_residual_is_the_largest_one_with_its_rounding():
     assert judged([2, 4], [2, 2], gains=[0.25, 1.5])[0] == 0.5 + 12 * UNIT * 2.5  # 2.5 and 4
 
 
+def test_what_underflows_in_a_residual_grows_with_the_largest_value():
+    # Nothing leads to the goal, whose value is 4; 3 edges.
+    system, values = _System(pair(), np.arange(5), True, 1), np.array([[0, 0, 4, 0], [2.0, 2, 0, 0]]).T[:, :, None]
+    equation = system._equation(np.array([[0.25], [0.0], [0.25], [0.5], [0.0]]))
+    assert system._certificate(equation, values, None)[0].tolist() == [3 * 4 * 2.0**-1074]
+
+
 def test_jumps_are_certified_by_what_every_step_pays():
     # Of 2 at both states 1 is paid, but for 12 roundings, and 3 * 2^-50 for what underflows; the rest is rounded up.
     assert judged([0.5, 0.5], [2, 2])[1] == (2 + 96 * UNIT,) * 3
@@ -52,6 +59,9 @@ def test_jumps_are_certified_by_what_every_step_pays():
     for found, jumps in zip(judged([0.5, 0.5], [2.5, 2.25])[1], (2.5, 2.25, 2.5), strict=True):
         assert jumps * (1 + 50 * UNIT) <= found <= jumps * (1 + 52 * UNIT)
     assert judged([0.5, 0.5], [4, 4])[1] == pytest.approx((4, 4, 4))  # 2 is paid, and counts as 1
+    # Where a 16th leads to the other state, 3/4 at both pay all but a 16th of that: 16/15 is the most from anywhere.
+    rare = np.array([[0.0625], [0.5], [0.4375], [0.0625], [0.9375]])
+    assert judged([0.5, 0.5], [0.75, 0.75], weights=rare)[1] == pytest.approx([16 / 15] * 3, rel=1e-12)
     # At least half has to be paid everywhere.
     least = 1 + 60 * UNIT
     assert np.all(np.isfinite(judged([0.5, 0.5], [least, least])[1]))
@@ -174,6 +184,25 @@ def test_transitions_of_probability_0_do_not_underflow():
     assert found.tolist() == [2 * (3 + 2 + 2) * 2.0**-1074 / 0.125]
 
 
+def test_a_relative_bound_is_one_below_the_value_itself(monkeypatch):
+    # Rounding may be a factor of 3/2, and of more than 2 in state 1. Underflow comes to the value and to the bound.
+    system = _System(pair(), np.arange(5), True, 1)
+    system._roundings = np.log([1.5, 2.5, 1.0, 1.0]) / (1.1 * UNIT)
+    monkeypatch.setattr(system, "_underflow", lambda equation: np.array([0.125, 0.0]))
+    found = system._relative_bound(system._equation(WEIGHTS), np.array([[0.25, 0.0], [0.5, 0.5]]))
+    assert found == pytest.approx(np.array([[0.375 / 2 + 0.125, 0], [np.inf, np.inf]]), rel=1e-12)
+
+
+def test_a_state_that_is_never_left_is_refused():
+    lists = ([0, 1], [0, 3, 5], [1, 2, 3, 0, 2], range(5), [5, 6], [0, 1])
+    plan = Plan(*(np.array(each, dtype=np.int64) for each in lists), (Block(0, 0, 1, 2, 0, 5),))
+    system = _System(plan, np.arange(7), False, 1)
+    for stay, refused in (([0.5, 0.75], False), ([1.0, 0.5], True), ([0.5, 1.0], True)):
+        with pytest.raises(EngineError, match="self-loop of probability 1") if refused else nullcontext():
+            weight, leave = system._weights(np.concatenate([WEIGHTS, np.array(stay)[:, None]]))
+            assert (weight.tolist(), leave[:, 0].tolist()) == (WEIGHTS.tolist(), [0.5, 0.25])
+
+
 def test_one_value_beyond_the_range_of_doubles_is_enough_to_be_refused():
     # 10^308 is gained in each of 16 steps in state 1, and 1 in state 0.
     plan = replace(chain_of_two(), start=np.array([0, 1]))
@@ -255,6 +284,17 @@ def test_a_chain_without_loops_needs_memory_for_its_values_only():
     # Twice 2 edges and 2 more roundings of the one level, twice 3 and 2 of the other.
     assert found.error[0, 0] == pytest.approx(0.375 * 1.1 * 14 * UNIT, rel=1e-9)
     assert found.representation[0, 0] == pytest.approx(0.375 * 4 * UNIT, rel=1e-9)
+
+
+def test_room_that_is_kept_serves_matrices_of_the_same_number_only(monkeypatch):
+    values = np.random.default_rng(1).random((9, 5))
+    values[:, 1], values[:, 2:] = 1 - values[:, 0], values[:, 2:] / values[:, 2:].sum(axis=1, keepdims=True)
+    expected = values[:, 2] * values[:, 0] + values[:, 3]
+    for kept in (linear.LARGEST_KEPT, 1):
+        monkeypatch.setattr(linear, "LARGEST_KEPT", kept)
+        for room in (8 * 21 * 5, 1 << 30):
+            found = linear.solve(chain_of_two(), values, np.arange(5), stochastic=True, memory_bytes=room)
+            assert found.value[:, 0] == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize(("size", "width"), [(2, 1), (3, 2), (9, 8), (9, 1), (70, 6)])
