@@ -45,6 +45,15 @@ def test_a_residual_is_the_largest_one_with_its_rounding():
     assert judged([2, 4], [2, 2], gains=[0.25, 1.5])[0] == 0.5 + 12 * UNIT * 2.5  # 2.5 and 4
 
 
+def test_jumps_below_0_in_any_state_certify_nothing():
+    # With slots of -10 every state pays enough, whatever is said of the states themselves.
+    system = _System(pair(), np.arange(5), True, 1)
+    for first, second, certified in ((1.0, 2.0, True), (-1.0, 2.0, False), (2.0, -1.0, False)):
+        values = np.array([[0.5, 0.5, 1, 0], [first, second, -10, -10]]).T[:, :, None]
+        _, jumps, farthest = system._certificate(system._equation(WEIGHTS), values, None)
+        assert (np.isfinite(jumps).tolist(), np.isfinite(farthest).tolist()) == ([[certified]] * 2, [certified])
+
+
 def test_what_underflows_in_a_residual_grows_with_the_largest_value():
     # Nothing leads to the goal, whose value is 4; 3 edges.
     system, values = _System(pair(), np.arange(5), True, 1), np.array([[0, 0, 4, 0], [2.0, 2, 0, 0]]).T[:, :, None]
