@@ -154,6 +154,13 @@ _ONES = "result = spsolve_triangular(matrix, right, lower=self._lower, unit_diag
 _SHORT = "if np.all(part[sources] >= part[targets]):  # as scipy numbers them"
 _LINEAR = "verifier/checking/linear.py"
 _LARGEST = "self._largest = max((block.size for block in plan.blocks), default=1)"
+_WIDEST_LEVEL = "widest = max((block.last_edge - block.first_edge for block in plan.blocks), default=0)"
+_KEPT_SYSTEM = (
+    "plan.systems.kept((id(entry), stochastic, matrices, roughly), made) if plan.size <= LARGEST_KEPT else made()"
+)
+_KEPT_ROOM = "self._values = x if self._plan.size > LARGEST_KEPT else None"
+_BETTER_ERROR = "better = better_ones.error[start] < error[:, concerned]"
+_EXITS = "least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, where=exits > 0))"
 _SOLVED = "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))"
 _EQUAL_SIZES = "chunk = -(-len(values) // -(-len(values) // chunk)) if len(values) else 1  # of equal sizes"
 _LEVEL_COUNT = "self._levels = 1 + max((b.level for b in plan.blocks), default=0)"
@@ -329,6 +336,7 @@ EQUIVALENT = {
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
     ("verifier/checking/step_bounds.py", "if apart <= MOST_APART:", "<="): "both ways are right",
+    ("verifier/checking/step_bounds.py", "MOST_APART = 2.0**-40", "40"): "both ways are right",
     **{(_REFINED, _BETTER, token): "when it ends, not what is proven" for token in ("<=", "2")},
     **{(_REFINED, _ENOUGH, token): "when it ends, not what is proven" for token in ("<=", "2")},
     **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
@@ -389,10 +397,15 @@ EQUIVALENT = {
     ("verifier/analysis/robust/certificate.py", _SHORT, ">="): "how soon, not what",
     (_LINEAR, "thorough: bool = False,", "False"): "how it is solved, not what",
     (_LINEAR, _LARGEST, "1"): "of no states",
+    (_LINEAR, _WIDEST_LEVEL, "0"): "of no states",
+    (_LINEAR, _KEPT_SYSTEM, "<="): "how long it is kept, not what",
     (_LINEAR, _EQUAL_SIZES, "1"): "of no matrices",
     (_LINEAR, _LEVEL_COUNT, "0"): "of no states",
     (_LINEAR, _AT_ONCE_MOST, "1"): "of no edges",
-    (_LINEAR, "certain = np.isfinite(relative) & (relative < 1)", "<"): "no whole number of roundings makes it 1",
+    (_LINEAR, "relative[relative >= 1] = np.inf", ">="): "no whole number of roundings makes it 1",
+    (_LINEAR, _KEPT_ROOM, ">"): "how long it is kept, not what",
+    (_LINEAR, _BETTER_ERROR, "<"): "of equal bounds either will do",
+    (_LINEAR, _EXITS, "1"): "`least_leave` is at most 1",
     (_LINEAR, "_CHUNK = 512", "512"): "how many at once",
     (_LINEAR, "_FEW_AT_ONCE = 16", "16"): "how many at once",
     **{(_LINEAR, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
