@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from verifier.base.errors import InputError
 from verifier.base.statistics import clopper_pearson
 from verifier.checking.verdicts import Verdict, verdict_of
-from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.degradation import Degradation, Level, SystemModelRun, in_order, surely_before
 from verifier.robustness.assessment.reader import read_assessment
-from verifier.robustness.assessment.result import degradation_result
 from verifier.robustness.brackets import Criterion, break_of, gaps, middle
 
 LEVELS = (math.inf, 800.0, 400.0, 200.0)
@@ -181,11 +179,6 @@ def test_degradations_that_cannot_be(more, reason):
         )
 
 
-def test_a_result_needs_a_degradation():
-    with pytest.raises(ValueError, match="no degradation"):
-        degradation_result(Assessment("k", "t"), ())
-
-
 TEXT = """\
 [systems.car.degradation]
 parameter = "visibility"
@@ -275,4 +268,4 @@ def test_what_surely_fails_before_what():
     never = judged("never", (0.1, 0.1, 0.1), (YES, YES, YES))
     given_only = criterion(0.1, 0.1, -0.2)
     pairs = surely_before([late, early, luck, unsure, never, given_only])
-    assert [(one.name, other.name) for one, other in pairs] == [("early", "late")]
+    assert [(each.earlier.name, each.later.name) for each in pairs] == [("early", "late")]

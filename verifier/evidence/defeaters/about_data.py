@@ -136,7 +136,7 @@ def _undecided(claim: Claim, worst: int, needed: EvidencePlan) -> Iterator[Doubt
     yield from doubt(
         "thin_columns",
         f"{name_text(claim.requirement)}: the data do not decide{f': {some_of(parts)}' if parts else ''}",
-        (Claim(claim.run, claim.requirement, claim.planner, worst),),
+        (claim.at(worst),),
         f"about {needed_text(needed)}{' in these columns' if parts else ''}, if the rates stay what they are",
     )
 
@@ -180,7 +180,7 @@ def _unconfirmed(claim: Claim, each: RequirementResult) -> tuple[Claim, ...]:
     ]
     if len(found) == len(each.points):
         return (claim,)
-    return tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k in found)
+    return tuple(map(claim.at, found))
 
 
 def _has_unseen(table: ConfusionMatrices) -> bool:

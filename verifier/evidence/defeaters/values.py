@@ -1,5 +1,7 @@
 """What a case claims about a requirement, and what speaks against such a claim."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
@@ -34,6 +36,10 @@ class Claim:
         """Run, requirement and planner."""
         return self.run, self.requirement, self.planner
 
+    def at(self, point: int) -> Claim:
+        """The same about one scenario."""
+        return replace(self, point=point)
+
 
 @dataclass(frozen=True)
 class Doubt:
@@ -63,19 +69,14 @@ def doubt(kind: str, message: str, claims: tuple[Claim, ...], remedy: str) -> It
 
 
 @dataclass(frozen=True)
-class Defeater:
+class Defeater(Doubt):
     """A doubt with a name: `D1`, `D2`, ... in the order in which they were found.
 
     Attributes:
-        kind, message, claims, remedy: as in `Doubt`.
         basis: claim -> what it is made from and found, see `basis_of`.
     """
 
     id: str
-    kind: str
-    message: str
-    claims: tuple[Claim, ...]
-    remedy: str
     basis: Mapping[Claim, str] = field(default_factory=dict, compare=False)
 
     @property
@@ -208,7 +209,7 @@ def claims_on(
         if len(open_points) == len(each.points):
             found.append(claim)
         else:
-            found += [Claim(claim.run, claim.requirement, claim.planner, k) for k in open_points]
+            found += map(claim.at, open_points)
     return tuple(found)
 
 

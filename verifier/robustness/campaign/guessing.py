@@ -14,8 +14,6 @@ printed. A network is run once on the first image, which shows shapes that the f
 and scores have.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -30,13 +28,13 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import read_bytes, read_json
-from verifier.base.libraries import library
 from verifier.perception.detections.recognition import recognised
 from verifier.robustness.campaign.definition import ANNOTATION_FORMATS
 from verifier.robustness.campaign.made_files import DISTANCE_FIELD
 from verifier.robustness.campaign.scenes import image_files
 from verifier.robustness.detectors import OnnxInput, OnnxLayout, OnnxOutput, open_onnx, read_image
 from verifier.robustness.detectors.onnx_decode import network_input
+from verifier.robustness.detectors.onnx_file import open_session, run_session
 from verifier.robustness.mutators import needs_depth
 from verifier.robustness.mutators.sweeps import published
 from verifier.robustness.settings import CampaignInitSettings
@@ -81,7 +79,9 @@ def proposal(settings: CampaignInitSettings) -> Proposal:
     """
     guess = Guesses()
     first = image_files(Path(settings.images))[0]
-    session = _session(settings.onnx)
+    session = open_session(read_bytes(settings.onnx), settings.onnx)
+    if len(session.get_inputs()) != 1:
+        raise InputError("the network has several inputs; expected one", Place(settings.onnx))
     metadata = dict(session.get_modelmeta().custom_metadata_map)
     put_in = _input(session, metadata, guess)
     outputs, seconds = _run(session, put_in, first, settings.onnx)
@@ -97,22 +97,6 @@ def proposal(settings: CampaignInitSettings) -> Proposal:
     return Proposal(
         text, others, guess.reasons, 1000 * seconds, not isinstance(session.get_inputs()[0].shape[0], int)
     )
-
-
-def _session(path: str) -> Any:
-    runtime = library("onnxruntime")
-    options = runtime.SessionOptions()
-    options.log_severity_level = 4
-    try:
-        session = runtime.InferenceSession(read_bytes(path), options, providers=["CPUExecutionProvider"])
-    except InputError:
-        raise
-    except Exception as error:  # onnxruntime's errors share no base
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"not a network that onnxruntime can run: {first[:160]}", Place(path)) from None
-    if len(session.get_inputs()) != 1:
-        raise InputError("the network has several inputs; expected one", Place(path))
-    return session
 
 
 def _literal(text: str | None) -> Any:
@@ -162,19 +146,16 @@ def _input(session: Any, metadata: Mapping[str, str], guess: Guesses) -> dict[st
 
 def _run(session: Any, put_in: Mapping[str, Any], image: Path, path: str) -> tuple[dict[str, NDArray[Any]], float]:
     """The outputs for an image, and the seconds that it takes."""
-    given = network_input(read_image(image), OnnxInput(**put_in))
-    given = given[None] if put_in["axes"].startswith("N") else given
+    read, layout = read_image(image), OnnxInput(**put_in)
+    given = network_input(read, layout)
+    given = given[None] if layout.batch_axis else given
     names = [each.name for each in session.get_outputs()]
     best = float("inf")
-    try:
-        for _ in range(TIMED):
-            start = time.perf_counter()
-            values = session.run(names, {session.get_inputs()[0].name: given})
-            best = min(best, time.perf_counter() - start)
-    except Exception as error:  # onnxruntime's errors share no base
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"the network fails on an image of {given.shape}: {first[:160]}", Place(path)) from None
-    return {name: np.asarray(value) for name, value in zip(names, values, strict=True)}, best
+    for _ in range(TIMED):
+        start = time.perf_counter()
+        values = run_session(session, {session.get_inputs()[0].name: given}, names, read, path)
+        best = min(best, time.perf_counter() - start)
+    return {name: np.asarray(value) for name, value in values.items()}, best
 
 
 def _output(

@@ -3,8 +3,6 @@
 Nothing here reads the pixels of an image: only its size, which stands at the beginning of its file.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
