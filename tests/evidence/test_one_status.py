@@ -219,7 +219,7 @@ def random_bundle(folder, seed):
     if rng.random() < 0.25:
         return built(folder, *given, data=own)
     names = [name for name in ("no_hit", "no_phantom", "vacuous_one") if name in spec]
-    text = random_context(folder, rng, names, risk=not given or data != own)
+    text = random_context(folder, rng, names, own, risk=not given or data != own)
     context = folder / "case.toml"
     context.write_text(text)
     bundle = built(folder, *given, data=own, context=context)

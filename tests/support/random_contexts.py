@@ -18,8 +18,9 @@ TRAINED = (
 ENVIRONMENTS = ("ped", "empty")
 
 
-def random_context(folder, rng, names, *, risk=True):
-    """The text of a context of requirements of these names, and the files it names in the folder."""
+def random_context(folder, rng, names, own, *, risk=True):
+    """The text of a context of requirements of these names, and the files it names in the folder; `own` are the
+    matrices of the run."""
     (folder / "docs").mkdir(exist_ok=True)
     for name, text in (("empty", ""), ("list", "train_1\n"), ("csv", "day_00,3\n")):
         (folder / f"docs/{name}.txt").write_text(text)
@@ -39,17 +40,18 @@ def random_context(folder, rng, names, *, risk=True):
             f"[acceptance.{name}]\nper_hour = {rng.choice(['1e-9', '50'])}" for name in names if rng.random() < 0.4
         ]
         if risk:
-            lines += list(_hazards(rng, names))
+            lines += list(_hazards(rng, names, own))
     if rng.random() < 0.3:
         lines += ['[trigger.fog]\ntext = "Fog"', rng.choice(["", 'matrices = "night.json"', 'excluded_by = "Radar"'])]
     return "\n".join([*lines, ""])
 
 
-def _hazards(rng, names):
+def _hazards(rng, names, own):
     if rng.random() < 0.4:
         day = rng.choice([0.3, 0.9])
-        yield f'[condition.day]\nmatrices = "day.json"\nshare = {day}\n[condition.night]\nshare = {round(1 - day, 1)}'
-        yield rng.choice(["", 'matrices = "night.json"'])
+        for name, share in (("day", day), ("night", round(1 - day, 1))):
+            known = name == own or rng.random() < 0.5
+            yield f"[condition.{name}]\nshare = {share}" + (f'\nmatrices = "{name}.json"' if known else "")
         yield rng.choice(["", "[unknown]\nat_most = 0", "[unknown]\nclassified = 300\nleft_over = 1"])
         for at in range(rng.randint(1, 3)):
             chain = rng.choice(["", "uncontrolled = [0.1, 0.3]"])
