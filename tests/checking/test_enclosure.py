@@ -461,11 +461,46 @@ def test_what_the_product_gives_instead_may_be_off_by_what_rounding_loses(monkey
         both(on_product=lambda found: storm_answer(0.75))._compared(found)
 
 
+@pytest.mark.parametrize(("fault", "contradicts"), [(None, False), ("has no answer in time", True)])
+def test_the_product_is_not_asked_where_storm_agrees_with_itself_or_was_asked_about_it(
+    monkeypatch, fault, contradicts
+):
+    wrong = storm_answer(0.75), fault
+    monkeypatch.setattr(two_engines.TwoEngines, "_answer", lambda self, found: wrong)
+    monkeypatch.setattr(two_engines.TwoEngines, "_contradicts_itself", lambda self, found, answer: contradicts)
+    with pytest.raises(EngineError, match=r"Storm 0 says 0\.75"):
+        both(on_product=lambda found: storm_answer(0.25))._compared(asked_about(batch(0.25, 0.25)))
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+def test_one_engine_answers_where_all_of_its_enclosures_are_narrow(monkeypatch, wide):
+    monkeypatch.setattr(two_engines, "ONE_ENGINE_WIDTH", 2.0**-20)
+
+    def answered(width, failure=OVERDUE, **held):
+        parts = [batch(0.25, 0.25), batch(0.25, 0.25)]
+        parts[wide] = batch(0.5, 0.5 + width)
+        return both(**held)._one_engine(asked_about(several(*parts)), failure)
+
+    assert answered(2.0**-20).upper[wide] == 0.5 + 2.0**-20
+    assert answered(0.25, defect=0.5).upper[wide] == 0.75  # rounded rows are as wide as they have to be
+    with pytest.raises(NoAnswerError, match="longer than the limit"):
+        answered(2.0**-20 + 2.0**-40)
+    with pytest.raises(EngineError, match="neither engine can tell"):
+        answered(2.0**-19, two_engines._ImpreciseError("Storm 0 loses too many digits on this chain"))
+
+
 def test_digits_are_lacking_where_more_is_off_than_the_larger_bound_allows():
     found, held = asked_about(batch(0.25, 0.5, representation=2.0**-40)), both()
     assert not held._lacks_digits(found, storm_answer(0.5 + 0.4 * AGREEMENT))
     assert held._lacks_digits(found, storm_answer(0.5 + 0.6 * AGREEMENT))
-    assert not both(exact=True)._lacks_digits(found, storm_answer(0.75))
+    two = asked_about(several(found.batch, found.batch))
+    assert held._lacks_digits(two, CheckedValues(array(0.5, 0.75), None, None, None, "Storm 0"))
+    assert not held._lacks_digits(asked_about(batch(0.0, 0.0, representation=2.0**-20)), storm_answer(2.0**-20))
+    off = asked_about(batch(0.25, 0.5, representation=2.0**-20))  # of the given numbers, which both engines share
+    assert not held._lacks_digits(off, storm_answer(0.5 + 2.0**-20))
+    assert held._lacks_digits(off, storm_answer(0.5 + 2.0**-20 + AGREEMENT))
+    for held in (both(exact=True), both(defect=0.5)):  # what is exact has them all, and rounded rows are worth none
+        assert not held._lacks_digits(found, storm_answer(0.75))
 
 
 def test_what_is_no_probability_is_excused_by_rounding_in_one_state(monkeypatch):
@@ -480,6 +515,18 @@ def test_what_is_no_probability_is_excused_by_rounding_in_one_state(monkeypatch)
     monkeypatch.setattr(two_engines.TwoEngines, "_lost", lambda self, found: array(0.0, 1e-9))
     with pytest.raises(NoProbabilityError):
         both()._settled(asked_about(batch(0.0, 1.0)), None)
+
+
+@pytest.mark.parametrize(
+    ("width", "target", "settled"),
+    [(1.0, None, False), (1.0 + 2.0**-20, None, True), (1.0, Fraction(1, 2), True), (1.0, Fraction(1, 2**40), False)],
+)
+def test_what_is_wider_than_it_may_be_or_holds_a_target_is_settled_exactly(monkeypatch, width, target, settled):
+    wide = SimpleNamespace(lower=array(0.5), upper=array(0.5 + width * 2.0**-30))
+    monkeypatch.setattr(two_engines, "WIDTH", 2.0**-30)
+    monkeypatch.setattr(two_engines.TwoEngines, "_compared", lambda self, found: wide)
+    monkeypatch.setattr(two_engines.TwoEngines, "_exactly", lambda self, found: "exactly")
+    assert both()._settled(asked_about(batch(0.0, 1.0)), target) == ("exactly" if settled else wide)
 
 
 def test_storm_contradicts_itself_where_two_numbers_do_not_add_up_to_1():

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from verifier.checking.refinement import Equations, _product, _proven_bound, refined
@@ -77,6 +77,7 @@ def test_a_bound_is_proven_in_every_row():
 
 
 @given(st.floats(1, 2), st.floats(1e-100, 1e100))
+@example(float.fromhex("0x1.b1743faccda8bp0"), float.fromhex("0x1.0c525999e3efdp0"))  # halves of 27 bits overlap
 def test_a_product_and_its_error_are_exact(first, second):
     for factor in (1.0, 1 / 3, 0.1, 2.0**-52 + 1):
         total, error = _product(np.float64(first * factor), np.float64(second))

@@ -534,7 +534,7 @@ def test_where_each_requirement_breaks_and_who_saw_it_first(run, root, degrading
     [
         ("400.json", "{", "not JSON"),
         ("400.csv", "image,true_m\n", "predicted_m"),
-        ("400_curves.json", "[]", "expected an object"),
+        ("400_curves.json", "[]", "not of type 'object'"),
     ],
 )
 def test_bad_files_of_a_level(run, degrading, tmp_path, name, content, message):

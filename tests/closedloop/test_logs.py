@@ -37,15 +37,15 @@ def test_what_logs_hold():
         ({"time_s": np.array([0, 1, 1, 2, 3, 0, 1, 2, 3, 4.0])}, "times must increase"),
         ({"time_s": np.array([0, 2, 1, 3, 4, 0, 1, 2, 3, 4.0])}, "times must increase"),
         ({"time_s": np.array([0, 1, np.nan, 3, 4, 0, 1, 2, 3, 4.0])}, "time_s: a value is not finite"),
-        ({"person_image": np.array([0, 1, 2, 3, 10])}, r"person_image: an index outside 0\.\.9"),
+        ({"person_image": np.array([0, 1, 2, 3, 10])}, r"person_image has an index outside 0\.\.9"),
         ({"person_m": np.array([[0, np.nan]] * 5)}, "person_m: a point is partly NaN"),
         ({"person_m": np.array([[0, np.inf]] * 5)}, "partly NaN, or a coordinate beyond"),
         ({"person_m": np.array([[0, -2e9]] * 5)}, "person_m: a point .* a coordinate beyond"),
         ({"position_m": np.full((10, 2), 2e9)}, "position_m: a coordinate beyond"),
         ({"person_box_2d": np.array([[5, 0, 4, 1.0]] * 5)}, "of negative size"),
         ({"person_box_2d": np.zeros((4, 4))}, "person_box_2d has shape"),
-        ({"detections": {"b": made_detections([(10, 1, 0, 0)])}}, "image of source 'b': an index outside"),
-        ({"detections": {"b": made_detections([(-1, 1, 0, 0)])}}, "image of source 'b': an index outside"),
+        ({"detections": {"b": made_detections([(10, 1, 0, 0)])}}, "image of source 'b' has an index outside"),
+        ({"detections": {"b": made_detections([(-1, 1, 0, 0)])}}, "image of source 'b' has an index outside"),
     ],
 )
 def test_logs_that_cannot_be(change, message):

@@ -118,7 +118,7 @@ def test_curves_of_real_logs(data, request):
             expected = [
                 plain.roc_a(2.0, CEILING),
                 plain.roc_b(2.0, CEILING),
-                plain.roboticizer(1.0, 0, 10, True, CEILING),
+                plain.roboticizer(1.0, 0, 10, CEILING),
                 plain.pathifier((0, 2), (2, 5), True, CEILING),
             ]
             found = [(curve.safety[at], curve.efficiency[at]) for curve in curves]

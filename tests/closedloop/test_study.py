@@ -115,8 +115,8 @@ def test_logs_in_which_the_truth_never_stops():
     people = [(0, 5, 0), *((image, 7, 0) for image in range(18, 27))]
     logs = made_logs(drives, people, {"x": [(image, 0.5, 7, 0) for image in range(18, 27)]})
     radii = Radii(2.0, 1.5)
-    assert never_stopped(logs, 2.0, VehicleSettings(), "steps").tolist() == [True, False, False]
     chosen = replace(settings(2.0, metrics=("closed_loop",)), radii=radii)
+    assert never_stopped(logs, chosen).tolist() == [True, False, False]
     kept, dropped = study(logs, None, chosen), study(logs, None, replace(chosen, never_stops="drop"))
     assert (kept.logs.positive, kept.logs.truth_never_stops, kept.logs.left_out) == (2, ("gone",), ())
     assert (dropped.logs.positive, dropped.logs.truth_never_stops, dropped.logs.left_out) == (1, (), ("gone",))

@@ -168,18 +168,18 @@ def test_dependent_pairs_are_not_trusted_and_drives_are_resampled_where_they_are
     for drives in (0, 12, 75):
         pairs = scenes(rng, 1500, shared=0.8, drives=drives)
         of = collision_map(pairs, grid, POLICY, EstimatorSettings("normal_reference", 0.3))
-        found = confidence(pairs, of, seed=1, bootstrap=True, replicates=200)
+        found = confidence(pairs, of, seed=1, replicates=200)
         assert found.independence.refuted
-        assert Trust.SUBSAMPLING not in found.reasons
+        assert Trust.SUBSAMPLING not in Trust.counted(found.trust)
         kinds[drives] = found
-    assert Trust.DEPENDENT in kinds[0].reasons
+    assert Trust.DEPENDENT in Trust.counted(kinds[0].trust)
     assert IntervalKind.BY_DRIVE not in kinds[0].intervals
-    assert set(kinds[12].reasons) == {Trust.FEW_IMAGES}  # of some hundred images, but twelve drives
-    assert Trust.DEPENDENT_BY_DRIVE in kinds[75].reasons
+    assert set(Trust.counted(kinds[12].trust)) == {Trust.FEW_IMAGES}  # of some hundred images, but twelve drives
+    assert Trust.DEPENDENT_BY_DRIVE in Trust.counted(kinds[75].trust)
     of_drives, of_images = (kinds[75].intervals[each] for each in (IntervalKind.BY_DRIVE, IntervalKind.PERCENTILE))
     assert np.all(of_drives.upper - of_drives.lower > 1.3 * (of_images.upper - of_images.lower))
     without = confidence(pairs, of, seed=1)
-    assert Trust.DEPENDENT_EXACT in without.reasons
+    assert Trust.DEPENDENT_EXACT in Trust.counted(without.trust)
     band = without.intervals[IntervalKind.DRIVES_MONOTONE]
     at = without.trust == Trust.DEPENDENT_EXACT
     assert np.array_equal(without.trusted[0][at], band.lower[at])

@@ -131,10 +131,10 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> tuple[str, str]:
     return f"unknown {kind} {shown(name)}", f"{suggestion}known: {listed or '(none)'}"
 
 
-def unknown(kind: str, name: str, known: Iterable[str], about: str = "") -> UsageError:
-    """The error for a name that is not declared; `about` stands before it."""
+def unknown_error(kind: str, name: str, known: Iterable[str], before: str = "", after: str = "") -> UsageError:
+    """The error for a name that is not declared: as `unknown_name`, between what is said before and after it."""
     message, hint = unknown_name(kind, name, known)
-    return UsageError(f"{about}{message}\n  hint: {hint}")
+    return UsageError(f"{before}{message}{after}\n  hint: {hint}")
 
 
 def shown(value: object, limit: int = 60) -> str:
@@ -150,6 +150,8 @@ def first_line(error: Exception) -> str:
 
 def one_line(text: str) -> str:
     """`text` safe for a terminal: line breaks, control characters and escapes are written out, not sent."""
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 

@@ -28,9 +28,8 @@ from fractions import Fraction
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError, UsageError
 from verifier.base.numbers import significant
 from verifier.chains.chain import MarkovChain
@@ -158,12 +157,12 @@ class Approach:
         """Cells of distances, counted from `near_m`, rounded down; negative where they are closer."""
         return np.floor((np.asarray(distance_m) - self.drive.near_m) / self.drive.cell_m + WHOLE).astype(np.int64)
 
-    def bound_to_brake(self, speed: Ints, queue: Ints) -> NDArray[np.bool_]:
+    def bound_to_brake(self, speed: Ints, queue: Ints) -> Mask:
         """Whether the planner brakes whatever is reported, at a speed index and with commands under way."""
         begun = (speed > 0) | ((queue & 1) == 1)
         return begun if self.drive.braking == "to_rest" else np.zeros_like(begun)
 
-    def moved(self, cell: Ints, speed: Ints, brake: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    def moved(self, cell: Ints, speed: Ints, brake: Mask) -> tuple[Ints, Ints]:
         """Where one period leads: cell (negative: closer) and speed index; k for a vehicle at rest.
 
         Args:

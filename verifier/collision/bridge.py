@@ -40,7 +40,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import UsageError
 from verifier.base.numbers import significant
 from verifier.base.statistics import effective_number
@@ -73,7 +73,7 @@ class Cars:
     drawn_m: Floats
     weight: Floats
 
-    def share(self, which: NDArray[np.bool_]) -> float:
+    def share(self, which: Mask) -> float:
         """The part of the weight that some of the cars have."""
         # Sums that are rounded once: a part is never more than the whole.
         return math.fsum(self.weight[which].tolist()) / math.fsum(self.weight.tolist())
@@ -206,7 +206,7 @@ def _verified(
 
 def runs_with_kept_error(
     runs: Approach, channel: DistanceChannel, true_m: Floats, drawn_m: Floats, first_command: bool
-) -> NDArray[np.bool_]:
+) -> Mask:
     """(n,) which cars come closer if each keeps the rank of its first report among the items of every bin.
 
     A car whose report is the r-th of the items of its bin hears at every later distance the report of the same rank:
@@ -350,7 +350,7 @@ def _of_cars(runs: Approach, cell: Ints, brakes: bool, ahead: Floats) -> Floats:
     return np.where((after < 0)[:, None, None], 1.0, ahead[np.maximum(after, 0)])
 
 
-def too_late(runs: Approach, cell: Ints) -> NDArray[np.bool_]:
+def too_late(runs: Approach, cell: Ints) -> Mask:
     """(n,) whether a command at the cell comes too late: it is nearer than the reaction time and a full stop take."""
     units, delay, m = int(runs.units[0]), runs.drive.delay, runs.drive.refinement
     return np.asarray(4 * m * (cell - delay * units) < units * units)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_bytes, read_text
 from verifier.base.libraries import library
@@ -50,7 +50,7 @@ class ColumnTable:
         position = next(csv.reader([self.lines[0]], delimiter=self.separator)).index(self.own[name])
         return Place(self.file, number, _starts(text, self.separator)[position] + 1, text=text)
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
+    def numbers(self, name: str) -> Floats:
         """(n,) the finite numbers of a column, NaN for empty cells.
 
         Raises:

@@ -25,8 +25,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import InputError, LimitError, Place, UsageError, one_line, shown, unknown_name
+from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.errors import InputError, LimitError, Place, UsageError, one_line, shown, unknown_error
 from verifier.collision.pair_tables import ColumnTable, read_columns
 from verifier.collision.pairs import Pairs, common_drives
 from verifier.collision.settings import NegativeReports
@@ -117,14 +117,12 @@ def read_pairs(
     wanted = [*REQUIRED, *(["class"] if classes else [])]
     for name in named:
         if name not in (*REQUIRED, "class"):
-            message, hint = unknown_name("column", name, (*REQUIRED, "class"))
-            raise UsageError(f"{message}\n  hint: {hint}")
+            raise unknown_error("column", name, (*REQUIRED, "class"))
     table, raw = read_columns(
         path, {name: named.get(name, name) for name in wanted}, "a table of pairs", ("drive", "remarks")
     )
     if negative_reports not in get_args(NegativeReports):
-        message, hint = unknown_name("policy for negative reports", negative_reports, get_args(NegativeReports))
-        raise UsageError(f"{message}\n  hint: {hint}")
+        raise unknown_error("policy for negative reports", negative_reports, get_args(NegativeReports))
     true_m, predicted_m = _distances(table, "true_m"), _distances(table, "predicted_m", negative_reports)
     below = int(np.count_nonzero(predicted_m < 0))
     if negative_reports == "zero":
@@ -183,8 +181,7 @@ def read_record(
         UsageError: no such measure or class.
     """
     if measure not in RECORD_MEASURES:
-        message, hint = unknown_name("distance measure of a record", measure, RECORD_MEASURES)
-        raise UsageError(f"{message}\n  hint: {hint}")
+        raise unknown_error("distance measure of a record", measure, RECORD_MEASURES)
     texts = ("kind", "frame", "true", "predicted")
     wanted = (*texts, "distance_m", *RECORD_MEASURES[measure])
     table, raw = read_columns(path, {name: name for name in wanted}, "a record of verify confusion")
@@ -299,15 +296,12 @@ def _listed_frames(table: ColumnTable, rows: Ints) -> dict[str, int]:
     return frames
 
 
-def _of_classes(
-    cells: NDArray[Any], classes: Sequence[str], source: str, objects: NDArray[np.bool_] | None = None
-) -> NDArray[np.bool_]:
+def _of_classes(cells: NDArray[Any], classes: Sequence[str], source: str, objects: Mask | None = None) -> Mask:
     """(n,) which rows are of the classes; each must occur among the objects."""
     known = set((cells if objects is None else cells[objects]).tolist()) - {""}
     for name in classes:
         if name not in known:
-            message, hint = unknown_name("class", name, known)
-            raise UsageError(f"{message} in {source}\n  hint: {hint}")
+            raise unknown_error("class", name, known, after=f" in {source}")
     return np.isin(cells.astype(str), list(classes))
 
 

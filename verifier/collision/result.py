@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import json_values
 from verifier.base.result import Result, plain, recorded
@@ -216,7 +216,7 @@ def _combination(found: Combination) -> CombinationRecord:
     return recorded(CombinationRecord, found, **scores)
 
 
-def _share(replicates: NDArray[np.float64]) -> float | None:
+def _share(replicates: Floats) -> float | None:
     """How many of the replicates are defined; None where there are none."""
     return float(np.isfinite(replicates).mean()) if len(replicates) else None
 

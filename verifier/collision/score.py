@@ -27,9 +27,8 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Mask
 from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, Grid, filled
 from verifier.collision.pairs import Pairs
@@ -179,7 +178,7 @@ class Score:
         return penalty.above * self.above + penalty.below * self.below
 
 
-def score(probability: Floats, oracle: Floats, weight: Weight, among: NDArray[np.bool_] | None = None) -> Score:
+def score(probability: Floats, oracle: Floats, weight: Weight, among: Mask | None = None) -> Score:
     """O and U of one detector; NaN where no point with weight is defined.
 
     Args:
@@ -211,7 +210,7 @@ def weight_on(grid: Grid, weight: Weight | None) -> Weight:
     return weight
 
 
-def common_points(maps: Sequence[CollisionMap]) -> NDArray[np.bool_]:
+def common_points(maps: Sequence[CollisionMap]) -> Mask:
     """(Y, V) where every map is defined.
 
     Raises:

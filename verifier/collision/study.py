@@ -304,8 +304,7 @@ def _detector(
         level=settings.level,
         window_m=settings.window_m,
         subsampling=settings.subsampling,
-        bootstrap=settings.bootstrap > 0,
-        replicates=max(settings.bootstrap, 1),
+        replicates=settings.bootstrap,
         progress=stages(f"{pairs.title}, intervals"),
     )
     own = score(chart.probability, oracle.probability, settings.weight or Weight.uniform(settings.grid))

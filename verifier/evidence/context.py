@@ -54,7 +54,7 @@ from verifier.base.toml import Element, read_toml
 from verifier.evidence.declarations import Declarations, read_declarations, today
 from verifier.evidence.field import FieldRow, read_field
 from verifier.evidence.identity import Identity, read_identity
-from verifier.evidence.paths import fault_of
+from verifier.evidence.paths import as_seen, fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
 from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, Stated, read_risk
@@ -254,7 +254,7 @@ def _detector(top: Element) -> Detector:
     file = _beside(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
     lines = map(str.strip, text.splitlines())
-    listed = tuple(line for line in lines if line and not line.startswith("#"))
+    listed = tuple(line for line in lines if as_seen(line) and not line.startswith("#"))
     if not listed:
         raise InputError("expected a sequence in each line, found none", Place(str(Path(table.file).parent / file)))
     lists = file, hashlib.sha256(raw).hexdigest()

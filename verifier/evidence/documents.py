@@ -45,7 +45,7 @@ OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),
         "verifier.bundle_built": ("verifier.evidence.bundle.build", "BuiltResult"),
         "verifier.bundle_check": ("verifier.evidence.findings", "CheckResult"),
-        "verifier.bundle_diff": ("verifier.evidence.changes.document", "DiffResult"),
+        "verifier.bundle_diff": ("verifier.evidence.changes.claims", "DiffResult"),
         "verifier.spi": ("verifier.evidence.field", "SpiResult"),
         "verifier.spi_check": ("verifier.evidence.field", "SpiCheckResult"),
         "verifier.qualification": ("verifier.evidence.qualification.document", "QualificationResult"),

@@ -6,8 +6,6 @@ environment/               the locks of this version with hashes, and the recipe
 Source: CycloneDX 1.6 (ECMA-424), JSON; package URLs of type pypi (https://github.com/package-url/purl-spec).
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import platform
@@ -68,7 +66,7 @@ def sbom_text() -> str:
             {"name": "verifier:platform", "value": platform.platform()},
         ],
     }
-    names = {name: _purl(name, each.version) for name, each in parts.items()}
+    names = {name: f"pkg:pypi/{name}@{each.version}" for name, each in parts.items()}
     known = {"": DISTRIBUTION, **names}
     needs = {known[name]: sorted(names[each] for each in wanted if each in names) for name, wanted in _graph(parts)}
     found = {
@@ -86,10 +84,6 @@ def _component(name: str, part: importlib.metadata.Distribution, purl: str) -> d
     licence = part.metadata.json.get("license_expression")
     licences = {"licenses": [{"expression": licence}]} if licence else {}
     return {"type": "library", "bom-ref": purl, "name": name, "version": part.version, **licences, "purl": purl}
-
-
-def _purl(name: str, version: str) -> str:
-    return f"pkg:pypi/{name}@{version}"
 
 
 def _normal(name: str) -> str:

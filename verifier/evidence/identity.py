@@ -4,8 +4,6 @@
 report, organisation, location, customer, received, performed, sampling
 """
 
-from __future__ import annotations
-
 import base64
 import csv
 import datetime

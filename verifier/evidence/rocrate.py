@@ -61,7 +61,8 @@ def crate_metadata(files: Mapping[str, CrateFile], title: str, issued: datetime.
         ValueError: a path is absolute, leads out of the crate, or is that of the metadata file; or there is no title.
     """
     for path in files:
-        _check_path(path)
+        if {"", ".", ".."} & {*path.split("/")} or "\\" in path or path == METADATA_FILE:
+            raise ValueError(f"not the path of a file within a crate: {path!r}")
     if not title.strip():
         raise ValueError("a crate needs a title")
     undated = f"The date of publication was not given; {NO_DATE} stands for that."
@@ -87,12 +88,6 @@ def crate_metadata(files: Mapping[str, CrateFile], title: str, issued: datetime.
         "@graph": entities,
     }
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
-
-
-def _check_path(path: str) -> None:
-    parts = path.split("/")
-    if not path or "" in parts or "." in parts or ".." in parts or "\\" in path or path == METADATA_FILE:
-        raise ValueError(f"not the path of a file within a crate: {path!r}")
 
 
 def _identifier(path: str) -> str:

@@ -4,8 +4,6 @@ The fields are those of ISO/IEC 17025:2017, 7.8.2.1 a to p, in own words; what n
 whoever states it may write "not applicable".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from verifier.base.errors import one_line

@@ -1,7 +1,5 @@
 """How the findings of an assessor stand about the case as it is now, and where they are shown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

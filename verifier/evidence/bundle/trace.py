@@ -1,10 +1,12 @@
-"""From requirements to evidence, and from counts to a table, for a person with a spreadsheet.
+"""From requirements to evidence, from files to nodes of the case, from counts to a table: for spreadsheets.
 
 Every requirement of the spec has at least one row, whether it was run or not. A row names the files that speak of it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from urllib.parse import unquote
 
 from verifier.base.documents import fraction_text
 from verifier.base.files import csv_text
@@ -18,6 +20,7 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     require_file,
 )
+from verifier.evidence.case import Case
 from verifier.evidence.status import Standing, Status, overall, severity
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
@@ -37,6 +40,30 @@ NOT_RUN = "not selected for this run"
 NO_TARGET = {"reason": "P = ? asks for a number and has no target"}
 NO_EXPOSURE = "no exposure is declared"
 _FILES = ("run", "explanation", "required_recall", "rate")
+CITATION_COLUMNS = ("file", "cited_by", "not_argued_from")
+_REASONS: Mapping[str, str] = {
+    "request.json": "what was asked: the settings of each result say it",
+    "inputs/given/*": "a result that was put in, and from which nothing here argues",
+    "inputs/context/*": "what people state, or a document that is not what it was or is only declared",
+    "inputs/*": "read with spec and model, whose hashes the case names",
+    "results/omitted.json": "what could not be made, and why",
+    "results/alternatives/*": "a run under another policy: doubts and sensitivities come from it",
+    "results/explain.json": "no requirement fails",
+    "results/require/*": "a requirement without a target, or not part of the case",
+    "certificates/require*": "proves what the required recalls rest on",
+    "certificates/*-*": "proves probabilities under another policy",
+    "certificates/*": "proves numbers that no goal is about: no target",
+    "rates/*": "a rate that is not compared with a criterion",
+    "data/*": "what the matrices say of their data: people argue from it under the test data",
+    "sbom.cdx.json": "with what it was built: recorded",
+    "environment/*": "how to build the environment again",
+    "spi.json": "what is to be watched in operation",
+    "trace.csv": "made from results and case",
+    "counts.csv": "the matrices as a table",
+    "README.txt": "says how to check this bundle",
+    "*": "made from results and case",
+}
+"""Pattern of a path -> why nothing argues from such a file; the first that fits."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +213,7 @@ def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -
     pairs = [certificates_of_pair(block, place) for block in range(len(traced.rebuilt.grid.blocks))]
     proofs = sum(path.startswith(f"{pair}_") for path in traced.results for pair in pairs)
     gone = sum(pair in traced.omitted for pair in pairs)
+    named = f"{proofs}: {certificates_of_any_block(place)}" if proofs else "0"
     return {
         "status": "reported",
         **NO_TARGET,
@@ -208,7 +236,7 @@ def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -
         "required_recall": "no target"
         if verdict is Verdict.NO_TARGET
         else _file(require_file(number, one.name), traced),
-        "certificates": _proofs(proofs, place) + (f"; {gone} chains without: too large" if gone else ""),
+        "certificates": named + (f"; {gone} chains without: too large" if gone else ""),
     }
 
 
@@ -226,10 +254,26 @@ def _standing(traced: Traced, name: str, planner: str) -> dict[str, str]:
     return {}
 
 
-def _proofs(count: int, place: int) -> str:
-    """How many certificates and which: they count the requirements that were run, not those of the spec."""
-    return f"{count}: {certificates_of_any_block(place)}" if count else "0"
-
-
 def _file(path: str, traced: Traced) -> str:
     return path if path in traced.results else f"omitted: {traced.omitted.get(path, 'not planned')}"
+
+
+def citations_text(files: Iterable[str], case: Case) -> str:
+    """Every file with the elements that cite it, or the reason why none does, as CSV."""
+    cited: dict[str, list[str]] = {}
+    for each in case.elements:
+        for path in case.covers.get(each.id, (unquote(each.url),) if each.url else ()):
+            cited.setdefault(path, []).append(each.id)
+    rows = [
+        {
+            "file": path,
+            "cited_by": " ".join(cited.get(path, ())),
+            "not_argued_from": "" if path in cited else _reason(path),
+        }
+        for path in sorted(files)
+    ]
+    return csv_text(rows, CITATION_COLUMNS)
+
+
+def _reason(path: str) -> str:
+    return next(reason for pattern, reason in _REASONS.items() if fnmatchcase(path, pattern))

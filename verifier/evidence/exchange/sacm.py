@@ -16,8 +16,6 @@
 The specification names no namespace for documents; this one is that of the version's machine-readable files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import unquote

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from verifier.base.errors import UsageError, unknown
+from verifier.base.errors import UsageError, unknown_error
 from verifier.closedloop.comparison import BASELINE
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.assessment.degradation import Degradation, Level
@@ -99,7 +99,7 @@ def check_levels(asked: Degradation, scenes: Scenes, policy: MatchingPolicy) -> 
     """
     for name in asked.allowed_change:
         if name not in KNOWN:
-            raise unknown("metric", name, KNOWN, "degradation: ")
+            raise unknown_error("metric", name, KNOWN, "degradation: ")
     mutations = [asked.recipe.mutation(each.at, each.unchanged) for each in asked.levels if asked.recipe is not None]
     if scenes.depth is None and any(each is not None and needs_depth(each) for each in mutations):
         raise UsageError(

@@ -30,7 +30,7 @@ from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import REMARKS, curves_json, with_remarks
 from verifier.closedloop.curves import FPR_MAX, judged_curve
 from verifier.closedloop.detection_outcomes import Judged
-from verifier.closedloop.roboticizer import Standardizer, localize
+from verifier.closedloop.roboticizer import Standardizer
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.choices import Filters, count_job, default_measure
 from verifier.perception.confusion.counts import ConfusionCounts
@@ -39,6 +39,7 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import remark, with_sanity
 from verifier.perception.detections import ClassMap
 from verifier.perception.detections.columns import Boxes, DetectionSet
+from verifier.perception.detections.depth import box_depth
 from verifier.perception.detections.distances import distance
 from verifier.perception.matching import MatchingPolicy, match
 from verifier.robustness.adr import LEVELS, AdrSettings, detection_rates, pick_thresholds
@@ -53,8 +54,6 @@ ROC = "roc_a"
 KNOWN = ("precision", "recall", *TABLE_6, ADR)
 """The metrics that are measured under every condition."""
 BY_MEDIAN = "reported distances are median depths of rectangles, of the images before they were degraded"
-PLAIN_CAMERA = np.eye(3)
-"""Depth alone is asked of the localizer, and no camera changes it."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +231,8 @@ def localized(scenes: Scenes, boxes: Boxes, mutation: AnyMutation | None) -> Flo
     assert box is not None  # a detector reports rectangles
     for name, rows in zip(scenes.files, by_frame(boxes, len(scenes.files)), strict=True):
         if len(rows):
-            away[rows] = localize(scenes.moved_depth_m(name, mutation), box[rows], PLAIN_CAMERA)[:, 2]
+            depth = scenes.moved_depth_m(name, mutation)
+            away[rows] = [box_depth(depth, one) for one in box[rows]]
     return away
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, shown, unknown, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, shown, unknown_error, unknown_name
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.robustness.detectors.onnx_decode import decoded, network_input, placement
@@ -113,7 +113,7 @@ def open_onnx(
     there = library("onnxruntime").get_available_providers()
     for provider in providers:
         if provider not in there:
-            raise unknown("provider of onnxruntime", provider, there)
+            raise unknown_error("provider of onnxruntime", provider, there)
     raw = read_bytes(path)
     session = open_session(raw, str(path), providers)
     stacked = _check(session, layout, Place(str(path)))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.blocks import HERE, Pool
-from verifier.base.errors import InputError, Place, UsageError, one_line, unknown
+from verifier.base.errors import InputError, Place, UsageError, one_line, unknown_error
 from verifier.base.files import make_folder
 from verifier.base.libraries import library
 from verifier.perception.detections.depth import UNITS_PER_M
@@ -112,7 +112,7 @@ def _check_paths(settings: MutateSettings) -> None:
 def _listed(text: str) -> Iterable[AnyMutation]:
     name, _, group = text.partition(":")
     if name not in PUBLISHED:
-        raise unknown("preset", name, PUBLISHED, "--preset: ")
+        raise unknown_error("preset", name, PUBLISHED, "--preset: ")
     try:
         return published(name, group or "any")
     except ValueError as error:

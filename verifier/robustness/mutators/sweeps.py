@@ -29,7 +29,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from verifier.base.errors import LimitError, UsageError, shown, unknown
+from verifier.base.errors import LimitError, UsageError, shown, unknown_error
 from verifier.closedloop.settings import Severity
 from verifier.robustness.mutators.catalogue import MUTATORS, Parameter, Plain
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, Mutation
@@ -70,7 +70,7 @@ def _step(text: str, whole: str) -> list[Mutation]:
     name, _, listed = text.partition(":")
     name = name.strip()
     if name not in MUTATORS:
-        raise unknown("mutation", name, MUTATORS, f"mutation {shown(whole)}: ")
+        raise unknown_error("mutation", name, MUTATORS, f"mutation {shown(whole)}: ")
     values = _values(name, listed, whole)
     _check_count(math.prod(len(each) for each in values.values()), whole)
     try:
@@ -92,7 +92,7 @@ def _values(name: str, listed: str, whole: str) -> dict[str, Sequence[Plain]]:
             if parameter in found:
                 raise UsageError(f"mutation {shown(whole)}: {parameter} is given twice")
             if parameter not in known:
-                raise unknown(f"parameter of {name}", parameter, known, f"mutation {shown(whole)}: ")
+                raise unknown_error(f"parameter of {name}", parameter, known, f"mutation {shown(whole)}: ")
             current = parameter
         if current is None or not value:
             raise UsageError(
