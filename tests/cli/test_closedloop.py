@@ -470,7 +470,7 @@ def test_verified_curves_that_cannot_be_made(families, capsys, tmp_path):
             arguments[arguments.index(old)] = new
         return complaint(capsys, code, *arguments, "--cm", str(families / cm))
 
-    assert "unknown requirement 'stops' (" in refusal(ExitCode.USAGE, ("stops_for_pedestrians", "stops"))
+    assert "unknown requirement 'stops'\n  hint: " in refusal(ExitCode.USAGE, ("stops_for_pedestrians", "stops"))
     spec = tmp_path / "small.ltl"
     model = Path("models/car_pedestrian.toml").resolve()
     spec.write_text(f'model "{model}"\nplanner published\nrare: P <= 0.1 [ F at_line ]\nb: P = ? [ F at_line ]\n')

@@ -198,7 +198,7 @@ def test_grids_that_are_none(distances, speeds, message):
     [
         (
             {"bandwidth": "silverman"},
-            "unknown bandwidth 'silverman'; known: cross_validated, fixed, normal_reference",
+            "unknown bandwidth 'silverman'\n  hint: known: cross_validated, fixed, normal_reference",
         ),
         ({"constant": 0.0}, "the constant of the kernel width must be positive, got 0"),
         ({"bandwidth": "fixed"}, "a width in metres goes with bandwidth 'fixed', and is needed there"),

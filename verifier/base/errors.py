@@ -137,6 +137,12 @@ def unknown_error(kind: str, name: str, known: Iterable[str], before: str = "", 
     return UsageError(f"{before}{message}{after}\n  hint: {hint}")
 
 
+def check_known(kind: str, name: str, known: Iterable[str]) -> None:
+    """`unknown_error` unless the name is a known one."""
+    if name not in known:
+        raise unknown_error(kind, name, known)
+
+
 def shown(value: object, limit: int = 60) -> str:
     """`value` quoted for a message: one line, no control characters, at most about `limit` characters."""
     text = repr(value)

@@ -80,11 +80,11 @@ def _seen(logs: Logs, kept: Callable[[Ints, Floats], Mask]) -> Logs:
     )
 
 
-def positive_by_path(logs: Logs, control_radius_m: float, settings: PathSettings | None = None) -> Logs:
+def positive_by_path(logs: Logs, control_radius_m: float, settings: PathSettings) -> Logs:
     """The same logs, positive exactly where somebody blocks the path ahead in some image.
 
-    For drives that nobody has sorted. Whether somebody is in the way depends on the control radius, so the same
-    radius has to be used from here on.
+    For drives that nobody has sorted. Whether somebody is in the way depends on the control radius and on how the
+    path goes on, so the same have to be used from here on.
 
     Raises:
         InputError: a path has no direction, see `paths_of`.

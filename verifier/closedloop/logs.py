@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints, Mask, check_index, check_shapes, freeze, plain_fields
-from verifier.base.errors import InputError, Place, UsageError, shown, unknown_error
+from verifier.base.errors import InputError, Place, UsageError, check_known, shown
 from verifier.perception.detections.columns import Boxes, DetectionSet, faulty_boxes
 from verifier.perception.matching import MatchingPolicy, match
 
@@ -155,8 +155,7 @@ class Logs:
 
     def source(self, name: str) -> Detections:
         """The detections of a source; UsageError when there is none of that name."""
-        if name not in self.detections:
-            raise unknown_error("source of detections", name, self.detections)
+        check_known("source of detections", name, self.detections)
         return self.detections[name]
 
     def with_source(self, name: str, detections: Detections, *remarks: str) -> Logs:

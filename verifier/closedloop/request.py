@@ -26,6 +26,7 @@ from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import LogLimits, Logs
+from verifier.closedloop.pathifier import PathSettings
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.readers.from_sets import Placing
 from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings, RobrocSettings, checked_severities
@@ -196,7 +197,9 @@ def logs_and_validation(settings: ClosedLoopSettings) -> tuple[Logs, Logs | None
         drive = _drawn(drive, counts, settings, 0)
     if settings.window is not None:
         drive = windows(drive, settings.window)
-    return positive_by_path(drive, settings.control_radius) if settings.asks_for_radii else drive, apart
+    if settings.asks_for_radii:
+        drive = positive_by_path(drive, settings.control_radius, PathSettings(settings.path_extension))
+    return drive, apart
 
 
 def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:

@@ -9,8 +9,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -19,7 +18,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Mask
 from verifier.base.blocks import HERE, Pool
-from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_error
+from verifier.base.errors import InputError, LimitError, UsageError, check_known, shown, unknown_error
 from verifier.base.numbers import memory_text, significant
 from verifier.base.statistics import few_units_note
 from verifier.closedloop.closed_loop_curve import (
@@ -138,8 +137,7 @@ def study_trace(
         UsageError: there is no such log or source.
         LimitError: the run is too long, see `trace`.
     """
-    if log not in logs.names:
-        raise unknown_error("log", log, logs.names)
+    check_known("log", log, logs.names)
     sources = {each.name: each for each in sources_of(logs.detections)}
     name = source if source is not None else next(iter(sources), None)
     if name is None or name not in sources:
@@ -207,8 +205,11 @@ def _curves(
     found: dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]] = {}
     for metric in settings.metrics:
         if metric not in DRIVEN:
-            with _naming(metric):
+            try:
                 judged = _judged(metric, logs, source, standardizer, settings)
+            except InputError as error:
+                hint = f"{error.hint}, or leave this metric out (--metric)" if error.hint else None
+                raise InputError(f"{metric}: {error.message}", error.place, hint) from None
             sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive), settings.fpr_max)
             found[metric] = judged_curve(judged, settings.sensitivity, settings.fpr_max), (sums, None)
     if not set(settings.metrics) & set(DRIVEN):
@@ -254,16 +255,6 @@ def _compared(driven: ClosedLoop, other: ClosedLoop, limit_m: Floats) -> _Driven
 
 def _other(engine: str) -> EngineName:
     return "events" if engine == "steps" else "steps"
-
-
-@contextlib.contextmanager
-def _naming(metric: str) -> Iterator[None]:
-    """Say which metric is undefined for the logs."""
-    try:
-        yield
-    except InputError as error:
-        hint = f"{error.hint}, or leave this metric out (--metric)" if error.hint else None
-        raise InputError(f"{metric}: {error.message}", error.place, hint) from None
 
 
 def _judged(metric: Metric, logs: Logs, source: str, standardizer: Standardizer, settings: StudySettings) -> Judged:

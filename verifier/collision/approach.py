@@ -30,7 +30,7 @@ from typing import get_args
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints, Mask
-from verifier.base.errors import LimitError, UsageError
+from verifier.base.errors import LimitError, UsageError, check_known
 from verifier.base.numbers import significant
 from verifier.chains.chain import MarkovChain
 from verifier.checking.graphs import reachable
@@ -81,8 +81,7 @@ class DriveSettings:
             value, least = getattr(self, name), LEAST_PERIOD_S if name == "period_s" else 0.0
             if value is not None and not least <= value <= LARGEST:
                 raise UsageError(f"{name}: expected a number from {least:g} to {LARGEST:g}, got {value:g}")
-        if self.braking not in get_args(Braking):
-            raise UsageError(f"unknown way of braking {self.braking!r}; known: {', '.join(get_args(Braking))}")
+        check_known("way of braking", self.braking, get_args(Braking))
         if self.refinement < 1:
             raise UsageError(f"the refinement is a whole number from 1, got {self.refinement}")
         delay = self.policy.reaction_s / self.period

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, freeze
-from verifier.base.errors import LimitError, UsageError
+from verifier.base.errors import LimitError, UsageError, check_known
 from verifier.base.numbers import memory_text
 from verifier.collision.kernel import (
     BLOCK_BYTES,
@@ -130,8 +130,7 @@ class EstimatorSettings:
     reach: float = 3.0
 
     def __post_init__(self) -> None:
-        if self.bandwidth not in get_args(Bandwidth):
-            raise UsageError(f"unknown bandwidth '{self.bandwidth}'; known: cross_validated, fixed, normal_reference")
+        check_known("bandwidth", self.bandwidth, get_args(Bandwidth))
         if not math.isfinite(self.constant) or self.constant <= 0:
             raise UsageError(f"the constant of the kernel width must be positive, got {self.constant:g}")
         if (self.bandwidth == "fixed") != (self.width_m is not None):

@@ -118,14 +118,6 @@ def read_columns(
     return _csv_columns(text, str(path), wanted, kind, optional), raw
 
 
-def column_names(path: str | Path, kind: str) -> tuple[str, ...]:
-    """The file's own names of its columns; errors as in `read_columns`."""
-    if Path(path).suffix.lower() in PARQUET:
-        return tuple(arrow_table(read_bytes(path), str(path), {})[0].column_names)
-    lines = _lines(read_text(path)[0], str(path), kind)
-    return tuple(name.strip() for name in next(_rows(lines, max(",;\t", key=lines[0].count), str(path)))[1])
-
-
 def _csv_columns(text: str, file: str, wanted: Mapping[str, str], kind: str, optional: Sequence[str]) -> ColumnTable:
     lines = _lines(text, file, kind)
     separator = max(",;\t", key=lines[0].count)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -161,12 +162,7 @@ def joined(detectors: Sequence[Pairs]) -> JointPairs:
     if any(named) and not all(named):
         raise UsageError("some detectors name their images and some do not: their images cannot be recognised")
     if all(named):
-        number: dict[str, int] = {}
-        for each in detectors:
-            for name in each.image_names:
-                number.setdefault(name, len(number))
-        maps = [np.array([number[name] for name in each.image_names], dtype=np.int64) for each in detectors]
-        names = tuple(number)
+        names, maps = named_places([each.image_names for each in detectors])
     else:
         counts = {each.image_count for each in detectors}
         if len(counts) > 1:
@@ -181,6 +177,12 @@ def joined(detectors: Sequence[Pairs]) -> JointPairs:
         for each, where in zip(detectors, maps, strict=True)
     )
     return JointPairs(pairs, total, _pair_of(pairs))
+
+
+def named_places(sources: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], list[Ints]]:
+    """All names of some sources, in the order in which they first occur, and where those of each stand among them."""
+    number = {name: at for at, name in enumerate(dict.fromkeys(chain.from_iterable(sources)))}
+    return tuple(number), [np.array([number[name] for name in each], dtype=np.int64) for each in sources]
 
 
 def common_drives(drives: Sequence[Ints], places: Sequence[Ints], image_count: int) -> Ints:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import UsageError, unknown_error
+from verifier.base.errors import UsageError, check_known
 from verifier.collision.pairs_reader import Objects, ReadPairs, made_pairs
 from verifier.perception.detections import DetectionSet, distance
 from verifier.perception.matching import MatchingPolicy, match
@@ -54,8 +54,7 @@ def pairs_of_detections(
         InputError: no pair is left.
     """
     for name in classes:
-        if name not in data.classes:
-            raise unknown_error("class", name, data.classes)
+        check_known("class", name, data.classes)
     notes: dict[str, Any]
     if policy is None:
         found, in_image = highest_in_both(data)

@@ -83,9 +83,7 @@ class Ranking:
 
     def losses(self, ratio: float) -> Floats:
         """(K,) L / alpha at beta / alpha = ratio."""
-        above = np.array([each.above for each in self.scores])
-        below = np.array([each.below for each in self.scores])
-        base, slope = self._line(above, below)
+        base, slope = self._own_lines()
         return base + ratio * slope
 
     def order(self, ratio: float) -> tuple[int, ...]:
@@ -109,8 +107,7 @@ class Ranking:
 
     def crossings(self) -> tuple[Crossing, ...]:
         """Every positive ratio at which two detectors change places, rising."""
-        above = np.array([each.above for each in self.scores])
-        base, slope = self._line(above, np.array([each.below for each in self.scores]))
+        base, slope = self._own_lines()
         found = []
         for one, other in combinations(range(len(self.scores)), 2):
             if base[one] > base[other]:
@@ -127,6 +124,9 @@ class Ranking:
         rise = slope[:, crossing.better_below] - slope[:, crossing.better_above]
         changes = (gap > 0) & (rise > 0)
         return np.where(changes, gap / np.where(changes, rise, 1.0), np.nan)
+
+    def _own_lines(self) -> tuple[Floats, Floats]:
+        return self._line(*(np.array([getattr(each, side) for each in self.scores]) for side in ("above", "below")))
 
     def _line(self, above: Floats, below: Floats) -> tuple[Floats, Floats]:
         """Base and slope."""

@@ -29,7 +29,7 @@ from typing import get_args
 import numpy as np
 
 from verifier.base.arrays import Floats, Mask
-from verifier.base.errors import UsageError
+from verifier.base.errors import UsageError, check_known
 from verifier.collision.estimator import CollisionMap, Grid, filled
 from verifier.collision.pairs import Pairs
 from verifier.collision.settings import Heavy
@@ -60,8 +60,7 @@ class Penalty:
             raise UsageError("alpha and beta cannot both be 0")
         if self.alpha and not math.isfinite(self.beta / self.alpha):
             raise UsageError(f"beta / alpha is too large for a number: {self.beta:g} / {self.alpha:g}")
-        if self.heavy not in get_args(Heavy):
-            raise UsageError(f"the heavy side is 'below' or 'above' the oracle, got '{self.heavy}'")
+        check_known("heavy side", self.heavy, get_args(Heavy))
 
     @property
     def above(self) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from verifier.base.arrays import Floats
-from verifier.base.errors import UsageError, unknown_error
+from verifier.base.errors import UsageError, check_known
 
 SPEED_UNITS: Mapping[str, Fraction] = MappingProxyType(
     {"m/s": Fraction(1), "km/h": Fraction(5, 18), "mph": Fraction(44704, 100000), "kn": Fraction(1852, 3600)}
@@ -32,8 +32,7 @@ def speed_mps(value: float, unit: str) -> float:
     Raises:
         UsageError: an unknown unit; a speed that is negative or not finite.
     """
-    if unit not in SPEED_UNITS:
-        raise unknown_error("unit of speed", unit, SPEED_UNITS)
+    check_known("unit of speed", unit, SPEED_UNITS)
     if not math.isfinite(value) or value < 0:
         raise UsageError(f"a speed must be finite and at least 0, got {value:g} {unit}")
     return float(Fraction(value) * SPEED_UNITS[unit])

@@ -59,13 +59,13 @@ def adr_misfits(result: AdrResult) -> Misfits:
     settings = result.settings
     if type(settings.get("draws")) is not int or not 0 < _number(settings.get("confidence")) < 1:
         yield "/settings", "expected draws, a whole number, and confidence, above 0 and below 1"
-    yield from once("/rates", [(each.condition, each.detector) for each in result.rates])
-    for k, each in enumerate(result.rates):
-        if each.condition not in result.conditions or each.detector not in result.detectors:
+    yield from once("/rates", [(row.condition, row.detector) for row in result.rates])
+    for k, row in enumerate(result.rates):
+        if row.condition not in result.conditions or row.detector not in result.detectors:
             yield f"/rates/{k}", "expected one of the conditions and one of the detectors"
-        if each.adr is not None and each.detection_rates:
-            mean = sum(each.detection_rates) / len(each.detection_rates)
-            yield from misfits(f"/rates/{k}/adr", each.adr, mean)
+        if row.adr is not None and row.detection_rates:
+            mean = sum(row.detection_rates) / len(row.detection_rates)
+            yield from misfits(f"/rates/{k}/adr", row.adr, mean)
     yield from _shares_of_baseline("/rates", result.rates)
 
 
@@ -73,23 +73,22 @@ def campaign_misfits(study: CampaignDocument) -> Misfits:
     """Each detector has one row under each condition, with the same requirements; shares follow from the baseline."""
     from verifier.robustness.campaign.magnitudes import EDGES  # with all mutations, for these only
 
-    yield from once("/campaign", [(each.condition, each.detector) for each in study.campaign])
+    yield from once("/campaign", [(row.condition, row.detector) for row in study.campaign])
     asked: dict[str, list[tuple[str, str]]] = {}
-    for k, each in enumerate(study.campaign):
-        where = f"/campaign/{k}"
-        if each.detector not in study.detectors:
-            yield f"{where}/detector", "expected one of the detectors"
-        for n, one in enumerate(each.requirements):
+    for k, row in enumerate(study.campaign):
+        if row.detector not in study.detectors:
+            yield f"/campaign/{k}/detector", "expected one of the detectors"
+        for n, one in enumerate(row.requirements):
             if one.verdict.partition(",")[0] not in {verdict.value for verdict in Verdict}:
-                yield f"{where}/requirements/{n}/verdict", "expected a verdict"
-            yield from ordered(f"{where}/requirements/{n}/bounds", one.bounds, 0, 1)
-        own = [(one.name, one.planner) for one in each.requirements]
-        if each.images and own != asked.setdefault(each.detector, own):
-            yield f"{where}/requirements", "expected those of the detector's other conditions"
-        for name in ("average_precision_interval", "recall_interval", "collision_interval"):
-            yield from ordered(f"{where}/{name}", getattr(each, name), 0, 1)
+                yield f"/campaign/{k}/requirements/{n}/verdict", "expected a verdict"
+            yield from ordered(f"/campaign/{k}/requirements/{n}/bounds", one.bounds, 0, 1)
+        own = [(one.name, one.planner) for one in row.requirements]
+        if row.images and own != asked.setdefault(row.detector, own):
+            yield f"/campaign/{k}/requirements", "expected those of the detector's other conditions"
+        for name in ("average_precision", "recall", "collision"):
+            yield from ordered(f"/campaign/{k}/{name}_interval", getattr(row, f"{name}_interval"), 0, 1)
     yield from _shares_of_baseline("/campaign", study.campaign)
-    bins = {each.parameter: each.lower for each in study.magnitudes}
+    bins = {found.parameter: found.lower for found in study.magnitudes}
     for k, found in enumerate(study.magnitudes):
         lower = bins[found.parameter]
         if found.parameter not in EDGES or (found.lower, len(found.shares)) != (lower, len(lower)):
@@ -347,17 +346,15 @@ def trade_offs_misfits(result: TradeOffsResult) -> Misfits:
                 yield from ordered(f"{where}/best_interval", cell.best_interval, 0, 1)
 
 
+_DRAWN = (
+    "area_interval", "robustness_interval", "best_probability", "best_interval", "probability", "step_error",
+    "best_without_step",
+)  # fmt: skip
+"""Keys of trade-offs below which stands what was drawn, or what the other engine gives."""
+
+
 def _undrawn(value: Any) -> Any:
-    """JSON values without what was drawn, and what the other engine gives."""
-    drawn = (
-        "area_interval",
-        "robustness_interval",
-        "best_probability",
-        "best_interval",
-        "probability",
-        "step_error",
-        "best_without_step",
-    )
+    """JSON values without these."""
     if isinstance(value, dict):
-        return {key: _undrawn(inner) for key, inner in value.items() if key not in drawn}
+        return {key: _undrawn(inner) for key, inner in value.items() if key not in _DRAWN}
     return [_undrawn(inner) for inner in value] if isinstance(value, list) else value

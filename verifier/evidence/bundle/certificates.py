@@ -140,8 +140,8 @@ def why_none(rebuilt: Study, objective: Objective) -> str | None:
     )
 
 
-def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective]) -> Iterator[tuple[str, int, str]]:
-    """Path, number of the requirement (from 0) and text of every certificate of one block of the grid.
+def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective]) -> Iterator[tuple[str, str]]:
+    """Path and text of every certificate of one block of the grid.
 
     Args:
         block: number of the block, from 0.
@@ -158,7 +158,7 @@ def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective])
         for each in bounds.certificates:
             path = certificate_file(block, number, each.side, parts[each.side])
             parts[each.side] += 1
-            yield path, number, json.dumps(document(each), allow_nan=False) + "\n"
+            yield path, json.dumps(document(each), allow_nan=False) + "\n"
 
 
 def check_certificates(

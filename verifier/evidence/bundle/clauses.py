@@ -24,9 +24,15 @@ _NAMES = {"others": "by others", "none": "not covered"}
 
 
 @cache
-def clauses() -> tuple[Mapping[str, Any], ...]:
+def tables() -> Mapping[str, Any]:
+    """All that the file holds."""
+    return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+
+
+def clauses() -> Sequence[Mapping[str, Any]]:
     """The table."""
-    return tuple(tomllib.loads(_TABLE.read_text(encoding="utf-8"))["clause"])
+    found: Sequence[Mapping[str, Any]] = tables()["clause"]
+    return found
 
 
 def clause_rows(

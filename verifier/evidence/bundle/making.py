@@ -293,8 +293,7 @@ def asked_recall(rebuilt: Study, name: str) -> tuple[Study, Question]:
 def _certificates(rebuilt: Study, number: int, case: Case, results: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Path and text of the certificates of one block: of the run, and of those under other policies in `results`."""
     objectives = case.objectives
-    for path, _, text in certificates_of(rebuilt, number, objectives):
-        yield path, text
+    yield from certificates_of(rebuilt, number, objectives)
     sources = certified(rebuilt, "", number, objectives)
     for other in alternatives(rebuilt):
         if alternative_file(other.name) in results and not is_alike(other.options, rebuilt):

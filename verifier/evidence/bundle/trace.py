@@ -6,13 +6,13 @@ Every requirement of the spec has at least one row, whether it was run or not. A
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from urllib.parse import unquote
 
 from verifier.base.documents import fraction_text
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.base.words import some_of
 from verifier.checking.verdicts import Verdict
+from verifier.evidence.bundle.clauses import tables
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
     RUN_FILE,
@@ -41,29 +41,6 @@ NO_TARGET = {"reason": "P = ? asks for a number and has no target"}
 NO_EXPOSURE = "no exposure is declared"
 _FILES = ("run", "explanation", "required_recall", "rate")
 CITATION_COLUMNS = ("file", "cited_by", "not_argued_from")
-_REASONS: Mapping[str, str] = {
-    "request.json": "what was asked: the settings of each result say it",
-    "inputs/given/*": "a result that was put in, and from which nothing here argues",
-    "inputs/context/*": "what people state, or a document that is not what it was or is only declared",
-    "inputs/*": "read with spec and model, whose hashes the case names",
-    "results/omitted.json": "what could not be made, and why",
-    "results/alternatives/*": "a run under another policy: doubts and sensitivities come from it",
-    "results/explain.json": "no requirement fails",
-    "results/require/*": "a requirement without a target, or not part of the case",
-    "certificates/require*": "proves what the required recalls rest on",
-    "certificates/*-*": "proves probabilities under another policy",
-    "certificates/*": "proves numbers that no goal is about: no target",
-    "rates/*": "a rate that is not compared with a criterion",
-    "data/*": "what the matrices say of their data: people argue from it under the test data",
-    "sbom.cdx.json": "with what it was built: recorded",
-    "environment/*": "how to build the environment again",
-    "spi.json": "what is to be watched in operation",
-    "trace.csv": "made from results and case",
-    "counts.csv": "the matrices as a table",
-    "README.txt": "says how to check this bundle",
-    "*": "made from results and case",
-}
-"""Pattern of a path -> why nothing argues from such a file; the first that fits."""
 
 
 @dataclass(frozen=True)
@@ -262,7 +239,7 @@ def citations_text(files: Iterable[str], case: Case) -> str:
     """Every file with the elements that cite it, or the reason why none does, as CSV."""
     cited: dict[str, list[str]] = {}
     for each in case.elements:
-        for path in case.covers.get(each.id, (unquote(each.url),) if each.url else ()):
+        for path in case.files_of(each):
             cited.setdefault(path, []).append(each.id)
     rows = [
         {
@@ -276,4 +253,5 @@ def citations_text(files: Iterable[str], case: Case) -> str:
 
 
 def _reason(path: str) -> str:
-    return next(reason for pattern, reason in _REASONS.items() if fnmatchcase(path, pattern))
+    reasons: Mapping[str, str] = tables()["not_argued_from"]
+    return next(reason for pattern, reason in reasons.items() if fnmatchcase(path, pattern))

@@ -102,7 +102,7 @@ class Draft:
             amlas = "Stage 5, test results [Z]" if document.kind == "confusion" else ""
             text = f"{_MADE_BY[document.kind]}: {name_text(self.path(document))}"
             text += ", not verified here" if document.sha256 in self.unverified else ""
-            found = self.add(kind, text, f"SHA-256 {document.sha256}", amlas=amlas, url=self.url(document))
+            found = self.add(kind, text, f"SHA-256 {document.sha256}", amlas=amlas, url=self.url_of(document.sha256))
             self._shared[kind, document.sha256] = found
         return found
 
@@ -164,12 +164,8 @@ class Draft:
         """Where a document lies; its name where that is not known."""
         return self._paths.get(document.sha256, document.name)
 
-    def url(self, document: Document) -> str:
-        """A relative reference to it; empty where it is not among the files."""
-        return self.url_of(document.sha256)
-
     def url_of(self, sha256: str) -> str:
-        """As `url`, for a hash."""
+        """A relative reference to the file with a hash; empty where it is not among the files."""
         path = self._paths.get(sha256)
         return "" if path is None else quote(path)
 
@@ -328,7 +324,7 @@ class Draft:
         return Case(title, elements, dict(self.goals), self.covers, self.duties)
 
 
-def undeveloped(draft: Draft, text: str, note: str = "", amlas: str = "", grade: Grade = Grade.UNTESTED) -> str:
+def undeveloped(draft: Draft, text: str, note: str) -> str:
     """A goal that nothing supports yet."""
     status = Status.UNDEVELOPED
-    return draft.add(Kind.GOAL, text, note, undeveloped=True, status=status, grade=grade, amlas=amlas)
+    return draft.add(Kind.GOAL, text, note, undeveloped=True, status=status, grade=Grade.UNTESTED)

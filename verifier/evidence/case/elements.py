@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from urllib.parse import unquote
 
 from verifier.evidence.defeaters.values import Claim
 from verifier.evidence.status import Grade, Status
@@ -150,6 +151,10 @@ class Case:
     def challengers(self, identifier: str) -> Sequence[Element]:
         """The elements that speak against one."""
         return self._challengers.get(identifier, ())
+
+    def files_of(self, element: Element) -> tuple[str, ...]:
+        """Paths of the files that an element points at."""
+        return self.covers.get(element.id, (unquote(element.url),) if element.url else ())
 
     @property
     def top(self) -> Element:

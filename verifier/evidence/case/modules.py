@@ -14,16 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Case, Element
+from verifier.evidence.context import LEFT_TO_PEOPLE
 
 TOP = "M-Top"
+_DUTIES: Mapping[str, Mapping[str, str]] = LEFT_TO_PEOPLE["duty"]
 OWNED: Mapping[str, tuple[str, ...]] = {
-    "M-Data": ("training_data", "test_data", "counting"),
-    "M-Model": ("model", "integration"),
-    "M-Tool": ("tool",),
-    "M-Op": ("odd",),
+    module: tuple(name for name, each in _DUTIES.items() if each.get("module") == module)
+    for module in LEFT_TO_PEOPLE["modules"]
 }
 """Module -> duties whose goals it holds."""
-ACPS: Mapping[str, str] = {"ACP1": "requirements", "ACP2": "test_data", "ACP3": "model", "ACP4": "tool"}
+ACPS: Mapping[str, str] = {each["acp"]: name for name, each in _DUTIES.items() if "acp" in each}
 """Assurance claim point -> duty whose goal is its confidence argument: that requirements and hazards are complete,
 that the sample represents the domain, that the model represents the system, that files are what they say."""
 

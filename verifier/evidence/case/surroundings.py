@@ -12,7 +12,7 @@ from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Kind
 from verifier.evidence.case.modules import ACPS
 from verifier.evidence.case.requirements import grounds_of
-from verifier.evidence.context import DUTIES, CaseContext, FrameList
+from verifier.evidence.context import DUTIES, LEFT_TO_PEOPLE, CaseContext, FrameList
 from verifier.evidence.defeaters.about_data import matrices_behind, shared_frames, shared_sequences
 from verifier.evidence.defeaters.finding import UNCONFIRMED
 from verifier.evidence.defeaters.values import is_rate_of
@@ -58,40 +58,12 @@ def left_to_persons(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
 ) -> list[str]:
     """Goals that no computation shows."""
-    matching = _matching_text(runs, documents)
-    goals = (
-        (
-            "The requirements and their targets are right for the system and its hazards",
-            "requirements",
-            "Stage 1, A1.1",
-        ),
-        (
-            "The system model represents the deployed system; the environment does not change during an encounter",
-            "model",
-            "Stage 6, G6.5",
-        ),
-        (
-            "The test data represent the operational design domain",
-            "test_data",
-            "Stage 3, data relevance and balance",
-        ),
-        (f"What counts as detected is right: {matching}", "counting", "Stage 5, test results [Z]"),
-        (
-            "The integrated detector behaves as the tested one: latency, hardware, quantisation",
-            "integration",
-            "Stage 6, G6.4",
-        ),
-        ("The system is used within its operational design domain", "odd", ""),
-        ("Verification is independent of development", "independence", "Stage 5, G5.2"),
-        ("The program is fit for this use, and its known problems do not touch it", "tool", ""),
-    )
-    return [
-        _training_goal(draft, runs, documents, context),
-        *(
-            draft.person_goal(text, _left_to(context, duty), duty, amlas, duty in context.responsible)
-            for text, duty, amlas in goals
-        ),
-    ]
+    found, matching = [_training_goal(draft, runs, documents, context)], _matching_text(runs, documents)
+    for duty in LEFT_TO_PEOPLE["goals"]:
+        row = LEFT_TO_PEOPLE["duty"][duty]
+        text, note = row["goal"].replace("{matching}", matching), _left_to(context, duty)
+        found.append(draft.person_goal(text, note, duty, row.get("amlas", ""), duty in context.responsible))
+    return found
 
 
 def _training_goal(
@@ -175,7 +147,7 @@ def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[
         title = ""
         if document is not None and document.content.get("title"):
             title = f" ({name_text(document.content['title'])})"
-        url = "" if document is None else draft.url(document)
+        url = "" if document is None else draft.url_of(document.sha256)
         yield draft.context(f"{text}: {name_text(name)}{title}", f"SHA-256 {digest}", amlas, url)
 
 

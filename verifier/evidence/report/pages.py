@@ -149,9 +149,9 @@ SENTENCES: Mapping[str, Callable[[Any, Document, str], Iterable[tuple[str, str]]
         "trade_offs": lambda result, *_: ((text, "") for text in trade_off_sentences(result)),
         "collision": lambda result, *_: [(collision_sentence(result), "")],
         "triggers": lambda result, *_: [(triggers_sentence(result), told_verdict(result))],
+        "mutate": lambda result, *_: [(f"{counted(result.counts.written, 'mutated image')} written.", "")],
         "adr": lambda result, *_: [(rates_sentence(result), "")],
         "campaign": lambda result, *_: [campaign_sentence(result)],
-        "mutate": lambda result, *_: [(f"{counted(result.counts.written, 'mutated image')} written.", "")],
     }
 )
 """What a document says in the summary, by its kind: of its result, itself, and what `alone` says of it."""
