@@ -200,7 +200,7 @@ def _refuse_circles(files: Mapping[str, bytes], request: Request, context: CaseC
 
 
 def _bare(raw: bytes) -> str:
-    return hashlib.sha256(b"".join(raw.split())).hexdigest()
+    return hashlib.sha256(raw.translate(None, b" \t\r\n\f\v")).hexdigest()
 
 
 def documents_of(path: str, context: CaseContext) -> list[str]:
