@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -55,7 +56,9 @@ def agreed(bundle):
     assert built_lines[-1] == checked_lines[-1]
     worst = max(first.values(), key=ORDER.index)
     assert built_lines[-1].startswith(f"status: {worst}: ")
-    told = {(name, planner): status.split(" ")[0] for name, planner, _, status in report.requirements if status}
+    told = {
+        (name, planner): re.split("[: ]", status)[0] for name, planner, _, status in report.requirements if status
+    }
     assert told.items() <= first.items()
     return first
 

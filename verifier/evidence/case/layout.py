@@ -201,7 +201,7 @@ class Maker:
         x, y, right = counter.x + counter.shape.width + GAP_PX, counter.y, counter.x + counter.shape.width
         for name in counter.shape.element.supported_by if counter.shape.element.kind is Kind.COUNTER_GOAL else ():
             shape = shape_of(self.known[name])
-            if x + shape.width > self._doubts or y - counter.y + shape.height > TALLEST_PX:
+            if x + shape.width > self._doubts or y - counter.y + shape.height > 1.3 * TALLEST_PX:
                 continue
             placed.append(Placed(shape, x, y))
             start = right, counter.y + counter.shape.height / 2
