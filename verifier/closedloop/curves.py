@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, freeze
 from verifier.closedloop.detection_outcomes import Judged
 
 FPR_MAX = 0.1
@@ -57,15 +57,15 @@ class TradeOffCurve:
     efficiency: Floats
 
     def __post_init__(self) -> None:
-        for name in ("sensitivity", "safety", "efficiency"):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        names = ("sensitivity", "safety", "efficiency")
+        freeze(self, dict.fromkeys(names, np.float64))
+        for name in names:
+            array = getattr(self, name)
             if array.ndim != 1 or array.shape != self.sensitivity.shape or not len(array):
                 raise ValueError(f"{name} has shape {array.shape}; expected (k,) with k >= 1, the same for all three")
         if not np.isfinite(self.sensitivity).all():
             raise ValueError("a sensitivity is not finite")
-        for name in ("safety", "efficiency"):
+        for name in names[1:]:
             value = getattr(self, name)
             if not ((value >= 0) & (value <= 1)).all():
                 raise ValueError(f"{name}: a value lies outside [0, 1] or is no number")

@@ -1,7 +1,5 @@
 """Safety performance indicators of a case: from what its requirements ask, matrices, exposures and conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 

@@ -4,8 +4,6 @@ The table is `clauses.toml`: numbers and own words, to be confirmed against the 
 only where all its files are there and what they rest on is proven, recomputed, tested or documented.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -26,9 +24,15 @@ _NAMES = {"others": "by others", "none": "not covered"}
 
 
 @cache
-def clauses() -> tuple[Mapping[str, Any], ...]:
+def tables() -> Mapping[str, Any]:
+    """All that the file holds."""
+    return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+
+
+def clauses() -> Sequence[Mapping[str, Any]]:
     """The table."""
-    return tuple(tomllib.loads(_TABLE.read_text(encoding="utf-8"))["clause"])
+    found: Sequence[Mapping[str, Any]] = tables()["clause"]
+    return found
 
 
 def clause_rows(

@@ -5,8 +5,6 @@ What is argued elsewhere stands as a stub that names the sheet, and its module w
 goal). Doubts stand beside what they challenge; solutions lead to their files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -184,7 +182,7 @@ def _cut(maker: Maker, element: Element, inner: Sequence[str]) -> Iterator[Part]
     """An element, with what stands beside it and then its supports as stubs, on as many parts as they need."""
     around, beside, first = maker.beside(element), 0, True
     while beside < len(around) or first:
-        count = len(around) - beside
+        count = min(len(around) - beside, MOST_NODES - 1)
         drawn = maker.flanked(element, around[beside : beside + count])
         while count > 1 and not _fits(Part(drawn)):
             count -= 1
@@ -201,7 +199,7 @@ def _cut(maker: Maker, element: Element, inner: Sequence[str]) -> Iterator[Part]
 
 def _row(maker: Maker, head: Drawing, inner: Sequence[str]) -> tuple[tuple[str, ...], Drawing]:
     """As many stubs in a row under an element as have room, one at least where it stands alone."""
-    shapes = [maker.block(maker.known[name], (), again=True) for name in inner]
+    shapes = [maker.block(maker.known[name], (), again=True) for name in inner[:MOST_NODES]]
     for count in range(min(len(inner), MOST_NODES - len(head.placed)), 0, -1):
         drawn = _under(head, shapes[:count])
         if _fits(Part(drawn)):

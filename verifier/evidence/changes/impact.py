@@ -1,7 +1,5 @@
 """What a change makes fall, and what people do again: the table `impact.toml`, and how its rows are recognised."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace

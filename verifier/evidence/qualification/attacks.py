@@ -1,7 +1,5 @@
 """Tests of the suite that attack bundles: forged certificates and results, altered files, signatures of others."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

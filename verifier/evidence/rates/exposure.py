@@ -20,7 +20,6 @@ What a rate rests on: what its run says about data and detector behind the scena
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -31,6 +30,7 @@ from scipy.special import gammainccinv, gammaincinv
 from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.numbers import significant
+from verifier.checking.enclosure import doubles_around
 from verifier.checking.verdicts import Decision, Verdict, decide, verdict_of
 from verifier.evidence.documents import Document
 from verifier.evidence.settings import Event
@@ -161,14 +161,12 @@ def number(value: Fraction | None) -> str:
 
 def float_below(value: Fraction) -> float:
     """The largest double that is not above `value`."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+    return doubles_around(value)[0]
 
 
 def float_above(value: Fraction) -> float:
     """The smallest double that is not below `value`."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+    return doubles_around(value)[1]
 
 
 @dataclass(frozen=True)

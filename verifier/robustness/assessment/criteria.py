@@ -141,17 +141,14 @@ def _collision(
     inputs: list[InputFile] = []
     remarks: list[str] = []
     for level in asked.levels:
-        if level.pairs is None:
-            raise ValueError("a level without pairs")
-        if level.without_pairs:  # nothing was reported, so that lambda is not defined
-            values.append(None)
-            ends.append(None)
-            continue
-        value, interval, source, said = collision_at(folder / level.pairs, limit)
-        remarks += said
+        assert level.pairs is not None  # asked of every level
+        value, interval = None, None
+        if not level.without_pairs:  # else nothing was reported, so that lambda is not defined
+            value, interval, source, said = collision_at(folder / level.pairs, limit)
+            remarks += said
+            inputs.append(source)
         values.append(value)
         ends.append(interval)
-        inputs.append(source)
     margins = tuple(None if each is None else float(limit.at_most - Fraction(each)) for each in values)
     name = f"lambda({limit.distance_m:g} m, {limit.speed_mps:g} m/s)"
     told = f"at most {exact_text(limit.at_most)}"

@@ -55,7 +55,8 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: P
         InputError: files that cannot be read or do not belong together.
         VerifierError: as checking the requirements of a degradation raises.
     """
-    _check_cache(settings)
+    if settings.cache is not None and Path(settings.cache).exists() and not Path(settings.cache).is_dir():
+        raise InputError("--cache: expected a folder, found a file", Place(settings.cache))
     file = read_assessment(settings.file)
     folder = Path(settings.file).absolute().parent
     chosen = tuple(with_samples(each, folder) for each in _chosen(settings, file))
@@ -84,11 +85,6 @@ class _Prepared:
     assessment: Assessment
     plan: Plan | None
     scenes: Scenes | None
-
-
-def _check_cache(settings: AssessSettings) -> None:
-    if settings.cache is not None and Path(settings.cache).exists() and not Path(settings.cache).is_dir():
-        raise InputError("--cache: expected a folder, found a file", Place(settings.cache))
 
 
 def _chosen(settings: AssessSettings, file: AssessmentFile) -> Iterator[Assessment]:
