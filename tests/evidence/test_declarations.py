@@ -495,12 +495,20 @@ def test_documents_known_by_their_hash_alone_are_named_as_not_checked(folder):
 
 @pytest.mark.parametrize(
     ("own", "more"),
-    [("aeb.ltl", {}), ("aeb.toml", {}), ("day.json", {}), ("night_run.json", {}), ("aeb.toml", {"copy": False})],
+    [
+        ("aeb.ltl", {}),
+        ("aeb.toml", {}),
+        ("day.json", {}),
+        ("night_run.json", {}),
+        ("another_run.json", {}),
+        ("aeb.toml", {"copy": False}),
+    ],
 )
 @pytest.mark.parametrize("blanks", [b"", b" \r\n"])
 def test_what_a_case_is_about_is_no_evidence_for_it(own, more, blanks, folder):
     """By its content, whatever it is called: that a model is right is not shown by the model."""
     write_run(folder, "night", "night_run.json", options=FEW)
+    write_run(folder, "day", "another_run.json", lambda content: content.update(title="forged"))
     raw = (folder / own).read_bytes()
     path = declared(folder, evidence("odd"), evidence("model", file="docs/validation.pdf", **more))
     (folder / "docs/validation.pdf").write_bytes(raw + blanks)
