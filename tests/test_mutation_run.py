@@ -105,9 +105,11 @@ def test_faults_within_functions_are_judged_by_tests_that_are_collected_once(tmp
     source = "LEAST = 1\ndef at_least(x, least=2):\n    return any(y >= least and y != 5 for y in [x])\n"
     (tmp_path / "made.py").write_text(source)
     tests = "from made import LEAST, at_least\ndef test_it(): assert at_least(2) and not at_least(LEAST)\n"
+    tests += "def test_wrong(): assert not at_least(2)\n"
     (tmp_path / "test_made.py").write_text(tests)
     monkeypatch.setitem(mutation_run.PARTS, "made.py", ["test_made.py"])
-    judge = mutation_run.Judge(tmp_path, noted={"test_made.py::test_it": (0.1, ["made.py:at_least"])})
+    called = ["made.py:at_least"]
+    judge = mutation_run.Judge(tmp_path, noted={f"test_made.py::test_{k}": (0.1, called) for k in ("wrong", "it")})
     found = {fault.before: how for fault, how in judge.each_noticed(list(mutation_run.faults_of("made.py", source)))}
     test = "test_made.py::test_it"
     assert found == {">=": test, "any": None, "and": test, "!=": test, "5": None, "1": test, "2": test}

@@ -284,27 +284,27 @@ def test_the_steps_of_a_system_are_those_of_the_definition(seed):
     assert system.exceeds(1, value)  # without a way on nothing is shown
 
 
-def small_system(region, owner=(0, 1, 2), **changes):
+def small_subject(owner=(0, 1, 2), **changes):
     """State 0 draws one of three reports, which lead to states 1, 1 and 2; these stay, and so do further ways."""
-    ahead = {0: [1, 1, 2], 1: [1] * 3, 2: [2] * 3}
-    return kernel.System(
-        {
-            "observations": [[], ["a"], ["b"]],
-            "propositions": [],
-            "letters": [0] * 3,
-            "starts": [0],
-            "owner": list(owner),
-            "following": [ahead[0], *([owner[way] or 2] * 3 for way in range(1, len(owner)))],
-            "row": [0] + [-1] * (len(owner) - 1),
-            "bins": [[4]],
-            "columns": [[1]],
-            "kinds": [[0]],
-            "told": [[[1, 0, 1, 2]]],
-            "then": [[0, 1, 2]] * 3,
-            **changes,
-        },
-        region,
-    )
+    return {
+        "observations": [[], ["a"], ["b"]],
+        "propositions": [],
+        "letters": [0] * 3,
+        "starts": [0],
+        "owner": list(owner),
+        "following": [[1, 1, 2], *([owner[way] or 2] * 3 for way in range(1, len(owner)))],
+        "row": [0] + [-1] * (len(owner) - 1),
+        "bins": [[4]],
+        "columns": [[1]],
+        "kinds": [[0]],
+        "told": [[[1, 0, 1, 2]]],
+        "then": [[0, 1, 2]] * 3,
+        **changes,
+    }
+
+
+def small_system(region, owner=(0, 1, 2), **changes):
+    return kernel.System(small_subject(owner, **changes), region)
 
 
 class TestSystemsByHand:
@@ -422,6 +422,36 @@ def test_what_is_worth_1_has_to_meet_nothing(values, start_is_true, message):
     else:
         with pytest.raises(kernel.Rejected, match=message):
             proof.values(box, "/box")
+
+
+@pytest.mark.parametrize(("side", "claims"), [("lower", [0.25, 0.5]), ("upper", [0.75, 0.5])])
+def test_the_worst_box_decides(side, claims):
+    # F q, or for the upper side G !q, which hold in state 1, or 2. At most 6/8 of the reports lead to 2, and where a
+    # box has at most 4/8 of them, the other does not.
+    formula = [["&", [], 0, None], ["|", [], 0, None], ["holds", [], 0, None], ["U", [0, 2], 0, None]]
+    if side == "upper":
+        formula[2:] = [["fails", [], 0, None], ["R", [1, 2], 0, None]]
+    staying = [{"states": [state], "obligations": [0], "without": []} for state in (1, 2)]
+    box = {"unit": 8, "order": [1, 0, 0], "components": staying}
+    column = {"bin": 4, "true": 1, "unit": 8, "lower": [0, 2, 2], "upper": [4, 5, 6], "counts": None, "largest": None}
+    content = {
+        "schema": "verifier.certificate",
+        "version": 5,
+        "side": side,
+        "region": {"groups": 3, "evidence": None, "columns": [column]},
+        "subject": {**small_subject(propositions=["q"], letters=[0, 1, 0]), "formula": formula},
+        "obligations": [[[]]],
+        "obligation": [1, 0, 0],
+    }
+    for order in ([0, 1], [1, 0]):
+        values = [[[4, 0, 8], [6, 0, 8]][k] for k in order]
+        tree = {"bin": 4, "true": 1, "group": 2, "at": 4, "below": order.index(0), "above": order.index(1)}
+        boxes = [{**box, "value": value} for value in values]
+        cut = {**content, "tree": tree, "boxes": boxes, "claimed": claims[:1]}
+        assert checked(cut) == ([Fraction(claims[0])], None)
+        refusal = f"/claimed/0: claims the bound {claims[1]!r}, not {claims[0]!r}"
+        assert checked({**cut, "claimed": claims[1:]}) == (None, refusal)
+        assert checked({**cut, "boxes": boxes[::-1]})[1].endswith("its value is less than what its best choice gives")
 
 
 @pytest.mark.parametrize(
@@ -821,6 +851,7 @@ class TestAlone:
         done = self.run(folder)
         assert done.returncode == 1
         assert "REJECTED: /boxes/0/value: expected a number of at least 0" in done.stdout
+        assert done.stdout.splitlines()[-1].startswith("1 of 2 certificates proven; not decided")
 
     @pytest.mark.parametrize(
         ("text", "why"), [("[" * 10**5, "recursion"), ('{"side": ' + "9" * 5000 + "}", "digits"), ("{", "Expecting")]

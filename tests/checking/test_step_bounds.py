@@ -173,6 +173,13 @@ def test_the_states_of_a_window_are_those_of_its_conditions():
     assert window_of(parsed("a U[1,99999] b"), stays) is not None
 
 
+def test_windows_are_long_by_their_steps_or_by_those_of_all_states():
+    for steps, states, long in ((20_000, 1, False), (20_001, 1, True), (10_000, 500, False), (10_000, 501, True)):
+        everywhere = np.ones(states, dtype=bool)
+        assert step_bounds.LongWindow(False, everywhere, everywhere, 0, steps).is_long is long
+    assert step_bounds.LongWindow(False, everywhere, everywhere, 0, 100, 100).is_long  # each with each
+
+
 def test_what_is_unrolled_has_to_fit_into_memory(every_window_is_long):
     """Ten obligations in three states, of a thousand bytes; of a response a pair of steps each."""
     chain = chain_of([{0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.5}, {2: 1}], {"a": {0}, "b": {1}})
@@ -265,6 +272,8 @@ def test_what_would_take_too_long_is_refused_before():
     "formula",
     [
         *("F b", "F[0,9] b", "X[9] b", "G[0,99999] F b", "F[0,99999] (a & X b)", "G[1,99999] (a -> F[1,5] b)"),
+        *("G[0,99999] (a | F[0,5] b | F[0,7] a)", "G[0,99999] (a -> F b)", "G[0,99999] (b | (a U[0,5] b))"),
+        *("G[0,99999] (a -> F[0,5] X b)", "G[0,99999] (a -> X[5] b)", "F[0,99999] (a & F[0,5] b)"),
         *("a R[0,99999] (a -> F[0,5] b)", "a U[0,99999] (a & G[0,5] b)", "G (a -> F[0,99999] b)"),
         *("F (a & G[0,99999] b)", "X[99999] (a -> F[0,5] b)"),
     ],

@@ -147,17 +147,31 @@ def test_the_band_covers_all_points_at_once_where_pointwise_intervals_of_depende
     assert np.mean(pointwise) < 0.5
 
 
-def test_a_band_encloses_the_intervals_of_its_points():
-    pairs, grid = scenes(np.random.default_rng(1), 300), Grid(DISTANCES, SPEEDS)
+def test_no_point_of_a_band_lies_beyond_what_the_others_allow():
+    """Far out, where few objects are reported, the band stays below its upper ends nearer by, and so for speeds."""
+    pairs, grid = scenes(np.random.default_rng(1), 300), Grid(np.append(DISTANCES, 300.0), SPEEDS)
     band, alone = (
         exact_interval(pairs, grid, POLICY, kind)
         for kind in (IntervalKind.EXACT_SIMULTANEOUS, IntervalKind.EXACT_MONOTONE)
     )
-    assert np.all(band.lower <= alone.lower)
-    assert np.all(alone.upper <= band.upper)
+    for end in (band.lower, band.upper):
+        assert np.all(np.diff(end, axis=0) <= 0)
+        assert np.all(np.diff(end, axis=1) >= 0)
+    assert np.all(alone.upper[-1] == 1)  # nothing is reported there
+    assert np.all(band.upper[-1] == band.upper[:-1].min(axis=0))
     single = Grid(DISTANCES[:1], SPEEDS[:1])
     of_one = [exact_interval(pairs, single, POLICY, kind).upper for kind in (band.kind, alone.kind)]
     assert of_one[0] == of_one[1]  # of one point both are the same
+
+
+def test_a_band_that_the_data_contradict_is_left_as_it_is():
+    """Whoever is reported near is far, and the other way round: ends that must fall would cross."""
+    true = np.linspace(1, 50, 800)
+    turned = Pairs(true, 51 - true, np.arange(800), 800)
+    grid = Grid(np.array([10.0, 40.0]), np.array([15.0]))
+    band = exact_interval(turned, grid, POLICY, IntervalKind.EXACT_SIMULTANEOUS)
+    assert np.all(band.lower <= band.upper)
+    assert band.upper[0] < band.lower[1]
 
 
 def test_dependent_pairs_are_not_trusted_and_drives_are_resampled_where_they_are_known():

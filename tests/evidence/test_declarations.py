@@ -8,7 +8,7 @@ import json
 
 import pytest
 import yaml
-from brake import FEW, HIT, PHANTOM, built, matrices, statuses, write
+from brake import FEW, HIT, PHANTOM, built, matrices, statuses, write, write_run
 from gsn_rules import complaints
 from run_documents import point, requirement, run
 
@@ -347,6 +347,7 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
     # Another requirement, and words that mean nothing: the answers stand.
     spec = (folder / "aeb.ltl").read_text()
     (folder / "aeb.ltl").write_text(f"// of the second draft\n{spec}also: P >= 0.1 [ G (ped -> x < line) ]\n")
+    (folder / "aeb.toml").write_text(f"# of the second draft\n{(folder / 'aeb.toml').read_text()}")
     assert rebuilt()[1]["status"] == "conditional"
     (folder / "aeb.ltl").write_text(spec)
     # Ten of 100,000 more are missed: the doubt says the same, and is about other numbers.
@@ -474,6 +475,26 @@ def test_documents_known_by_their_hash_alone_are_named_as_not_checked(folder):
     assert told == "documents of which the bundle has the SHA-256 alone: model (docs/away.pdf)"
     content = case_of(bundle)
     assert [each["text"].endswith("; the file is not here") for each in content.values() if "away.pdf" in str(each)]
+
+
+@pytest.mark.parametrize(
+    ("own", "more"),
+    [("aeb.ltl", {}), ("aeb.toml", {}), ("day.json", {}), ("night_run.json", {}), ("aeb.toml", {"copy": False})],
+)
+@pytest.mark.parametrize("blanks", [b"", b" \r\n"])
+def test_what_a_case_is_about_is_no_evidence_for_it(own, more, blanks, folder):
+    """By its content, whatever it is called: that a model is right is not shown by the model."""
+    write_run(folder, "night", "night_run.json", options=FEW)
+    raw = (folder / own).read_bytes()
+    path = declared(folder, evidence("odd"), evidence("model", file="docs/validation.pdf", **more))
+    (folder / "docs/validation.pdf").write_bytes(raw + blanks)
+    if more:
+        digest = hashlib.sha256(raw).hexdigest()
+        path = declared(folder, evidence("model", file="docs/away.pdf", sha256=digest, **more))
+    with pytest.raises(InputError, match=r"(validation|away)\.pdf' is .*, which the case is about, and") as caught:
+        built(folder, "night_run.json", "night.json", context=path, options=FEW)
+    assert caught.value.place.path == "evidence.model.file"
+    assert caught.value.place.file == str(path)
 
 
 def frames(folder, trained, tested):

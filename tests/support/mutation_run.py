@@ -154,6 +154,13 @@ _ONES = "result = spsolve_triangular(matrix, right, lower=self._lower, unit_diag
 _SHORT = "if np.all(part[sources] >= part[targets]):  # as scipy numbers them"
 _LINEAR = "verifier/checking/linear.py"
 _LARGEST = "self._largest = max((block.size for block in plan.blocks), default=1)"
+_WIDEST_LEVEL = "widest = max((block.last_edge - block.first_edge for block in plan.blocks), default=0)"
+_KEPT_SYSTEM = (
+    "plan.systems.kept((id(entry), stochastic, matrices, roughly), made) if plan.size <= LARGEST_KEPT else made()"
+)
+_KEPT_ROOM = "self._values = x if self._plan.size > LARGEST_KEPT else None"
+_BETTER_ERROR = "better = better_ones.error[start] < error[:, concerned]"
+_EXITS = "least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, where=exits > 0))"
 _SOLVED = "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))"
 _EQUAL_SIZES = "chunk = -(-len(values) // -(-len(values) // chunk)) if len(values) else 1  # of equal sizes"
 _LEVEL_COUNT = "self._levels = 1 + max((b.level for b in plan.blocks), default=0)"
@@ -200,12 +207,35 @@ _NO_RULE = 'columns, groups, rule, tail = Columns(), given["groups"], given["evi
 _FEW = "few, rare, usual = (least, billionths, other) if least <= rest else (rest, other, billionths)"
 _GROUPS = "there = place in columns and group in range(len(columns[place][0]))"
 _LATER = "(a, b), later = parts, (number, max(low - 1, 0), high - (high > 0)) in held"
+_OUTER = "outer = [math.ceil(Fraction(y) * UNIT) for y in greatest_reach(worst, nodes, target).value.tolist()]"
+_NEAREST = "distance = dijkstra(backwards, indices=ends, unweighted=True, min_only=True)"
+_INNER = "verifier/analysis/robust/inner_bounds.py"
+_SHAPE = "bins, groups, true = region.lower.shape"
+_MOVING = "moving = np.flatnonzero(sign * (known.value - better.value) > _GAIN)"
+_SLOPE = "slope = -sign * cells.swapaxes(1, 2).reshape(-1, region.group_count)"
+_NOTHING = "return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))"
+_NONE = "return np.unique(np.array(result), axis=0) if result else np.zeros((0, *region.lower.shape))"
+_DEEPEST = "level = levels(count, part[sources[crossing]], part[targets[crossing]], count + 1)"
 _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    ("verifier/analysis/robust/certificate.py", _DEEPEST, "1"): "more than there are",
+    **{(_INNER, line, "*"): "the sign is 1 or -1" for line in (_MOVING, _SLOPE)},
+    (_INNER, _MOVING, ">"): "how long it is tried",
+    (_INNER, "MOST_ROUNDS = 12", "12"): "how long it is tried",
+    **{(_INNER, line, "lower"): "the shapes are equal" for line in (_NOTHING, _NONE, _SHAPE)},
+    ("verifier/analysis/robust/solutions.py", _NOTHING, "lower"): "the shapes are equal",
+    **{(_POINT, _HALVED, token): "how long a witness is looked for that the kernel checks" for token in ("<=", "1")},
+    **{
+        (_POINT, "times = max(8 * times, residual + 2)", token): "how fine a witness is that the kernel checks"
+        for token in ("8", "2")
+    },
+    (_POINT, _OUTER, "ceil"): "where a witness begins that is raised, and checked",
+    (_POINT, _NEAREST, "True"): "another order that falls",
+    (_POINT, "return value, 0, steps", "0"): "it is multiplied with no steps",
     (_KERNEL, _FEW, "<="): "the same number",
     (_KERNEL, "for stake, share in zip(STAKES, SHARES, strict=True):", "True"): "constants, of equal lengths",
     (_KERNEL, _NO_RULE, "0"): "without a rule nothing is shown but ends of 0",
@@ -306,6 +336,7 @@ EQUIVALENT = {
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
     ("verifier/checking/step_bounds.py", "if apart <= MOST_APART:", "<="): "both ways are right",
+    ("verifier/checking/step_bounds.py", "MOST_APART = 2.0**-40", "40"): "both ways are right",
     **{(_REFINED, _BETTER, token): "when it ends, not what is proven" for token in ("<=", "2")},
     **{(_REFINED, _ENOUGH, token): "when it ends, not what is proven" for token in ("<=", "2")},
     **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
@@ -366,10 +397,15 @@ EQUIVALENT = {
     ("verifier/analysis/robust/certificate.py", _SHORT, ">="): "how soon, not what",
     (_LINEAR, "thorough: bool = False,", "False"): "how it is solved, not what",
     (_LINEAR, _LARGEST, "1"): "of no states",
+    (_LINEAR, _WIDEST_LEVEL, "0"): "of no states",
+    (_LINEAR, _KEPT_SYSTEM, "<="): "how long it is kept, not what",
     (_LINEAR, _EQUAL_SIZES, "1"): "of no matrices",
     (_LINEAR, _LEVEL_COUNT, "0"): "of no states",
     (_LINEAR, _AT_ONCE_MOST, "1"): "of no edges",
-    (_LINEAR, "certain = np.isfinite(relative) & (relative < 1)", "<"): "no whole number of roundings makes it 1",
+    (_LINEAR, "relative[relative >= 1] = np.inf", ">="): "no whole number of roundings makes it 1",
+    (_LINEAR, _KEPT_ROOM, ">"): "how long it is kept, not what",
+    (_LINEAR, _BETTER_ERROR, "<"): "of equal bounds either will do",
+    (_LINEAR, _EXITS, "1"): "`least_leave` is at most 1",
     (_LINEAR, "_CHUNK = 512", "512"): "how many at once",
     (_LINEAR, "_FEW_AT_ONCE = 16", "16"): "how many at once",
     **{(_LINEAR, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
@@ -640,12 +676,14 @@ class Judge:
         most_s: seconds that the tests of a fault may have taken without it, all together.
         noted: the tests.
         last: module -> the test that noticed the last fault of it.
+        passing: the tests that noticed a fault and pass without.
     """
 
     place: Path
     most_s: float = math.inf
     noted: Noted = field(default_factory=dict)
     last: dict[str, str] = field(default_factory=dict)
+    passing: set[str] = field(default_factory=set)
     _written: int = field(default_factory=lambda: int(time.time()))
 
     def note(self, tests: Sequence[str], kept: Path | None) -> None:
@@ -713,6 +751,10 @@ class Judge:
         finally:
             self._write(module, source)
         if how in self.noted:
+            if how not in self.passing and self._run({how: 20 + 10 * self.noted[how][0]}, run or self.collected)[0]:
+                del self.noted[how]  # it fails without a fault, too
+                return self.noticed(fault, run)
+            self.passing.add(how)
             self.last[fault.module] = how
         return how
 

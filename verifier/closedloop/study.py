@@ -9,8 +9,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -206,8 +205,11 @@ def _curves(
     found: dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]] = {}
     for metric in settings.metrics:
         if metric not in DRIVEN:
-            with _naming(metric):
+            try:
                 judged = _judged(metric, logs, source, standardizer, settings)
+            except InputError as error:
+                hint = f"{error.hint}, or leave this metric out (--metric)" if error.hint else None
+                raise InputError(f"{metric}: {error.message}", error.place, hint) from None
             sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive), settings.fpr_max)
             found[metric] = judged_curve(judged, settings.sensitivity, settings.fpr_max), (sums, None)
     if not set(settings.metrics) & set(DRIVEN):
@@ -253,16 +255,6 @@ def _compared(driven: ClosedLoop, other: ClosedLoop, limit_m: Floats) -> _Driven
 
 def _other(engine: str) -> EngineName:
     return "events" if engine == "steps" else "steps"
-
-
-@contextlib.contextmanager
-def _naming(metric: str) -> Iterator[None]:
-    """Say which metric is undefined for the logs."""
-    try:
-        yield
-    except InputError as error:
-        hint = f"{error.hint}, or leave this metric out (--metric)" if error.hint else None
-        raise InputError(f"{metric}: {error.message}", error.place, hint) from None
 
 
 def _judged(metric: Metric, logs: Logs, source: str, standardizer: Standardizer, settings: StudySettings) -> Judged:

@@ -3,7 +3,9 @@
 SUBSAMPLING is Algorithm 1 of Xu et al. (WSC 2021). PERCENTILE and BASIC resample images (Davison and Hinkley 1997,
 Sec. 5.2 and 5.3), BY_DRIVE whole drives. The exact kinds are Clopper and Pearson's (Biometrika 26, 1934): at least
 the level at any number of images, for any detector. EXACT_SIMULTANEOUS is a band: EXACT_MONOTONE at the level that
-leaves each point its share of what may be missed (Bonferroni).
+leaves each point its share of what may be missed (Bonferroni). Where it covers all points, none lies beyond what the
+others allow: lambda does not fall with the speed, and is assumed not to rise with the distance. So neither do its
+ends, unless they would cross then, as where the data contradict the assumption.
 
 Each image has the nearest reported distance D^_min and the nearest true one D_min. Among the images whose D^_min lies
 in a window, the number with D_min <= S(v) is binomial with the probability
@@ -230,6 +232,10 @@ def exact_interval(
         lower, upper = ends(window_m / 2, window_m / 2)
     else:
         lower, upper = ends(0.0, window_m)[0], ends(window_m, 0.0)[1]
+    if "simultaneous" in kind.value:
+        low = np.maximum.accumulate(np.maximum.accumulate(lower[::-1])[::-1], axis=1)
+        high = np.minimum.accumulate(np.minimum.accumulate(upper)[:, ::-1], axis=1)[:, ::-1]
+        lower, upper = (low, high) if np.all(low <= high) else (lower, upper)
     return IntervalMap(kind, level, lower, upper, 0, np.zeros(grid.shape, dtype=np.int64))
 
 

@@ -1,4 +1,4 @@
-"""What makes a report a controlled document: its identity, the fields of a test report, findings of an assessor.
+"""What makes the report of a bundle a controlled document: identity, fields of a test report, findings of assessors.
 
 The fields are those of ISO/IEC 17025:2017, 7.8.2.1 a to p, in own words; what nobody states is "not stated", and
 whoever states it may write "not applicable".

@@ -48,6 +48,7 @@ from verifier.evidence.bundle.parts import (
     made_triggers,
     rate_paths,
 )
+from verifier.evidence.bundle.rocrate import METADATA_FILE, NO_DATE, crate_metadata
 from verifier.evidence.bundle.trace import (
     NOT_RUN,
     TRACE_COLUMNS,
@@ -77,7 +78,6 @@ from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
 from verifier.evidence.report.system import About
-from verifier.evidence.rocrate import METADATA_FILE, NO_DATE, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.evidence.status import Standing, Status
 from verifier.study.inputs import ends_of

@@ -91,11 +91,11 @@ def key_of(defeater: Defeater, claim: Claim) -> str:
 
 
 def basis_of(run: Document, claim: Claim) -> str:
-    """What a doubt of a claim is about, whatever it says: the SHA-256 of the data and the system, what is asked, and
-    what was found in each scenario, as people read it; not the spec, which may ask more."""
+    """What a doubt of a claim is about, whatever it says: the SHA-256 of the data, what is asked, and what was found
+    in each scenario, as people read it. Spec and model may get words and requirements that change nothing of it."""
     result: RunResult = run.result
     (each,) = (one for one in result.requirements if (one.name, one.planner) == (claim.requirement, claim.planner))
-    made = sorted(f"{file.role} {file.sha256}" for file in result.inputs if file.role != "spec")
+    made = [file.sha256 for file in result.inputs if file.role == "confusion"]
     points = each.points if claim.point is None else each.points[claim.point : claim.point + 1]
     told = (
         f"{point.scenario}: {point.verdict.value}, {rounded(point.probability, up=None, digits=DIGITS)} in "

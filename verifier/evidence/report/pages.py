@@ -58,6 +58,7 @@ from verifier.telling.grounds import (
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
 from verifier.telling.mutate import mutate_blocks
+from verifier.telling.rates import adr_blocks, campaign_blocks, campaign_sentence, rates_sentence
 
 COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",
@@ -149,6 +150,8 @@ SENTENCES: Mapping[str, Callable[[Any, Document, str], Iterable[tuple[str, str]]
         "collision": lambda result, *_: [(collision_sentence(result), "")],
         "triggers": lambda result, *_: [(triggers_sentence(result), told_verdict(result))],
         "mutate": lambda result, *_: [(f"{counted(result.counts.written, 'mutated image')} written.", "")],
+        "adr": lambda result, *_: [(rates_sentence(result), "")],
+        "campaign": lambda result, *_: [campaign_sentence(result)],
     }
 )
 """What a document says in the summary, by its kind: of its result, itself, and what `alone` says of it."""
@@ -224,6 +227,10 @@ def _other_section(document: Document, anchor: str, note: str) -> Section:
             return triggers_section(result, document.name, anchor)
         case "assess":
             return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
+        case "adr":
+            title, blocks = "Average detection rate", adr_blocks(result)
+        case "campaign":
+            title, blocks = "Campaign", campaign_blocks(result)
         case "collision":
             title, blocks = "Probability of collision", collision_blocks(result)
         case "trade_offs":
