@@ -1084,8 +1084,8 @@ SEEN = [frozenset(), frozenset("a"), frozenset("b"), frozenset("ab")]
 
 
 def random_step(rng):
-    """A step of six rows with up to two draws, told in one of three kinds of up to two ways; the world draws one of up
-    to two outcomes. All chances are multiples of 1/10, or of 1/4."""
+    """A step of six rows with up to two draws, told in one of three kinds of up to two ways; the world draws one
+    outcome of at most two. All chances are multiples of 1/10, or of 1/4."""
     rows, draws, groups, outcomes = 6, int(rng.integers(1, 3)), int(rng.integers(2, 4)), int(rng.integers(1, 3))
     kinds = 1 if rng.random() < 0.4 else 3
     told = Told(
