@@ -1087,10 +1087,10 @@ def random_step(rng):
     """A step of six rows with up to two draws, told in one of three kinds of up to two ways; the world draws one
     outcome of at most two. All chances are multiples of 1/10, or of 1/4."""
     rows, draws, groups, outcomes = 6, int(rng.integers(1, 3)), int(rng.integers(2, 4)), int(rng.integers(1, 3))
-    kinds = 1 if rng.random() < 0.4 else 3
+    kinds = [int(rng.integers(3))] if rng.random() < 0.5 else range(3)
     told = Told(
         np.arange(groups),
-        rng.integers(0, kinds, (rows, draws)),
+        rng.choice(kinds, (rows, draws)),
         rng.integers(0, 3, (3, 2, groups)),
         np.array([[1, 0], [1, 3], [2, 2]]),
         np.array([[SEEN.index(seen | report) for report in REPORTS] for seen in SEEN]),

@@ -215,6 +215,7 @@ _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    (_STEP, "return np.searchsorted(self.owner, np.arange(self.state_count + 1))", "1"): "an end that is not read",
     ("verifier/analysis/robust/certificate.py", _DEEPEST, "1"): "more than there are",
     **{(_INNER, line, "*"): "the sign is 1 or -1" for line in (_MOVING, _SLOPE)},
     (_INNER, _MOVING, ">"): "how long it is tried",
