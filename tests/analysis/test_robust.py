@@ -1239,6 +1239,32 @@ def test_moves_that_nature_can_make_by_hand():
         assert step.usable(np.array([inside] * 2)).tolist() == moves
 
 
+@pytest.mark.parametrize(
+    ("often", "kind", "motion", "roundings"),
+    [
+        ([[1, 0], [1, 1]], [0, 0], [[1.0]] * 2, 6),  # the sum over two groups, and 4 more
+        ([[1, 0], [1, 1]], [1, 1], [[1.0]] * 2, 12),  # and the mean over two ways
+        ([[1, 0], [1, 1]], [0, 1], [[1.0]] * 2, 12),
+        ([[1], [1]], [0, 1], [[1.0]] * 2, 6),
+        ([[1], [1]], [0, 1], [[0.5, 0.5]] * 2, 12.5),  # the mean over two outcomes, whose chances are rounded
+    ],
+)
+def test_the_bound_allows_for_four_times_the_roundings_of_every_mean(often, kind, motion, roundings):
+    ways, rows = len(often[0]), np.zeros((2, 1), dtype=np.int64)
+    report, then = np.array([[[0, 1]] * ways] * 2), np.array([[0, 1]] * 2)
+    told = Told(np.array([0, 1]), np.array(kind)[:, None], report, np.array(often), then)
+    half = np.full((1, 2), UNIT // 2)
+    following = np.zeros((2, 2 * len(motion[0])), int)
+    step = UncertainStep(following, np.array(motion), rows, half, half, told, told.kind, ((0,),), np.arange(2))
+    for scale in (1.0, 0.0):
+        expected = scale * (1 + 4 * roundings * 2.0**-53)
+        assert step.upper_bound(np.full(following.shape, scale)).tolist() == [expected] * 2
+    means = 1 if roundings == 6 else 2  # each of which may lose what is below the smallest doubles
+    assert step.upper_bound(np.full(following.shape, 2.0**-1060)) == pytest.approx(
+        [means * 2.0**-1000] * 2, rel=1e-9, abs=0
+    )
+
+
 def test_reports_of_rows_with_fewer_draws_than_others():
     """By hand: each of two draws reports nothing or a, or surely a; the others are no draws."""
     columns = [[1, 1], [-1, 1], [1, -1], [-1, -1]]
