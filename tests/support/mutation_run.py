@@ -211,12 +211,14 @@ _NONE = "return np.unique(np.array(result), axis=0) if result else np.zeros((0, 
 _DEEPEST = "level = levels(count, part[sources[crossing]], part[targets[crossing]], count + 1)"
 _LOOKED_UP = "if groups > _FEW_GROUPS or len(values) < 1 << groups**2:"
 _TAKEN = "return np.take(self._masses_by_order, code * len(self.lower) + column, axis=0)"
+_TILED = "ends = (np.tile(each, (len(wins), 1)) for each in (self.lower, self.upper))"
 _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    (_STEP, _TILED, "1"): "columns that are not read",
     (_STEP, _TAKEN, "lower"): "as many of both",
     (_STEP, "columns, groups = self.lower.shape", "lower"): "the shapes are equal",
     (_STEP, "wins = np.zeros((1 << len(pairs), groups))", "1"): "orders that are not read",
