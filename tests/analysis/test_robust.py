@@ -910,6 +910,7 @@ class TestStep:
             ([(0, 1), (0, 0)], [[True, False], [True, False], [False, False]]),
             ([(1, 1), (0, 1)], [[True, False], [True, False], [False, False]]),
             ([(1 - NANO, 1), (0, 1)], [[True, True], [True, False], [False, False]]),
+            ([(0, 1 - NANO), (0, 1)], [[True, True], [False, False], [False, True]]),
         ],
     )
     def test_moves_at_the_ends_of_intervals(self, bounds, usable):
@@ -920,6 +921,15 @@ class TestStep:
         at = np.array([int(objective.product.start[0])])
         for inside, expected in zip(([[True, True]], [[True, False]], [[False, True]]), usable, strict=True):
             assert step.usable(np.array(inside), at).tolist() == [expected]
+
+    def test_what_is_left_of_1_can_be_given_to_one_group_beside_others_that_have_none(self):
+        bounds = [(1 - NANO, 1), (0, 1), (0, 1)]
+        model = Model(THREE, [[1, 2, 3], *([k] * 3 for k in range(1, 4))], {"g": {2}}, {0: bounds})
+        objective = model.objective("X g")
+        step = uncertain_step(objective, model.region(objective))
+        at = np.array([int(objective.product.start[0])])
+        for inside in ([True, True, False], [True, True, True]):
+            assert step.usable(np.array([inside]), at).tolist() == [inside]
 
     def test_end_components_shrink_to_where_nature_can_stay(self):
         # 0 and 1 alternate, but 1 must give 1/10 to the way out; 2 and 3 alternate and may stay; 4 has ended.

@@ -218,6 +218,7 @@ _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    (_STEP, _SHAPE, "lower"): "the shapes are equal",
     (_STEP, _TILED, "1"): "columns that are not read",
     (_STEP, _TAKEN, "lower"): "as many of both",
     (_STEP, "columns, groups = self.lower.shape", "lower"): "the shapes are equal",
