@@ -1089,6 +1089,32 @@ def test_groups_that_can_have_all_the_mass(lower, upper, allowed, supports):
     assert list(robust_graph._supports(lower, upper, allowed)) == supports
 
 
+def test_draws_are_from_the_columns_of_the_channel():
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        bins = rng.integers(0, 2, (3, 2))
+        bins[0] = 0, 1
+        columns = rng.integers(-1, 3, (3, 2)) if seed else np.array([[0, 0], [-1, 0], [0, -1]])
+        channel = channel_of(THREE, bins, columns)
+        following = rng.integers(0, 5, (5, len(channel.observations)))
+        objective = objective_of(channel, following, [0, 1, 2, 0, 1], {"p": {3}}, "G F p", (0, 1, 2), (4,))
+        region = random_region(rng, objective, 2, 3)
+        step, expected, after = uncertain_step(objective, region), [], {0}
+        for row in objective.row.tolist():
+            drawn = [] if row < 0 else zip(bins[row].tolist(), columns[row].tolist(), strict=True)
+            expected.append([place * 3 + true if true >= 0 else -1 for place, true in drawn] or [-1, -1])
+            if row >= 0 and columns[row, 0] >= 0:
+                after |= set(channel.then[0, channel.told[row, 0]].tolist())
+        assert step.columns.tolist() == expected
+        assert step.before == ((0,), tuple(sorted(after)))
+        for number, (place, true) in enumerate(np.ndindex(2, 3)):
+            assert np.array_equal(step.lower[number], region.lower[place, :, true])
+            assert np.array_equal(step.upper[number], region.upper[place, :, true])
+        few = Region(region.labels, region.group, region.lower[:1], region.upper[:1], region.needed[:1])
+        with pytest.raises(ValueError, match="fewer bins"):
+            uncertain_step(objective, few)
+
+
 REPORTS = [frozenset(), frozenset("a"), frozenset("b")]
 SEEN = [frozenset(), frozenset("a"), frozenset("b"), frozenset("ab")]
 
