@@ -800,6 +800,23 @@ def test_a_part_of_a_region_has_bounds_within(seed, formula):
         assert np.all(outer.upper >= inner.upper - 1e-12)
 
 
+def test_inner_masses_lie_within_and_give_some_to_whatever_can_have_any():
+    rng = np.random.default_rng(9)
+    for _ in range(200):
+        lower = rng.integers(0, 5, 3) * (rng.random(3) < 0.6)
+        upper = lower + rng.integers(0, 9, 3)
+        if not lower.sum() <= 10 <= upper.sum():
+            continue
+        points = np.array(vertices(lower.tolist(), upper.tolist(), 10))
+        ends = (each[None] * (UNIT // 10) for each in (lower, upper))
+        inner = inner_masses(*ends)[0] / (UNIT // 10)
+        assert inner.sum() == pytest.approx(10, abs=1e-9)
+        least, most = points.min(axis=0), points.max(axis=0)
+        assert np.all((inner >= least - 1e-9) & (inner <= most + 1e-9))
+        assert np.all((inner > least + 1e-9) == (most > least))
+        assert np.all((inner < most - 1e-9) == (most > least))
+
+
 class TestStep:
     @given(
         st.lists(st.tuples(st.integers(0, UNIT), st.integers(0, UNIT), st.integers(-5, 5)), min_size=2, max_size=4)

@@ -213,6 +213,7 @@ _LOOKED_UP = "if groups > _FEW_GROUPS or len(values) < 1 << groups**2:"
 _TAKEN = "return np.take(self._masses_by_order, code * len(self.lower) + column, axis=0)"
 _TILED = "ends = (np.tile(each, (len(wins), 1)) for each in (self.lower, self.upper))"
 _DRAWN_FROM = "drawn = np.where(channel.columns >= 0, channel.bins * true + channel.columns, -1)"
+_FREE = "inner: Floats = least + missing * free / np.maximum(free.sum(axis=1, keepdims=True), 1)"
 _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
@@ -221,6 +222,7 @@ _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relativ
 EQUIVALENT = {
     (_STEP, _SHAPE, "lower"): "the shapes are equal",
     (_STEP, _DRAWN_FROM, "1"): "any number below 0",
+    (_STEP, _FREE, "1"): "where one group has a choice another has, too",
     (_STEP, _TILED, "1"): "columns that are not read",
     (_STEP, _TAKEN, "lower"): "as many of both",
     (_STEP, "columns, groups = self.lower.shape", "lower"): "the shapes are equal",
