@@ -158,6 +158,7 @@ _KEPT_SYSTEM = (
 _KEPT_ROOM = "self._values = x if self._plan.size > LARGEST_KEPT else None"
 _BETTER_ERROR = "better = better_ones.error[start] < error[:, concerned]"
 _EXITS = "least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, where=exits > 0))"
+_PAID = "certified = (margin >= 0.5) & np.all(solved[:, 1] >= 0, axis=0)"
 _SOLVED = "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))"
 _EQUAL_SIZES = "chunk = -(-len(values) // -(-len(values) // chunk)) if len(values) else 1  # of equal sizes"
 _LEVEL_COUNT = "self._levels = 1 + max((b.level for b in plan.blocks), default=0)"
@@ -371,6 +372,8 @@ EQUIVALENT = {
     (_LINEAR, _KEPT_ROOM, ">"): "how long it is kept, not what",
     (_LINEAR, _BETTER_ERROR, "<"): "of equal bounds either will do",
     (_LINEAR, _EXITS, "1"): "`least_leave` is at most 1",
+    (_LINEAR, _PAID, ">="): "a state of 0 pays nothing",
+    ("verifier/checking/step_bounds.py", "negligible=NEGLIGIBLE / (n + 1),", "1"): "how soon it is known",
     (_LINEAR, "_CHUNK = 512", "512"): "how many at once",
     (_LINEAR, "_FEW_AT_ONCE = 16", "16"): "how many at once",
     **{(_LINEAR, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
