@@ -144,6 +144,7 @@ _ENTERING = (
 _ENOUGH_MERGED = "enough = first_loss <= SMALL_LOSS or mergers == _MOST_MERGERS"
 _LOWERING = "while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:"
 _DIFFERENCE = "widened = difference + 4 * 2.0**-53 * np.abs(difference)  # not below the exact difference"
+_CAME_FROM = "factor[column > row] /= left[column[column > row], 0]"
 _CUTHILL = "order = reverse_cuthill_mckee(graph, symmetric_mode=False)"
 _ROOM = "band = np.zeros((len(beside), 2 * self.width + 1, beside.shape[2]))"
 _PIVOTS = 'matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}'
@@ -347,6 +348,7 @@ EQUIVALENT = {
     (_ELIMINATION, "_BEYOND_DOUBLES = 1200", "1200"): "beyond them, too",
     **{(_ELIMINATION, "_NUMBERS_AT_ONCE = 1 << 18", token): "how many at once" for token in ("1", "18")},
     **{(_ELIMINATION, _SYSTEMS, token): "how many at once" for token in ("max", "1", "//", "*", "+")},
+    (_ELIMINATION, _CAME_FROM, ">"): "no factor leads to its own state",
     (_ELIMINATION, _CUTHILL, "False"): "how narrow, not what",
     **{(_ELIMINATION, _ROOM, token): "columns that are not read" for token in ("2", "1")},
     (_ELIMINATION, "self._lower = bool(np.all(targets < sources))", "<"): "no edge leads to its own state",
