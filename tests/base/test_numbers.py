@@ -52,6 +52,20 @@ def test_a_probability_has_three_digits_of_what_it_is_away_from_0_or_1(value, do
     assert [rounded(value, up=way) for way in (False, None, True)] == [down, nearest, up]
 
 
+@pytest.mark.parametrize(
+    ("value", "target", "down", "up"),
+    [
+        (0.25000000004, Fraction(1, 4), "0.25000000004", "0.251"),
+        (0.25000000000004, Fraction(1, 4), "0.25000000000004", "0.251"),
+        (0.24999999999996, Fraction(1, 4), "0.249", "0.24999999999996"),
+        (1.00000000000004e-5, Fraction(1, 10**5), "1.00000000000004e-05", "1.01e-05"),
+        (1.2300000004e-13, Fraction(123, 10**15), "1.2300000004e-13", "1.24e-13"),
+    ],
+)
+def test_an_end_is_not_moved_to_a_target_however_near(value, target, down, up):
+    assert [rounded(value, up=way, target=target) for way in (False, True)] == [down, up]
+
+
 def test_other_numbers_of_digits():
     assert rounded(0.123456, up=False, digits=5) == "0.12345"
     assert rounded(1.23456e-13, up=True, digits=5) == "1.2346e-13"
