@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betainc
-from scipy.stats import binom
+from scipy.stats import binom, norm
+from scipy.stats import t as student
 
 from verifier.base.statistics import (
     _bisected,
@@ -38,6 +39,7 @@ def test_a_lower_end_by_halves_is_not_beyond_its_tail():
     low = _bisected(least, rest, tail)
     assert np.all(betainc(least, rest, low) <= tail)
     assert np.all(betainc(least, rest, np.nextafter(low, 1)) > tail)
+    assert _bisected(np.array([1.0]), np.array([1.0]), 0.4) == pytest.approx(0.4)  # one of one
 
 
 def test_items_without_weight_do_not_count():
@@ -185,4 +187,10 @@ def test_the_interval_of_a_chance_by_hand():
     low, high = chance_ends(0.9, 10, 0.8)  # z = 1.2816: Phi(-.1014) = .4596, Phi(2.6646) = .99615
     assert (low, high) == pytest.approx((0.4596, 0.99615), abs=1e-4)
     assert [chance_ends(0.3, items, 0.95) for items in (0.0, 1.0)] == [(0, 1), (0, 1)]
+    # Of two items more than 3/4 are no more than that: z = .6745, t = 1 with one degree, Phi(-.3255) = .3724.
+    assert chance_ends(1.0, 2, 0.5) == (pytest.approx(0.3724, abs=1e-4), 1)
+    # And of any number no more than all but 2^-50.
+    assert 1 - chance_ends(1.0, 1000, 0.95)[0] == pytest.approx(
+        norm.sf(norm.isf(2.0**-50) - student.isf(0.025, 999)), rel=1e-5
+    )
     assert chance_ends(0.0, 5, 0.95) == pytest.approx((0, 1 - chance_ends(1.0, 5, 0.95)[0]))

@@ -159,6 +159,12 @@ _KEPT_SYSTEM = (
 _KEPT_ROOM = "self._values = x if self._plan.size > LARGEST_KEPT else None"
 _BETTER_ERROR = "better = better_ones.error[start] < error[:, concerned]"
 _EXITS = "least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, where=exits > 0))"
+_EXACT = "verifier/base/exact_numbers.py"
+_SHORT_ENOUGH = "return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)"
+_STATISTICS = "verifier/base/statistics.py"
+_WRONG = "wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)"
+_CHANCES = "return float(low) if low > nearest else 0.0, float(high) if high < 1 - nearest else 1.0"
+_NONE_SEEN = "least = np.where(some, events, 1).astype(np.float64)  # the end is 0 for x = 0"
 _PAID = "certified = (margin >= 0.5) & np.all(solved[:, 1] >= 0, axis=0)"
 _SOLVED = "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))"
 _EQUAL_SIZES = "chunk = -(-len(values) // -(-len(values) // chunk)) if len(values) else 1  # of equal sizes"
@@ -302,6 +308,11 @@ EQUIVALENT = {
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
+    **{(_EXACT, _SHORT_ENOUGH, token): "up to 4300 digits are read either way" for token in ("<", "4000")},
+    (_STATISTICS, _NONE_SEEN, "1"): "the end is 0 there",
+    (_STATISTICS, _WRONG, "<"): "either way is right to that",
+    (_STATISTICS, "if items <= 1:", "<="): "without a degree of freedom no number comes out, which ends alike",
+    **{(_STATISTICS, _CHANCES, token): "no end is just that" for token in ("<", ">")},
     ("verifier/checking/step_bounds.py", "if apart <= MOST_APART:", "<="): "both ways are right",
     ("verifier/checking/step_bounds.py", "MOST_APART = 2.0**-40", "40"): "both ways are right",
     **{(_REFINED, _BETTER, token): "when it ends, not what is proven" for token in ("<=", "2")},
