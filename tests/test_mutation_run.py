@@ -95,11 +95,26 @@ def test_tests_of_folders_with_fixtures_of_their_own_judge_together(tmp_path, ca
         (tmp_path / name).write_text(text)
     judge = mutation_run.Judge(tmp_path)
     tests = {"one/test_right.py::test_right": 9.0, "two/test_wrong.py::test_wrong": 9.0}
-    paths = [test.partition("::")[0] for test in tests]
-    assert judge._run(paths, tests) == (None, {})
+    assert judge._run(tests, judge.collected) == (None, {})
     with pytest.MonkeyPatch.context() as changed:
         changed.setenv("WRONG", "1")
-        assert judge._run(paths, tests) == ("two/test_wrong.py::test_wrong", {})
+        assert judge._run(tests, judge.collected) == ("two/test_wrong.py::test_wrong", {})
+
+
+def test_faults_within_functions_are_judged_by_tests_that_are_collected_once(tmp_path, monkeypatch):
+    source = "LEAST = 1\ndef at_least(x, least=2):\n    return any(y >= least and y != 5 for y in [x])\n"
+    (tmp_path / "made.py").write_text(source)
+    tests = "from made import LEAST, at_least\ndef test_it(): assert at_least(2) and not at_least(LEAST)\n"
+    tests += "def test_wrong(): assert not at_least(2)\n"
+    (tmp_path / "test_made.py").write_text(tests)
+    monkeypatch.setitem(mutation_run.PARTS, "made.py", ["test_made.py"])
+    called = ["made.py:at_least"]
+    judge = mutation_run.Judge(tmp_path, noted={f"test_made.py::test_{k}": (0.1, called) for k in ("wrong", "it")})
+    found = {fault.before: how for fault, how in judge.each_noticed(list(mutation_run.faults_of("made.py", source)))}
+    test = "test_made.py::test_it"
+    assert found == {">=": test, "any": None, "and": test, "!=": test, "5": None, "1": test, "2": test}
+    assert list(found)[-2:] == ["1", "2"]  # a constant and a default are set when the module is read
+    assert (tmp_path / "made.py").read_text() == source
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from types import MappingProxyType
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +15,9 @@ from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.checking.verdicts import ChannelTest
 from verifier.language.ltl import parse_formula
+from verifier.perception.confusion.contexts import OfTracks, ResidualTest
+from verifier.perception.confusion.document_dependence import Dependence, DependenceTest
+from verifier.perception.confusion.document_types import LikelihoodRatio, UsedContexts
 from verifier.telling.grounds import channel_lines
 
 LABELS = ((), ("a",))
@@ -130,17 +133,17 @@ def test_safety_and_co_safety_are_decided_exactly(text):
 
 
 class TestChannel:
-    TEST = MappingProxyType(
-        {"pairs": 40, "after_miss": 10, "joint_misses": 7, "miss_after_miss": 0.7, "expected_miss_after_miss": 0.4}
-    )
-
-    def dependence(self, **p_values):
-        return {
-            "dependence": {"classes": [{"label": name, "p_value": p} | self.TEST for name, p in p_values.items()]}
-        }
+    @staticmethod
+    def dependence(**p_values):
+        counted = {"objects": 60, "misses": 20, "pairs": 40, "after_miss": 10, "joint_misses": 7, "permutations": 999}
+        expected = {"expected_joint_misses": 4.0, "expected_miss_after_miss": 0.4}
+        tests = [DependenceTest(label=name, p_value=p, **counted, **expected) for name, p in p_values.items()]
+        return Dependence(seed=0, classes=tuple(tests))
 
     def test_only_the_classes_that_a_chain_draws_count(self):
-        tests = class_tests(self.dependence(car=0.5, ped=0.002, obs=0.0001), {"car": [0], "empty": [0], "ped": [0]})
+        tests = class_tests(
+            self.dependence(car=0.5, ped=0.002, obs=0.0001), None, {"car": [0], "empty": [0], "ped": [0]}
+        )
         assert [test.test for test in tests] == ["not_contradicted", "untested", "contradicted"]
         assert channel_test(tests, ["car"]) == ChannelTest("not_contradicted")
         assert channel_test(tests, ["car", "empty"]) == ChannelTest("untested")
@@ -150,35 +153,43 @@ class TestChannel:
         assert Channel(classes=tests).test == "contradicted"
 
     def test_the_clearest_contradiction_is_named(self):
-        tests = class_tests(self.dependence(car=0.002, ped=0.0005), {"car": [0], "ped": [0]})
+        tests = class_tests(self.dependence(car=0.002, ped=0.0005), None, {"car": [0], "ped": [0]})
         assert channel_test(tests) == ChannelTest("contradicted", "ped", 0.0005)
 
     @pytest.mark.parametrize(("p_value", "test"), [(0.00999, "contradicted"), (0.01, "not_contradicted")])
     def test_from_where_on_it_is_contradicted(self, p_value, test):
-        assert class_tests(self.dependence(ped=p_value), {"ped": [0]})[0].test == test
+        assert class_tests(self.dependence(ped=p_value), None, {"ped": [0]})[0].test == test
 
     def test_without_pairs_of_frames_nothing_is_tested(self):
-        metadata = self.dependence(ped=1.0)
-        metadata["dependence"]["classes"][0]["pairs"] = 0
-        assert class_tests(metadata, {"ped": [0]}) == (Untested(label="ped"),)
-        assert class_tests({}, {"ped": [0]}) == (Untested(label="ped"),)
+        quiet = {"after_miss": 0, "joint_misses": 0, "expected_joint_misses": 0.0, "expected_miss_after_miss": None}
+        none = DependenceTest(label="ped", objects=9, misses=2, pairs=0, p_value=1.0, permutations=999, **quiet)
+        assert class_tests(Dependence(seed=0, classes=(none,)), None, {"ped": [0]}) == (Untested(label="ped"),)
+        assert class_tests(None, None, {"ped": [0]}) == (Untested(label="ped"),)
 
     def test_without_misses_nothing_is_tested(self):
-        metadata = self.dependence(ped=1.0)
-        metadata["dependence"]["classes"][0].update(misses=0, after_miss=0, joint_misses=0, miss_after_miss=None)
-        (found,) = class_tests(metadata, {"ped": [0]})
+        quiet = {"after_miss": 0, "joint_misses": 0, "expected_joint_misses": 0.0, "expected_miss_after_miss": None}
+        none = DependenceTest(label="ped", objects=9, misses=0, pairs=8, p_value=1.0, permutations=999, **quiet)
+        (found,) = class_tests(Dependence(seed=0, classes=(none,)), None, {"ped": [0]})
         assert found == Untested(label="ped", no_misses=True)
         assert channel_test([found]) == ChannelTest("untested")
         assert list(channel_lines(Channel(classes=(found,)))) == ["ped: not tested (no misses to test it by)"]
 
     @pytest.mark.parametrize("longest", [0, 3])
     def test_without_misses_contexts_are_not_tested(self, longest):
-        tracks = {"ped": {"longest_wrong_run": longest, "with_drive": [0, 4], "later": [0, 9]}}
-        told = {"label": "ped", "contexts": "run:2", "z": None, "p_value": 1.0, "permutations": 999}
-        known = {"used": "run:2", "tests": [told], "e_values": [], "replays": [], "tracks": tracks}
-        (found,) = class_tests({"contexts": known}, {"ped": [0]})
+        known = UsedContexts(
+            kind="run",
+            cap=2,
+            of="outcome",
+            gaps="hold",
+            tracks={"ped": OfTracks(longest, (0, 4), (0, 9))},
+            used="run:2",
+            tests=(ResidualTest("ped", "run:2", None, 1.0, 999),),
+            e_values=(),
+            replays=(),
+        )
+        (found,) = class_tests(None, known, {"ped": [0]})
         assert found == Untested(label="ped", contexts="run:2", no_misses=not longest)
         # The likelihood ratio of longer contexts tests these, where there are misses.
-        compared = {"label": "ped", "against": "run:10", "log10_e": -0.5}
-        (found,) = class_tests({"contexts": {**known, "e_values": [compared]}}, {"ped": [0]})
+        compared = replace(known, e_values=(LikelihoodRatio("ped", "run:10", -0.5),))
+        (found,) = class_tests(None, compared, {"ped": [0]})
         assert found.test == ("not_contradicted" if longest else "untested")

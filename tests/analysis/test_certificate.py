@@ -173,6 +173,27 @@ def refused(certificate, message):
         checked(certificate)
 
 
+def test_a_state_that_is_left_downwards_counts_once():
+    # Nature can stay in 0 and 1. State 0 is left for 5 alone, which leads down to 6 and 7; 1 is left for 2, and by 3
+    # for 4, which may fall to 5. So 0 falls at once, and again when 5 has its place, and 1 later.
+    ahead = [[1, 5], [0, 2], [3, 3], [4, 4], [0, 5], [6, 6], [5, 7], [7, 7]]
+    some, any_ = [(0, Fraction(9, 10)), (Fraction(1, 10), 1)], [(0, 1), (0, 1)]
+    model = Model(TWO, ahead, {"g": {7}}, {k: some if k in (4, 6) else any_ for k in range(7)})
+    objective = model.objective("F g")
+    step = uncertain_step(objective, model.region(objective))
+    nodes = make_nodes(step, end_components(step))
+    state, found = objective.product.state.tolist(), order.decision_order(step, nodes).tolist()
+    placed = [found[state.index(number)] for number in range(7)]
+    assert placed[0] == placed[1] > placed[2] > placed[3] > placed[4] > placed[5] > placed[6]
+
+
+def test_what_is_no_number_has_no_digest():
+    assert digest_of({"b": [1.5], "a": None}) == hashlib.sha256(b'{"a":null,"b":[1.5]}').hexdigest()
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            digest_of({"a": wrong})
+
+
 class TestNothingFalsePasses:
     """Every kind of number, changed in the direction that would prove more, or to what cannot be."""
 
@@ -404,7 +425,7 @@ class TestDocument:
             (("subject", "formula"), None, "not a certificate"),
             (("subject", "formula"), [], "not a certificate"),
             (("subject", "formula"), [["U", [0, 0], 0, None]], "expected a whole number"),
-            (("subject", "formula"), [["W", [], 0, None]], "not a certificate"),
+            (("subject", "formula"), [["W", [], 0, None]], "/subject/formula/0: no such kind of node"),
             (("subject", "formula"), [["holds", [], 1, None]], "expected a whole number"),
             (("subject", "formula"), [["&", [], 0, None], ["U", [0, 0], 3, 2]], "no such window"),
             (("region", "groups"), 3, "2 events, and 6 are used"),

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest, kstest
 
-from verifier.analysis.channel_test import class_tests
-from verifier.base.documents import json_values
+from verifier.analysis.channel_test import Untested, class_tests, dependence_remark
+from verifier.base.documents import json_values, read_document
 from verifier.base.errors import InputError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import dependence as module
@@ -24,13 +24,11 @@ from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.counting import count_and_observe
 from verifier.perception.confusion.dependence import (
-    Dependence,
     Outcomes,
-    classes_tested,
     dependence,
-    dependence_remark,
 )
 from verifier.perception.confusion.document import confusion_text
+from verifier.perception.confusion.document_dependence import Dependence
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.preparing import (
@@ -72,10 +70,10 @@ def test_one_track_by_hand():
     # are neighbours: p = 1/2. Mean: 3 pairs * (2 * 1) / (4 * 3) = 1/2. After a miss come frames 1 (missed) and 2
     # (not). One run of length 2; the mean number of runs is 2 - 1/2, and 2 / (3/2) = 4/3.
     found = only(outcomes_of([seen("xx..")]))
-    assert (found.objects, found.misses, found.pairs, found.after_miss, found.joint) == (4, 2, 3, 2, 1)
-    assert found.expected_joint == pytest.approx(1 / 2, abs=1e-15)
-    assert (found.miss_after_miss, found.expected_after_miss) == (1 / 2, 1 / 2)
-    assert (found.mean_run, found.expected_run) == (2, pytest.approx(4 / 3, abs=1e-15))
+    assert (found.objects, found.misses, found.pairs, found.after_miss, found.joint_misses) == (4, 2, 3, 2, 1)
+    assert found.expected_joint_misses == pytest.approx(1 / 2, abs=1e-15)
+    assert (found.miss_after_miss, found.expected_miss_after_miss) == (1 / 2, 1 / 2)
+    assert (found.mean_run, found.expected_mean_run) == (2, pytest.approx(4 / 3, abs=1e-15))
     assert found.permutations == 9999
     assert binomtest(round(found.p_value * 10_000) - 1, 9999, 0.5).pvalue > 1e-4
 
@@ -83,7 +81,7 @@ def test_one_track_by_hand():
 def test_frames_that_do_not_follow_each_other_are_no_pair():
     found = only(outcomes_of([seen("xx xx"), seen("x"), seen("x  x.")]))
     # Pairs: frames 0-1 and 3-4 of the first track, 3-4 of the last; runs: xx, xx, x, x, x.
-    assert (found.pairs, found.joint, found.after_miss, found.misses) == (3, 2, 3, 7)
+    assert (found.pairs, found.joint_misses, found.after_miss, found.misses) == (3, 2, 3, 7)
     assert found.mean_run == 7 / 5
 
 
@@ -95,9 +93,9 @@ def test_two_strata_by_hand():
     track = seen("..xxx..")
     outcomes = outcomes_of([track])
     found = only(replace(outcomes, stratum=np.array([0, 0, 0, 1, 1, 1, 1])))
-    assert (found.pairs, found.after_miss, found.joint) == (6, 3, 2)
-    assert found.expected_joint == pytest.approx(2 / 3, abs=1e-15)
-    assert found.expected_after_miss == 1 / 2
+    assert (found.pairs, found.after_miss, found.joint_misses) == (6, 3, 2)
+    assert found.expected_joint_misses == pytest.approx(2 / 3, abs=1e-15)
+    assert found.expected_miss_after_miss == 1 / 2
     # Joint misses are two only if the miss of stratum 0 is last (1/3) and those of stratum 1 are its first two (1/6).
     assert binomtest(round(found.p_value * 10_000) - 1, 9999, 1 / 18).pvalue > 1e-4
 
@@ -105,17 +103,17 @@ def test_two_strata_by_hand():
 def test_classes_are_tested_apart_and_those_without_a_pair_left_out():
     outcomes = outcomes_of([seen("xx.."), seen("x.x."), seen("x x")], [0, 1, 2], [0, 2, 1])
     ((ped, obs),) = dependence(outcomes, ["ped", "car", "obs"])
-    assert (ped.label, ped.joint, obs.label, obs.joint) == ("ped", 1, "obs", 0)
+    assert (ped.label, ped.joint_misses, obs.label, obs.joint_misses) == ("ped", 1, "obs", 0)
     assert (obs.p_value, obs.miss_after_miss, obs.mean_run) == (1, 0, 1)
 
 
 def test_without_a_miss_there_is_nothing_to_follow():
     found = only(outcomes_of([seen("....")]))
-    assert (found.p_value, found.miss_after_miss, found.expected_after_miss) == (1, None, None)
-    assert (found.mean_run, found.expected_run, found.expected_joint) == (None, None, 0)
+    assert (found.p_value, found.miss_after_miss, found.expected_miss_after_miss) == (1, None, None)
+    assert (found.mean_run, found.expected_mean_run, found.expected_joint_misses) == (None, None, 0)
     everything = only(outcomes_of([seen("xxxx")]))
-    assert (everything.p_value, everything.miss_after_miss, everything.expected_after_miss) == (1, 1, 1)
-    assert (everything.mean_run, everything.expected_run) == (4, 4)
+    assert (everything.p_value, everything.miss_after_miss, everything.expected_miss_after_miss) == (1, 1, 1)
+    assert (everything.mean_run, everything.expected_mean_run) == (4, 4)
 
 
 # ------------------------------------------------------------------------------------------------ laws
@@ -146,8 +144,8 @@ def test_mean_and_p_value_agree_with_enumeration(tracks):
             assert found[threshold] == ()
             continue
         (one,) = found[threshold]
-        assert one.joint == listed[0]  # the identity comes first
-        assert one.expected_joint == pytest.approx(float(Fraction(sum(listed), len(listed))), abs=1e-12)
+        assert one.joint_misses == listed[0]  # the identity comes first
+        assert one.expected_joint_misses == pytest.approx(float(Fraction(sum(listed), len(listed))), abs=1e-12)
         exact = sum(each >= listed[0] for each in listed) / len(listed)
         assert binomtest(round(one.p_value * 10_000) - 1, 9999, exact).pvalue > 1e-6
 
@@ -195,8 +193,8 @@ def test_misses_that_stick_are_found():
     found = only(Outcomes(*rows, np.zeros(600, int), np.zeros(600, int), level.ravel()))
     assert found.p_value == 1 / 10_000
     assert found.miss_after_miss == pytest.approx(0.8, abs=0.06)
-    assert found.expected_after_miss == pytest.approx(1 / 3, abs=0.06)
-    assert found.mean_run > 2.5 > 2 > found.expected_run
+    assert found.expected_miss_after_miss == pytest.approx(1 / 3, abs=0.06)
+    assert found.mean_run > 2.5 > 2 > found.expected_mean_run
 
 
 def test_the_same_seed_gives_the_same_p_value_and_large_data_fewer_permutations(monkeypatch):
@@ -217,10 +215,6 @@ def test_numbers_that_do_not_fit_together_are_refused():
         Outcomes(*columns, np.array([2, 0]))
     with pytest.raises(ValueError, match="numbers from 0"):
         Outcomes(np.array([-1, 0]), *columns[1:], np.array([1, 0]))
-    with pytest.raises(ValueError, match="decrease in this order"):
-        Dependence("ped", 4, 2, 3, 1, 2, 0.5, 0.5, 0.5, 99)
-    with pytest.raises(ValueError, match="must fit together"):
-        Dependence("ped", 4, 2, 3, 2, 1, 0.5, 0.5, 0.0, 99)
 
 
 # ------------------------------------------------------------------------------------------ tracks and frames
@@ -296,16 +290,16 @@ def test_a_wrong_class_is_a_miss_and_bins_are_strata():
     ((ped,),) = dependence(found, RULE.classes)
     # Pairs 0-1, 1-2, 2-3, 3-4, joint 1-2 and 2-3. Misses: 1 of 2 in bin 0, 2 of 3 in bin 1. Mean: 0, 1/2 * 2/3, and
     # twice (2 * 1) / (3 * 2), which is 1.
-    assert (ped.label, ped.pairs, ped.joint, ped.after_miss) == ("ped", 4, 2, 3)
-    assert ped.expected_joint == pytest.approx(1, abs=1e-15)
-    assert ped.expected_after_miss == pytest.approx(2 / 3, abs=1e-15)
+    assert (ped.label, ped.pairs, ped.joint_misses, ped.after_miss) == ("ped", 4, 2, 3)
+    assert ped.expected_joint_misses == pytest.approx(1, abs=1e-15)
+    assert ped.expected_miss_after_miss == pytest.approx(2 / 3, abs=1e-15)
 
 
 def test_a_family_has_one_test_for_each_threshold():
     rule = replace(RULE, thresholds=(0.3, 0.5))
     found = dependence_document(WALK, observed(WALK, rule), rule)
     # At 0.5 the report of frame 4 is gone: misses in frames 1 to 4, three joint misses.
-    assert [each["classes"][0]["joint_misses"] for each in found] == [2, 3]
+    assert [each.classes[0].joint_misses for each in found] == [2, 3]
     counts, _ = count_job(WALK, TWO_METRES, rule)
     counts = replace(counts, metadata={**counts.metadata, "dependence": found})
     document = json.loads(confusion_text(counts))
@@ -313,7 +307,7 @@ def test_a_family_has_one_test_for_each_threshold():
     again = DocumentReader("a.json").counts(document)
     assert again.member(0.5).metadata["dependence"] == found[1]
     with pytest.raises(InputError, match="/dependence: expected a list of 2 tests, one per score threshold"):
-        DocumentReader("a.json").counts({**document, "dependence": found[:1]})
+        DocumentReader("a.json").counts({**document, "dependence": json_values(found[:1])})
 
 
 def test_without_tracks_or_pairs_nothing_is_said():
@@ -334,9 +328,9 @@ def test_the_document_says_it_and_reads_back():
     jsonschema.Draft202012Validator(SCHEMA).validate(document)
     again = DocumentReader("a.json").counts(document)
     assert confusion_text(again) == text
-    assert again.matrices().metadata["dependence"]["classes"][0]["joint_misses"] == 2
+    assert again.matrices().metadata["dependence"].classes[0].joint_misses == 2
     both = merge([again, again], ["a", "b"], "add").metadata["dependence"]
-    assert both["classes"][0]["joint_misses"] == 4
+    assert both.classes[0].joint_misses == 4
 
 
 def document(**changes):
@@ -354,17 +348,27 @@ WHOLE = {
 }  # fmt: skip
 
 BROKEN = [
-    ([], "/dependence: expected an object with 'seed' and a list 'classes', got []"),
-    ({"seed": 0}, "/dependence: expected an object with 'seed' and a list 'classes'"),
-    ({"seed": -1, "classes": []}, "/dependence/seed: expected an integer from 0, got -1"),
-    ({"seed": 0, "classes": [3]}, "/dependence/classes/0: expected an object with the keys after_miss, expected_"),
-    (document(label=3), "/dependence/classes/0/label: expected a class name, got 3"),
-    (document(pairs=1.5), "/dependence/classes/0/pairs: expected an integer from 0, got 1.5"),
-    (document(misses=True), "/dependence/classes/0/misses: expected an integer from 0, got True"),
-    (document(p_value=1.5), "/dependence/classes/0/p_value: expected a share from 0 to 1, got 1.5"),
-    (document(miss_after_miss=None), "/dependence/classes/0/miss_after_miss: expected a share from 0 to 1, got None"),
-    (document(mean_run="x"), "/dependence/classes/0/mean_run: expected a number from 0, got 'x'"),
-    (document(after_miss=0), "/dependence/classes/0/miss_after_miss: expected null, got 0.66"),
+    ([], "/dependence: [] is not of type 'object'"),
+    ({"seed": 0}, "/dependence: 'classes' is a required property"),
+    ({"seed": -1, "classes": []}, "/dependence/seed: input should be greater than or equal to 0, got -1"),
+    ({"seed": None, "classes": []}, "/dependence/seed: expected an integer from 0, got null"),
+    ({"seed": 0, "classes": [3]}, "/dependence/classes/0: 3 is not of type 'object'"),
+    (document(label=3), "/dependence/classes/0/label: 3 is not of type 'string'"),
+    (document(pairs=1.5), "/dependence/classes/0/pairs: 1.5 is not of type 'integer'"),
+    (document(pairs=6), "/dependence/classes/0/pairs: expected at most 5, from the numbers beside it, got 6"),
+    (document(misses=True), "/dependence/classes/0/misses: True is not of type 'integer'"),
+    (document(p_value=1.5), "/dependence/classes/0/p_value: input should be less than or equal to 1, got 1.5"),
+    (document(miss_after_miss=None), "/dependence/classes/0/miss_after_miss: expected 0.666"),
+    (document(mean_run="x"), "/dependence/classes/0/mean_run: 'x' is not of type 'number'"),
+    (
+        document(mean_run=2.0),
+        "/dependence/classes/0/mean_run: expected 3.0, which follows from the numbers",
+    ),
+    (document(expected_mean_run=1.0), "/dependence/classes/0/expected_mean_run: expected 1.5, which follows"),
+    (
+        document(after_miss=0, joint_misses=0),
+        "/dependence/classes/0/expected_miss_after_miss: expected null, got",
+    ),
 ]
 
 
@@ -376,23 +380,22 @@ def test_faulty_tests_are_refused(value, words):
     assert words in str(caught.value)
 
 
+def said(*changes):
+    classes = [document(**change)["classes"][0] for change in changes]
+    return read_document(Dependence, {"seed": 0, "classes": classes}, "a.json")
+
+
 def test_the_remark_is_plain():
-    assert dependence_remark(document()["classes"]) == (
+    assert dependence_remark(said({}).classes) == (
         "warning: memoryless assumption rejected: after a missed ped the next frame misses it with probability 0.67, "
         "not 0.25 (2 of 3 frame pairs, p = 0.004). P and bounds may be wrong in either direction."
     )
-    two = {"seed": 0, "classes": [*document()["classes"], *document(label="obs")["classes"]]}
-    assert dependence_remark(classes_tested({"dependence": two})).count("after a missed") == 2
-    assert (
-        dependence_remark(map(json_values, class_tests({"dependence": two}, {"obs": [0]}))).count(
-            "after a missed obs"
-        )
-        == 1
-    )
-    assert dependence_remark(map(json_values, class_tests({"dependence": two}, {"car": [0]}))) is None
-    assert dependence_remark(document(p_value=0.01)["classes"]) is None
+    two = said({}, {"label": "obs"})
+    assert dependence_remark(two.classes).count("after a missed") == 2
+    assert dependence_remark(class_tests(two, None, {"obs": [0]})).count("after a missed obs") == 1
+    assert class_tests(two, None, {"car": [0]}) == (Untested(label="car"),)
+    assert dependence_remark(said({"p_value": 0.01}).classes) is None
     assert dependence_remark([]) is None
-    assert classes_tested({}) == classes_tested({"dependence": [two]}) == []
 
 
 def test_real_detectors_have_a_memory(shared):
@@ -401,12 +404,12 @@ def test_real_detectors_have_a_memory(shared):
     data = read_detections("kitti_tracking", folder / "label_02", folder / "det_pointrcnn", reading)
     rule = CountingRule("class", ("ped",), Bins((0.0, 10.0, 20.0, 30.0, float("inf"))), "ground_plane")
     counts, found = count_job(data, MatchingPolicy("centre_bev", 2.0), rule)
-    (ped,) = dependence_document(data, found, rule)["classes"]
+    (ped,) = dependence_document(data, found, rule).classes
     misses = counts.matrices().counts[:, 1, 0].sum()
-    assert ped["misses"] == misses
-    assert ped["p_value"] == 1 / (1 + ped["permutations"])
-    assert ped["miss_after_miss"] > 2 * ped["expected_miss_after_miss"]
-    assert ped["mean_run"] > 2 * ped["expected_mean_run"]
+    assert ped.misses == misses
+    assert ped.p_value == 1 / (1 + ped.permutations)
+    assert ped.miss_after_miss > 2 * ped.expected_miss_after_miss
+    assert ped.mean_run > 2 * ped.expected_mean_run
     # Without the permutations: joint misses counted from the labels' own track numbers, in plain Python.
     level = np.where(found.scene.objects.reported == found.scene.objects.label, found.scene.objects.level, 0)
     rows = zip(
@@ -417,4 +420,4 @@ def test_real_detectors_have_a_memory(shared):
         strict=True,
     )
     missed = {(sequence, track, frame) for sequence, track, frame, at in rows if at == 0}
-    assert ped["joint_misses"] == sum((s, t, f + 1) in missed for s, t, f in missed)
+    assert ped.joint_misses == sum((s, t, f + 1) in missed for s, t, f in missed)

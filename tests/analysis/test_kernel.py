@@ -1,6 +1,7 @@
 """The kernel: nothing false passes, everything the program makes does, and another checker says the same."""
 
 import contextlib
+import functools
 import itertools
 import json
 import math
@@ -283,27 +284,27 @@ def test_the_steps_of_a_system_are_those_of_the_definition(seed):
     assert system.exceeds(1, value)  # without a way on nothing is shown
 
 
-def small_system(columns, owner=(0, 1, 2), **changes):
+def small_subject(owner=(0, 1, 2), **changes):
     """State 0 draws one of three reports, which lead to states 1, 1 and 2; these stay, and so do further ways."""
-    ahead = {0: [1, 1, 2], 1: [1] * 3, 2: [2] * 3}
-    return kernel.System(
-        {
-            "observations": [[], ["a"], ["b"]],
-            "propositions": [],
-            "letters": [0] * 3,
-            "starts": [0],
-            "owner": list(owner),
-            "following": [ahead[0], *([owner[way] or 2] * 3 for way in range(1, len(owner)))],
-            "row": [0] + [-1] * (len(owner) - 1),
-            "bins": [[4]],
-            "columns": [[1]],
-            "kinds": [[0]],
-            "told": [[[1, 0, 1, 2]]],
-            "then": [[0, 1, 2]] * 3,
-            **changes,
-        },
-        columns,
-    )
+    return {
+        "observations": [[], ["a"], ["b"]],
+        "propositions": [],
+        "letters": [0] * 3,
+        "starts": [0],
+        "owner": list(owner),
+        "following": [[1, 1, 2], *([owner[way] or 2] * 3 for way in range(1, len(owner)))],
+        "row": [0] + [-1] * (len(owner) - 1),
+        "bins": [[4]],
+        "columns": [[1]],
+        "kinds": [[0]],
+        "told": [[[1, 0, 1, 2]]],
+        "then": [[0, 1, 2]] * 3,
+        **changes,
+    }
+
+
+def small_system(region, owner=(0, 1, 2), **changes):
+    return kernel.System(small_subject(owner, **changes), region)
 
 
 class TestSystemsByHand:
@@ -328,12 +329,60 @@ class TestSystemsByHand:
         system = small_system({(4, 1): ([0, 0, 9], [5, 5, 10], 10)})
         assert system.moves(0, lambda state, after: True) == {1, 2}
 
+    def test_what_comes_with_some_chance_anyway_may_not_be_left_out(self):
+        for least in (0, 1):
+            system = small_system({(4, 1): ([least, 0, 0], [10] * 3, 10)})
+            assert system.moves(0, lambda state, after: after == 2) == (set() if least else {2})
+            assert system.moves(0, lambda state, after: after == 1) == {1}
+
+    def test_a_column_has_a_rate_for_each_report(self):
+        for rates in (2, 4):
+            with pytest.raises(ValueError, match=r"zip\(\) argument"):
+                small_system({(4, 1): ([0] * rates, [10] * rates, 10)}).exceeds(0, [0] * 3)
+
     def test_the_greatest_of_all_ways_counts(self):
         system = small_system({(4, 1): ([10, 0, 0], [10, 0, 0], 10)}, owner=(0, 0, 1, 2))
         assert [system.exceeds(0, [value, 5, 9]) for value in (8, 9)] == [True, False]
         assert [system.exceeds(0, [value, 9, 5]) for value in (8, 9)] == [True, False]
         assert system.moves(0, lambda state, after: True) == {1, 2}
         assert system.moves(0, lambda state, after: after == 1) == {1}
+
+    def test_after_each_report_the_world_draws_by_fixed_chances(self):
+        # Of three times two successors the second comes twice as often: 9 at most, where the third report leads.
+        ahead = [[0, 1, 1, 1, 0, 2], [1] * 6, [2] * 6]
+        system = small_system({}, motion=[[1, 2]], moving=[0] * 3, following=ahead)
+        assert [system.exceeds(0, [value, 0, 12]) for value in (11, 12)] == [True, False]
+        assert [system.exceeds(0, [value, 9, 0]) for value in (8, 9)] == [True, False]
+        assert system.moves(0, lambda state, after: after != 1) == {0, 2}
+        with pytest.raises(kernel.Rejected, match="/subject/following/0: expected a list of length 6"):
+            small_system({}, motion=[[1, 2]], moving=[0] * 3)
+
+    def test_letters_hold_no_more_than_the_propositions(self):
+        assert small_system({}, propositions=["p", "q"], letters=[0, 3, 1]).letters == [0, 3, 1]
+        with pytest.raises(kernel.Rejected, match="/subject/letters/1: expected a whole number from 0 to 3"):
+            small_system({}, propositions=["p", "q"], letters=[0, 4, 1])
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"told": [[[1, 0, 1, 2], [1, 0, 1]]]},  # each way of telling has all reports
+            {"bins": [[4], [4]]},
+            {"bins": [[4, 4]]},
+            {"columns": [[1, 1]]},
+            {"kinds": [[0], [0]]},
+            {"kinds": [[0, 0]]},
+        ],
+    )
+    def test_tables_of_other_lengths_are_refused(self, changes):
+        with pytest.raises(ValueError, match=r"zip\(\) argument"):
+            small_system({}, **changes)
+
+    def test_a_draw_from_no_column_is_none(self):
+        columns = {(4, 1): ([1, 2, 3], [4, 5, 6], 10)}
+        system = small_system(columns, bins=[[4, 4]], columns=[[-1, 1]], kinds=[[0, 0]])
+        told = ((1,), (0,), (1,), (2,))
+        assert system._draws == small_system(columns)._draws == [[(told, *columns[4, 1])], [], []]
+        assert small_system({})._draws == [[(told, [0] * 3, [1] * 3, 1)], [], []]
 
     def test_a_state_without_a_way_is_worth_anything(self):
         system = small_system({}, owner=(0, 2))
@@ -351,6 +400,8 @@ class TestSystemsByHand:
         ([6, 0, 9], False, "what it has to meet does not follow from what state 2 has to meet"),
         ([10, 0, 10], False, None),
         ([10, 0, 10], True, None),
+        ([10, 0, 20], True, None),
+        ([10, 0, 0], True, None),
         ([9, 0, 10], True, "the formula does not follow from what it has to meet"),
     ],
 )
@@ -367,9 +418,40 @@ def test_what_is_worth_1_has_to_meet_nothing(values, start_is_true, message):
     proof = kernel.Proof(system, known, [0 if start_is_true else 1, 0, 0])
     if message is None:
         assert proof.values(box, "/box") == [Fraction(value, 10) for value in values]
+        assert proof.values({**box, "order": [0] * 3}, "/box")  # who may be lost at once, or is, need not fall
     else:
         with pytest.raises(kernel.Rejected, match=message):
             proof.values(box, "/box")
+
+
+@pytest.mark.parametrize(("side", "claims"), [("lower", [0.25, 0.5]), ("upper", [0.75, 0.5])])
+def test_the_worst_box_decides(side, claims):
+    # F q, or for the upper side G !q, which hold in state 1, or 2. At most 6/8 of the reports lead to 2, and where a
+    # box has at most 4/8 of them, the other does not.
+    formula = [["&", [], 0, None], ["|", [], 0, None], ["holds", [], 0, None], ["U", [0, 2], 0, None]]
+    if side == "upper":
+        formula[2:] = [["fails", [], 0, None], ["R", [1, 2], 0, None]]
+    staying = [{"states": [state], "obligations": [0], "without": []} for state in (1, 2)]
+    box = {"unit": 8, "order": [1, 0, 0], "components": staying}
+    column = {"bin": 4, "true": 1, "unit": 8, "lower": [0, 2, 2], "upper": [4, 5, 6], "counts": None, "largest": None}
+    content = {
+        "schema": "verifier.certificate",
+        "version": 5,
+        "side": side,
+        "region": {"groups": 3, "evidence": None, "columns": [column]},
+        "subject": {**small_subject(propositions=["q"], letters=[0, 1, 0]), "formula": formula},
+        "obligations": [[[]]],
+        "obligation": [1, 0, 0],
+    }
+    for order in ([0, 1], [1, 0]):
+        values = [[[4, 0, 8], [6, 0, 8]][k] for k in order]
+        tree = {"bin": 4, "true": 1, "group": 2, "at": 4, "below": order.index(0), "above": order.index(1)}
+        boxes = [{**box, "value": value} for value in values]
+        cut = {**content, "tree": tree, "boxes": boxes, "claimed": claims[:1]}
+        assert checked(cut) == ([Fraction(claims[0])], None)
+        refusal = f"/claimed/0: claims the bound {claims[1]!r}, not {claims[0]!r}"
+        assert checked({**cut, "claimed": claims[1:]}) == (None, refusal)
+        assert checked({**cut, "boxes": boxes[::-1]})[1].endswith("its value is less than what its best choice gives")
 
 
 @pytest.mark.parametrize(
@@ -401,6 +483,32 @@ def test_what_is_promised_again_and_again_may_not_be_put_off_forever(letters, or
         assert proof.values(box, "/box") == [0, 0]
 
 
+def test_what_is_met_in_a_component_implies_what_had_to_be_met():
+    # A state that stays for ever, and reads q. Each way to meet "F p or G q" has to be one to meet F p: G q is none.
+    subject = {
+        "propositions": ["p", "q"], "observations": [[]], "then": [[0]], "told": [[[1, 0]]], "kinds": [], "bins": [],
+        "columns": [], "row": [-1], "following": [[0]], "letters": [2], "starts": [0],
+        "formula": [
+            ["&", [], 0, None], ["|", [], 0, None], ["holds", [], 0, None], ["holds", [], 1, None],
+            ["R", [1, 3], 0, None], ["U", [0, 2], 0, None],
+        ],
+    }  # fmt: skip
+    eventually, always = [[5, 0, -1]], [[4, 0, -1]]
+    for own, held, message in (
+        ([eventually], [eventually, always], "state 0: who stays among it and 0 others may decide against"),
+        ([eventually], [always], "may decide against"),
+        ([eventually], [], "may decide against"),  # false
+        ([eventually, always], [[*eventually, *always], always], None),  # G q is met, whoever puts F p off
+        ([eventually], [eventually], "can be left without"),  # F p is put off
+        ([[]], [always], None),
+    ):
+        known = kernel.Obligations({"subject": subject, "side": "lower", "obligations": [own, held]})
+        proof = kernel.Proof(kernel.System(subject, {}), known, [0])
+        component = {"states": [0], "obligations": [1], "without": []}
+        with contextlib.nullcontext() if message is None else pytest.raises(kernel.Rejected, match=message):
+            proof.stay(lambda state, after: True, component, "/box")
+
+
 @pytest.mark.parametrize(
     ("kind", "low", "letter", "follows"),
     [("R", 0, 0, False), ("R", 0, 1, True), ("R", 1, 0, True), ("U", 0, 0, False), ("U", 1, 1, False)],
@@ -411,6 +519,23 @@ def test_a_window_that_is_open_asks_for_its_right_side_now(kind, low, letter, fo
     subject = {"formula": formula, "propositions": ["q"]}
     known = kernel.Obligations({"subject": subject, "side": "lower", "obligations": [[[[3, 0, 2]]]]})
     assert known.leads(-1, letter, 0) is follows
+
+
+def test_only_minus_one_stands_for_a_window_without_end():
+    # With another number for it an obligation would be put off forever, and nobody would ask.
+    formula = [["&", [], 0, None], ["holds", [], 0, None], ["U", [0, 1], 0, None]]
+    certificate = {"subject": {"formula": formula, "propositions": ["q"]}, "side": "lower"}
+    assert kernel.Obligations({**certificate, "obligations": [[[[2, 0, -1]]]]}).leads(0, 0, 0)
+    for high in (-2, 2**53, None):
+        with pytest.raises(kernel.Rejected, match=r"^/obligations/0/0/0/2: expected a whole number from -1"):
+            kernel.Obligations({**certificate, "obligations": [[[[2, 0, high]]]]})
+
+
+def test_whole_numbers_are_below_two_to_the_53():
+    assert kernel.whole([[2**53 - 1, -1], []], "/x", (2, None), -1) == [[2**53 - 1, -1], []]
+    for value in (2**53, -2, 1.0, True):
+        with pytest.raises(kernel.Rejected, match=r"^/x/0/1: expected a whole number from -1 to 9007199254740991"):
+            kernel.whole([[0, value]], "/x", (1, None), -1)
 
 
 def test_values_have_a_unit_below_two_to_the_256():
@@ -431,14 +556,88 @@ def test_values_have_a_unit_below_two_to_the_256():
 def test_a_report_that_never_came_has_a_count_of_0():
     column = {"bin": 0, "true": 1, "unit": kernel.BILLION, "lower": [0, 0], "upper": [kernel.BILLION] * 2}
     evidence = {"events": 1, "alpha": "1/20", "icc": None, "shift": 0}
-    for counts, most in (([[3, 0], [0, 2]], 3), ([[3, 0], [0, 2]], None), ([[0, 0]], None), ([], None)):
+    for counts, most in (
+        ([[3, 0], [0, 2]], 3),
+        ([[3, 0], [0, 2]], None),
+        ([[0, 0]], 0),
+        ([[0, 0]], None),
+        ([], None),
+    ):
         columns = [{**column, "counts": counts, "largest": most}]
         found = kernel.read_region({"groups": 2, "evidence": evidence, "columns": columns})
         assert found == {(0, 1): ([0, 0], [kernel.BILLION] * 2, kernel.BILLION)}
-    for counts, most in (([[3, -1]], None), ([[3, 0]], 2), ([[1]], None)):
+    for counts, most in (([[3, -1]], None), ([[3, 0], [1, 0]], 2), ([[1, 0], [2, 1]], 2), ([[1]], None)):
         columns = [{**column, "counts": counts, "largest": most}]
         with pytest.raises(kernel.Rejected):
             kernel.read_region({"groups": 2, "evidence": evidence, "columns": columns})
+
+
+@pytest.mark.parametrize(("groups", "used"), [(1, 0), (2, 1), (3, 3), (4, 4)])
+def test_each_column_takes_as_many_events_as_it_has_free_rates(groups, used):
+    # Of one group the rate is 1, and of two the second's follows from the first's.
+    free = {"unit": kernel.BILLION, "lower": [0] * groups, "upper": [kernel.BILLION] * groups, "largest": None}
+    columns = [{"bin": 0, "true": k, **free, "counts": [[2] * groups] if k else None} for k in range(4)]
+    for events in range(3 * used - 2, 3 * used + 2):
+        evidence = {"events": max(events, 0), "alpha": "1/20", "icc": None, "shift": 0}
+        fits = events >= 3 * used
+        with contextlib.nullcontext() if fits or events < 0 else pytest.raises(kernel.Rejected, match="are used"):
+            kernel.read_region({"groups": groups, "evidence": evidence, "columns": columns})
+
+
+@pytest.mark.parametrize(("events", "end"), [(0, 25_000_000), (1, 25_000_000), (2, 12_500_000), (5, 5_000_000)])
+def test_half_of_alpha_is_divided_among_the_events(events, end):
+    # Of one report and no other, p <= alpha / (2 events) is what the chance p of it leaves.
+    evidence = {"events": events, "alpha": "1/20", "icc": None, "shift": 0}
+    one = {"bin": 0, "true": 0, "unit": kernel.BILLION, "counts": [[1]], "largest": None, "upper": [kernel.BILLION]}
+    region = {"groups": 1, "evidence": evidence, "columns": [{**one, "lower": [end]}]}
+    assert kernel.read_region(region) == {(0, 0): ([end], [kernel.BILLION], kernel.BILLION)}
+    region["columns"][0]["lower"] = [end + 1]
+    with pytest.raises(kernel.Rejected, match="do not follow from its counts"):
+        kernel.read_region(region)
+
+
+@pytest.mark.parametrize(
+    ("column", "empty"),
+    [
+        (([0, 1], [0, 1], 1), False),
+        (([1, 1], [1, 1], 1), True),
+        (([0, 0], [0, 0], 1), True),
+        (([2, 0], [1, 3], 3), True),  # only one rate has no place between its ends
+        (([0, 2], [3, 1], 3), True),
+        (([1, 0], [1, 3], 3), False),
+    ],
+)
+def test_a_region_is_empty_if_one_of_its_columns_is(column, empty):
+    some = ([0, 0], [3, 3], 3)
+    for columns in ([column], [column, some], [some, column]):
+        assert kernel.is_empty(dict(enumerate(columns))) is empty
+        low, high, unit = column
+        given = [
+            {"bin": 0, "true": k, "unit": u, "lower": low, "upper": high, "counts": None, "largest": None}
+            for k, (low, high, u) in enumerate(columns)
+        ]
+        if all(end <= unit for end in [*low, *high]):
+            with pytest.raises(kernel.Rejected, match="no rates lie") if empty else contextlib.nullcontext():
+                kernel.read_region({"groups": 2, "evidence": None, "columns": given})
+
+
+def test_a_region_is_cut_at_any_rate_that_is_there():
+    columns = {(0, 1): ([0, 1], [3, 4], 4)}
+    for group, at, below, above in (
+        (0, 0, [0, 4], [0, 1]),
+        (0, 2, [2, 4], [2, 1]),
+        (0, 9, [3, 4], [9, 1]),
+        (1, 0, [3, 0], [0, 1]),
+        (1, 3, [3, 3], [0, 3]),
+    ):
+        tree = {"bin": 0, "true": 1, "group": group, "at": at, "below": 0, "above": 1}
+        assert list(kernel.leaves(tree, columns)) == [
+            (0, {(0, 1): ([0, 1], below, 4)}),
+            (1, {(0, 1): (above, [3, 4], 4)}),
+        ]
+    for wrong in ({"at": -1}, {"group": 2}, {"group": -1}, {"bin": 1}, {"true": 0}):
+        with pytest.raises(kernel.Rejected, match=r"^/tree"):
+            list(kernel.leaves({**tree, **wrong}, columns))
 
 
 @pytest.mark.parametrize(
@@ -469,6 +668,24 @@ def test_a_share_is_a_fraction_and_no_power_of_ten_that_takes_forever(rule):
     region = {"groups": 2, "evidence": evidence, "columns": []}
     with pytest.raises(kernel.Rejected, match="ValueError: invalid literal for int"):
         kernel.check({**content, "region": region, "subject": {}})
+
+
+@pytest.mark.parametrize("number", [10**5000, -(10**5000), "9" * 5000, [[]]], ids=["large", "small", "text", "list"])
+def test_numbers_of_five_thousand_digits_are_decided_or_refused_wherever_they_stand(number):
+    def places(node, above=()):
+        if not isinstance(node, dict | list):
+            yield above
+        else:
+            for key, inner in node.items() if isinstance(node, dict) else enumerate(node):
+                yield from places(inner, (*above, key))
+
+    content = some_certificates(1)[0]
+    every, refused = list(places(content)), 0
+    for *above, last in every[::3] + [place for place in every if "formula" in place]:
+        changed = json.loads(json.dumps(content))
+        functools.reduce(operator.getitem, above, changed)[last] = number
+        refused += checked(changed)[1] is not None
+    assert refused > len(every) / 5
 
 
 class TestFormulas:
@@ -634,6 +851,18 @@ class TestAlone:
         done = self.run(folder)
         assert done.returncode == 1
         assert "REJECTED: /boxes/0/value: expected a number of at least 0" in done.stdout
+        assert done.stdout.splitlines()[-1].startswith("1 of 2 certificates proven; not decided")
+
+    @pytest.mark.parametrize(
+        ("text", "why"), [("[" * 10**5, "recursion"), ('{"side": ' + "9" * 5000 + "}", "digits"), ("{", "Expecting")]
+    )
+    def test_what_cannot_be_read_is_rejected(self, text, why, tmp_path):
+        (tmp_path / "certificates").mkdir()
+        (tmp_path / "certificates/one.json").write_text(text)
+        done = self.run(tmp_path)
+        assert (done.returncode, done.stderr) == (1, "")
+        assert done.stdout.startswith("one.json: REJECTED: ")
+        assert why in done.stdout
 
     def test_a_bundle_without_certificates_proves_nothing(self, tmp_path):
         (tmp_path / "certificates").mkdir()

@@ -77,6 +77,94 @@ def test_what_is_certain_is_proven_as_it_is():
         assert lower == upper == truth
 
 
+def test_only_who_stays_is_in_a_component():
+    for wanted in ("F p", "G F p"):
+        _, _, found = proven(*walk(6, (3, 5), wanted))
+        for content in found.values():
+            (box,) = content["boxes"]
+            ((state,),) = (each["states"] for each in box["components"])
+            assert (box["value"][state], content["subject"]["following"][state]) == (0, [state, state])
+
+
+def test_what_has_no_rate_never_comes():
+    # Where a is never reported state 0 is stayed in forever; half the time, it is left for sure.
+    objective = Model(TWO, [[0, 1], [1, 1]], {"p": {1}}, {0: ()}, (0,)).objective("F p")
+    for often, truth in ((0, 0), (1, 1)):
+        counts = np.array([[[1, 1], [0, often]]] * 2)
+        (lower,), (upper,), _ = proven(objective, counts)
+        assert lower == upper == truth
+
+
+def test_where_every_report_is_certain_so_is_what_the_best_strategy_gives():
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 11])
+        world, counts = Deciding(rng, states=5, choices=2), np.zeros((2, 3, 3), dtype=np.int64)
+        counts[np.arange(2)[:, None], rng.integers(0, 3, (2, 3)), np.arange(3)] = 1
+        for greatest in (False, True):
+            about = world.optimum(REMEMBERED[seed % len(REMEMBERED)], greatest)
+            lower, upper, _ = proven(about, counts)
+            assert lower == upper == about.bracket(rates(counts), 2.0**-50).value.round().tolist()
+
+
+def test_solutions_that_are_no_numbers_are_none():
+    assert point_certificate._scaled(np.array([0.5, -0.25]), 8).tolist() == [4, -2]
+    for wrong in (np.nan, np.inf, -np.inf):
+        with pytest.raises(point_certificate._NoWitnessError):
+            point_certificate._scaled(np.array([0.5, wrong]), 8)
+
+
+def deciding(seed):
+    """A world that decides, counts, and the least or the greatest probability of a formula."""
+    rng = np.random.default_rng([seed, 7])
+    world, counts = Deciding(rng, states=5), rng.integers(1, 9, (2, 3, 3))
+    return rng, counts, world.optimum(REMEMBERED[seed % len(REMEMBERED)], seed % 2 == 0)
+
+
+def test_values_are_raised_to_what_the_best_alternative_gives_and_no_further():
+    reached = 0
+    for seed in range(30):
+        rng, counts, about = deciding(seed)
+        entries, size = about.skeleton.entry_values(exact_rates(counts)), about.state_count
+        target = rng.random(size) < 0.3
+        value = point_certificate._raised(about, np.zeros(size, dtype=object), target, entries)
+        if value is None:  # it would take more rounds
+            continue
+        means = [Fraction(0)] * len(about.owner)
+        for row, edge, state in zip(about.sources, about.product.edge, about.product.indices, strict=True):
+            means[row] += Fraction(entries[about.skeleton.entry[edge]]) * value[state]
+        for state in range(size):
+            best = max(math.ceil(mean) for mean, owner in zip(means, about.owner, strict=True) if owner == state)
+            assert value[state] == (UNIT if target[state] else best)
+            reached += 0 < value[state] < UNIT
+    assert reached > 10
+
+
+def test_where_a_refined_solution_is_not_proven_that_of_doubles_is(monkeypatch):
+    begun, raised, between = [], point_certificate._raised, 0
+
+    def at_the_second(about, value, target, entries):
+        begun.append(value.copy())
+        return raised(about, value, target, entries) if len(begun) % 2 == 0 else None
+
+    for seed in range(60):
+        _, counts, about = deciding(seed)
+        value = about.bracket(rates(counts), 2.0**-50).value
+        if not np.any((value > 1e-9) & (value < 1 - 1e-9)):
+            continue
+        lower, upper, _ = proven(about, counts)
+        begun.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(point_certificate, "_raised", at_the_second)
+            below, above, _ = proven(about, counts)
+        for refined, doubles in zip(begun[::2], begun[1::2], strict=True):
+            assert np.all(np.abs(doubles - refined) <= UNIT // 10**9)
+            assert np.all(doubles >= refined - UNIT // 10**25)
+        for one, least, most, other in zip(below, lower, upper, above, strict=True):
+            assert most - Fraction(1, 10**9) <= one <= least <= most <= other <= least + Fraction(1, 10**9)
+            between += one < least
+    assert between > 3
+
+
 def sides_of_random_chains(seeds):
     """(proven, not proven) sides; what is proven holds of the chain solved in fractions, and is tight."""
     tally, formulas = [0, 0], [*SIMPLE, *RECURRENT]

@@ -228,10 +228,16 @@ class TestTails:
         # Pr(Bin(2, p) >= 1) with p just below and above 2/3, where terms cease to fall: less than 1 is not shown.
         assert tail_is_at_most(2, 1, 666_666_666, Fraction(19, 20))
         assert not tail_is_at_most(2, 1, 666_666_667, Fraction(19, 20))
+        assert not tail_is_at_most(3, 1, UNIT // 2, Fraction(19, 20))  # 7/8, where the first two terms are equal
+        assert tail_is_at_most(2, 2, UNIT // 2, Fraction(1, 4))  # exactly
 
-    def test_more_than_can_be_checked_is_refused(self):
+    def test_more_than_can_be_checked_is_refused(self, monkeypatch):
         with pytest.raises(Rejected, match="of the rarer kind"):
             tail_is_at_most(4 * MOST_ITEMS, 2 * MOST_ITEMS, UNIT // 3, Fraction(1, 2))
+        monkeypatch.setattr("verifier.analysis.kernel.MOST_ITEMS", 3)
+        assert tail_is_at_most(6, 3, UNIT // 10, Fraction(1, 10))
+        with pytest.raises(Rejected, match="of the rarer kind"):
+            tail_is_at_most(8, 4, UNIT // 10, Fraction(1, 10))
 
     @pytest.mark.parametrize("wrong", [(3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, -1), (3, 1, UNIT + 1)])
     def test_numbers_out_of_range_are_refused(self, wrong):

@@ -2,6 +2,7 @@
 
 import itertools
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,8 +35,8 @@ from verifier.analysis.robust.region import Region, Told, events_of, groups_of
 from verifier.analysis.robust.shared_matrix import common_choices
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses, uncertain_step
-from verifier.analysis.sensitivity.adjoint import state_values
-from verifier.base.errors import EngineError
+from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
+from verifier.base.errors import EngineError, NoAnswerError
 from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.checking import graphs
 from verifier.checking.process import StormProcess
@@ -276,6 +277,54 @@ class TestByHand:
         monkeypatch.setattr(solve, "_merged", None)
         plain = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
         assert ends(bounds_of(plain, "F g")) == (near(f("0.6")), 1)
+
+    @pytest.mark.parametrize(
+        ("rounds", "proven", "expected"),
+        [  # of each round values, how far they may be off, and how far before costs were lowered
+            ([(0.7, 0.0, 1e-8)], True, (0.7, False, 1)),
+            ([(0.7, 0.0, 1.1e-8), (0.6, 1.0, 0.0)], True, (0.6, False, 2)),
+            ([(0.7, 1.1e-6, 1.0), (0.8, 0.0, 0.0)], True, (0.7, True, 2)),
+            ([(0.7, 1e-6, 1.0), (0.6, 0.0, 0.0)], False, (0.7, False, 2)),
+            ([(None, 1.0, 1.0), (None, 1.0, 1.0), (0.6, 0.0, 0.0)], False, (0.6, True, 3)),
+            ([(0.9 - k / 10, 0.0, 1.0) for k in range(5)], True, (0.5, False, 5)),  # merged four times at most
+            ([(0.9, 0.0, 1.0)], True, (0.9, False, 1)),  # nothing more is merged
+            ([(None, 1.0, 1.0)], True, None),
+        ],
+    )
+    def test_parts_are_merged_until_little_is_lost(self, rounds, proven, expected, monkeypatch):
+        model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]})
+        objective = model.objective("F g")
+        step = uncertain_step(objective, model.region(objective))
+        nodes, size = make_nodes(step, end_components(step)), step.state_count
+        ahead, searched = iter(rounds), []
+
+        def lifted(step, search, target):
+            value, loss, first = next(ahead)
+            return None if value is None else np.full(size, value), loss, first, np.arange(1)
+
+        def search(step, present, unknown, guide):
+            searched.append(present)
+            return SimpleNamespace(
+                iterations=10 ** len(searched), steps_from=lambda each: np.full(len(step.owner), len(searched))
+            )
+
+        merged = [object() for _ in rounds[1:]] + [None] * (len(rounds) < 5)
+        monkeypatch.setattr(solve, "_lifted", lifted)
+        monkeypatch.setattr(solve, "PolicySearch", search)
+        monkeypatch.setattr(solve, "_merged", lambda *_: merged[len(searched) - 1])
+        monkeypatch.setattr(solve, "is_proven", lambda *_: proven)
+        target, starts = np.zeros(size, dtype=bool), [np.arange(1), np.arange(1)]
+        if expected is None:
+            with pytest.raises(EngineError, match="no bound on 0 product states can be proven"):
+                solve.greatest_reach(step, nodes, target, starts)
+            return
+        found = solve.greatest_reach(step, nodes, target, starts)
+        value, worse, count = expected
+        assert found.value.tolist() == [value] * size
+        assert (found.merged, found.iterations) == (worse, sum(10**k for k in range(1, count + 1)))
+        assert searched == [nodes, *merged[: count - 1]]
+        first = next(k for k, each in enumerate(rounds, 1) if each[0] is not None)
+        assert found.steps.tolist() == [[first] * len(step.owner)] * 2
 
     def test_the_second_side_is_searched_for_from_where_the_first_one_ended(self, monkeypatch):
         begun, ended, search = [], [], one_side.greatest_reach
@@ -606,6 +655,118 @@ def test_from_either_side_it_is_climbed_as_far():
         )
         many += bool(np.any(up.value > one_side.best_of(objective, region, None, first, -1.0).value + 1e-9))
     assert many  # in some of them the first steps are not the last
+
+
+def test_it_is_climbed_as_long_as_something_is_gained(monkeypatch):
+    # Two reports of a in a row, from columns of their own, lead to g; otherwise it is lost.
+    bounds = {0: [(f("0.2"), f("0.4")), (f("0.6"), f("0.8"))], 1: [(f("0.1"), f("0.5")), (f("0.5"), f("0.9"))]}
+    model = Model(TWO, [[2, 1], [2, 3], [2] * 2, [3] * 2], {"g": {3}}, bounds)
+    objective = model.objective("F g")
+    region, rounds, candidates = model.region(objective), [], one_side._candidates
+
+    def followed(*given):
+        rounds.append(candidates(*given))
+        return rounds[-1]
+
+    monkeypatch.setattr(one_side, "_candidates", followed)
+    begun = one_side.best_of(objective, region, None, one_side.middle_of(region)[None], 1.0)
+    assert begun.value == near(0.7 * 0.7)
+    for sign, ends in ((1.0, (0.6, 0.5)), (-1.0, (0.8, 0.9))):
+        rounds.clear()
+        found = one_side.climbed(objective, region, begun, sign)
+        assert found.value == near(ends[0] * ends[1])
+        assert (found.masses[0, [0, 1], 1, 1] / UNIT).tolist() == list(ends)
+        assert len(rounds) == 2  # in the second nothing is gained
+        tried = {tuple(each) for each in (rounds[0][:, [0, 1], 1, 1] / UNIT).round(9).tolist()}
+        part = [1, 1 / 2, 1 / 4, 1 / 8, 1 / 16]
+        on_the_way = {tuple(round(0.7 + k * (end - 0.7), 9) for end in ends) for k in part}
+        assert tried == on_the_way | {(ends[0], 0.7), (0.7, ends[1])}
+
+
+def test_the_best_of_all_matrices_is_kept_for_each_initial_state():
+    # The two states draw from columns of their own; no one matrix is the best for both.
+    model = Model(TWO, [[2, 3], [2, 3], [2] * 2, [3] * 2], {"g": {3}}, {0: [(0, 1)] * 2, 1: [(0, 1)] * 2}, (0, 1))
+    objective = model.objective("F g")
+    region = model.region(objective)
+    masses = np.zeros((3, *region.lower.shape))
+    for k, rates in enumerate([(0.25, 0.5), (0.5, 0.25), (0.375, 0.375)]):
+        masses[k, [0, 1], 1, 1] = np.multiply(rates, UNIT)
+        masses[k, :, 0] = UNIT - masses[k, :, 1]
+    for sign, best, choice in ((1.0, 0.25, [0, 1]), (-1.0, 0.5, [1, 0])):
+        found = one_side.best_of(objective, region, None, masses, sign)
+        assert found.value == pytest.approx([best] * 2, abs=1e-12)
+        assert found.error.tolist() == pytest.approx([0, 0], abs=1e-12)
+        assert np.array_equal(found.masses, masses[choice])
+        again = one_side.best_of(objective, region, found, masses[2:], sign)
+        assert np.array_equal(again.masses, found.masses)
+        nothing = one_side.best_of(objective, region, None, masses[:0], sign)
+        assert np.isnan(nothing.value).all()
+        assert nothing.masses.shape == found.masses.shape
+        assert np.array_equal(one_side.best_of(objective, region, nothing, masses[2:], sign).value, [0.375] * 2)
+
+
+def test_columns_are_exchanged_one_by_one_up_to_a_size(monkeypatch):
+    bounds = {k: [(f("0.2"), f("0.4")), (f("0.6"), f("0.8"))] for k in (0, 1)}
+    objective = Model(TWO, [[2, 1], [2, 3], [2] * 2, [3] * 2], {"g": {3}}, bounds).objective("F g")
+    region = region_of(objective, {(k, 1): each for k, each in bounds.items()})
+    middle, size = one_side.middle_of(region), 2 * objective.state_count
+    for limit, count in ((size, 2), (size - 1, 0)):
+        monkeypatch.setattr(one_side, "_NUMBERS_FOR_SINGLE_COLUMNS", limit)
+        assert len(one_side._single_columns(objective, region, middle, region.lower.astype(float))) == count
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_vertex_to_which_the_probability_changes_fastest_is_tried(sign):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        objective = random_objective(rng, "p U q", states=8, draws=2)
+        region = random_region(rng, objective, 2, 3)
+        region.lower[0, 1], region.upper[0, 1] = 0, 0  # one report never comes
+        region.upper[0, 0] = UNIT
+        here = one_side.middle_of(region)
+        values = state_values(objective, one_side.rates_of(region, here))
+        visits = expected_visits(objective, values)
+        for start in (0, 1):
+            slope = -sign * gradient(objective, values, visits[start : start + 1]).cells[0]
+            tried = one_side._candidates(objective, region, here[None], np.array([start]), sign)
+            best = 0.0
+            for index, true in np.ndindex(2, 3):
+                ends = (each[index, :, true].tolist() for each in (region.lower, region.upper))
+                best += max(float(np.dot(slope[index, :, true], vertex)) for vertex in vertices(*ends))
+            worth = (slope * tried).sum(axis=(1, 2, 3))
+            assert worth.max() == pytest.approx(best, rel=1e-9, abs=1e-3)
+            vertex = tried[np.argmax(worth)]  # and the columns of it one by one
+            for index, true in np.argwhere(region.needed & np.any(vertex != here, axis=1)).tolist():
+                exchanged = here.copy()
+                exchanged[index, :, true] = vertex[index, :, true]
+                assert np.abs(tried - exchanged).max(axis=(1, 2, 3)).min() < 1
+
+
+def test_the_mass_of_a_group_stands_on_its_first_label():
+    region = SimpleNamespace(group=np.array([1, 0, 1, 2]))
+    masses = np.arange(2 * 5 * 3 * 4).reshape(2, 5, 3, 4) * 1e6
+    found = one_side.rates_of(region, masses)
+    assert found.shape == (2, 5, 4, 4)
+    assert np.array_equal(found, masses[..., [1, 0, 0, 2], :] / UNIT * np.array([1, 1, 0, 1])[:, None])
+
+
+@pytest.mark.parametrize("error", [EngineError, NoAnswerError])
+def test_matrices_that_cannot_be_evaluated_are_passed_over(error):
+    model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1)] * 2})
+    region = model.region(model.objective("F g"))
+
+    def probabilities(rates):
+        if np.any(rates[:, 0, 1, 1] == 0.25):
+            raise error("too close to singular")
+        return SimpleNamespace(probability=rates[:, 0, 1, 1:], error_bound=np.zeros((len(rates), 1)))
+
+    objective = SimpleNamespace(product=SimpleNamespace(start=[0]), probabilities=probabilities)
+    masses = np.zeros((4, *region.lower.shape))
+    masses[:, 0, 1, 1] = np.multiply([0.5, 0.25, 0.125, 0.75], UNIT)
+    for count, least, most in ((4, 0.125, 0.75), (3, 0.125, 0.5), (2, 0.5, 0.5), (1, 0.5, 0.5)):
+        assert one_side.best_of(objective, region, None, masses[:count], 1.0).value == [least]
+        assert one_side.best_of(objective, region, None, masses[:count], -1.0).value == [most]
+    assert np.isnan(one_side.best_of(objective, region, None, masses[1:2], 1.0).value)
 
 
 def test_without_a_gradient_the_matrices_stay_as_they_are(monkeypatch):

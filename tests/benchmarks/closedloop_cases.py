@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from cases import Measured, alternately, peak_mib
 
-from verifier.closedloop.closed_loop_curve import LoopSettings, closed_loops, standard_sensitivities
+from verifier.closedloop.closed_loop_curve import LoopSettings, closed_loop, standard_sensitivities
 from verifier.closedloop.curves import TradeOffCurve, area, robroc
 from verifier.closedloop.simulator import EngineName, simulate
 from verifier.closedloop.traces import Course, VehicleSettings
@@ -61,7 +61,7 @@ def whole_study(engine: EngineName) -> Measured:
             for condition in range(CONDITIONS)
         ]
         started = time.perf_counter()
-        kept += closed_loops(sources, LEVELS, settings)
+        kept += [closed_loop(courses, LEVELS, settings) for courses in sources]
         ours_s += time.perf_counter() - started
         if plain_runs < RUNS_OF_THE_PEER:
             chosen = [

@@ -302,8 +302,8 @@ def test_images_that_do_not_fit(run, images, tmp_path):
     (target / "a.jpg").unlink()
     (target / "pairs.csv").write_text("target,source\n")
     refused("no line for a.png")
-    (target / "pairs.csv").write_text("target;source\n")
-    refused("expected the columns target and source")
+    (target / "pairs.csv").write_text("target,image\na.png,a.png\n")
+    refused("pairs.csv:1: no column 'source'")
     (target / "pairs.csv").write_text("target,source\na.png,a.png\na.png,b.png\n")
     refused("pairs.csv:3: 'a.png' has two lines")
 
@@ -326,8 +326,6 @@ def test_follow_up_images_never_mix_with_others(images, tmp_path):
     plan = follow_up_plan(car.circumstances, ["a.png"], occurrence="independent")
     with pytest.raises(InputError, match="empty folder"):
         make_follow_up(plan, open_scenes(car.source.files, tmp_path, "car"), tmp_path / "source")
-    with pytest.raises(InputError, match="no such folder"):
-        make_follow_up(plan, open_scenes(car.source.files, tmp_path, "car"), tmp_path / "none")
 
 
 def test_features_from_tables(run, tmp_path):
@@ -536,7 +534,7 @@ def test_where_each_requirement_breaks_and_who_saw_it_first(run, root, degrading
     [
         ("400.json", "{", "not JSON"),
         ("400.csv", "image,true_m\n", "predicted_m"),
-        ("400_curves.json", "[]", "expected an object"),
+        ("400_curves.json", "[]", "not of type 'object'"),
     ],
 )
 def test_bad_files_of_a_level(run, degrading, tmp_path, name, content, message):

@@ -246,7 +246,7 @@ def complaint(capsys, code, *arguments):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--severity", "fgo=mild"], "severity: unknown condition 'fgo' (did you mean 'fog'?"),
+        (["--severity", "fgo=mild"], "severity: unknown condition 'fgo'\n  hint: did you mean 'fog'?"),
         (["--severity", "fog=bad"], "fog is 'bad'; expected mild or severe"),
         (["--severity", "fog"], "--severity: expected CONDITION=KIND, got 'fog'"),
         (["--group", "dark=night"], "group 'dark': unknown condition 'night'"),
@@ -389,7 +389,7 @@ def test_one_detector_is_no_choice_and_sensitivities_may_be_negative(tmp_path, c
 
 def test_robroc_of_a_faulty_file_names_the_place(tmp_path, capsys):
     (tmp_path / "a.csv").write_text(curve_rows(("d,baseline", [(1, 0.5, 1), (2, "?", 1)])))
-    assert "a.csv:3: safety: expected a number, got '?'" in complaint(
+    assert "a.csv:3: safety: expected a finite number, got '?'" in complaint(
         capsys, ExitCode.BAD_INPUT, "robroc", str(tmp_path / "a.csv")
     )
 
@@ -470,7 +470,7 @@ def test_verified_curves_that_cannot_be_made(families, capsys, tmp_path):
             arguments[arguments.index(old)] = new
         return complaint(capsys, code, *arguments, "--cm", str(families / cm))
 
-    assert "unknown requirement 'stops' (" in refusal(ExitCode.USAGE, ("stops_for_pedestrians", "stops"))
+    assert "unknown requirement 'stops'\n  hint: " in refusal(ExitCode.USAGE, ("stops_for_pedestrians", "stops"))
     spec = tmp_path / "small.ltl"
     model = Path("models/car_pedestrian.toml").resolve()
     spec.write_text(f'model "{model}"\nplanner published\nrare: P <= 0.1 [ F at_line ]\nb: P = ? [ F at_line ]\n')

@@ -14,7 +14,7 @@ from verifier.cli import main
 from verifier.perception.detections import read_detections
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.adr import AdrSettings
-from verifier.robustness.adr_intervals import adr_intervals
+from verifier.robustness.draws import adr_intervals
 from verifier.robustness.mutators.batch_result import folder_name
 from verifier.robustness.mutators.sweeps import published
 from verifier.robustness.predicting import PredictResult
@@ -230,8 +230,10 @@ def test_an_empty_cell_is_predicted_and_told(table_iv, tmp_path, capsys):
 )
 def test_tables_that_are_none(tmp_path, capsys, text, complaint):
     (tmp_path / "bad.csv").write_text(text)
-    assert main(["predict", str(tmp_path / "bad.csv")]) in (ExitCode.USAGE, ExitCode.BAD_INPUT)
-    assert complaint in capsys.readouterr().err
+    assert main(["predict", str(tmp_path / "bad.csv")]) == ExitCode.BAD_INPUT
+    told = capsys.readouterr().err
+    assert f"{tmp_path / 'bad.csv'}:" in told
+    assert complaint in told
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from verifier.closedloop.closed_loop_curve import (
     at_most_one,
     closed_loop,
     closed_loop_sums,
-    closed_loops,
     standard_sensitivities,
 )
 from verifier.closedloop.simulator import simulate
@@ -133,17 +132,6 @@ def test_efficiency_by_hand():
     assert exact[1] != pytest.approx((1 + 5455 / (5455 + 500 + 762)) / 2, abs=1e-3)
 
 
-def test_several_sources_at_once_are_each_by_itself():
-    rng = np.random.default_rng(0)
-    positive = [True, False, True, False, False]
-    sources = [[random_course(rng, each) for each in positive] for _ in range(4)]
-    together = closed_loops(sources, LEVELS, EXACT)
-    for each, courses in zip(together, sources, strict=True):
-        alone = closed_loop(courses, LEVELS, EXACT)
-        assert np.array_equal(each.curve.safety, alone.curve.safety)
-        assert np.array_equal(each.curve.efficiency, alone.curve.efficiency)
-
-
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["steps", "events"]))
 def test_the_curve_is_what_plain_sums_say(seed, engine):
     rng = np.random.default_rng(seed)
@@ -174,10 +162,6 @@ def test_logs_that_leave_an_axis_undefined():
 
 
 def test_calls_that_are_refused():
-    with pytest.raises(ValueError, match=r"the same logs; there are sources with \[1, 2\]"):
-        closed_loops([[free()], [free(), free()]], LEVELS, EXACT)
-    with pytest.raises(ValueError, match="disagree about which logs are positive"):
-        closed_loops([[free(), person(3)], [person(3), free()]], LEVELS, EXACT)
     for wrong in ({"stop_cost_s": -1.0}, {"tolerance_m": np.nan}):
         with pytest.raises(ValueError, match="must be a number from 0"):
             LoopSettings(VEHICLE, **wrong)

@@ -19,6 +19,7 @@ from verifier.evidence.bundle.check import check_files
 from verifier.evidence.bundle.clauses import clauses
 from verifier.evidence.bundle.derived_artefacts import DERIVED
 from verifier.evidence.context import DUTIES
+from verifier.evidence.environment import SBOM_FILE, environment_texts
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
@@ -102,6 +103,8 @@ def test_covered_is_only_what_is_whole_and_proven_to_documented(files):
     assert rows["ISO 21448 6.5"]["status"] == ("covered" if whole else "not covered")
     assert rows["ISO 26262-8 10"]["status"] == ("covered" if whole else "partly")
     assert rows["ISO/IEC 17025 7.8.2.1"]["status"] == ("covered" if whole else "partly")
+    assert "sbom.cdx.json" in rows["ISO 26262-8 11.4.4"]["files"]
+    assert not any("no file" in row["open"] for name, row in rows.items() if name.startswith("ISO 26262-8 11"))
     assert rows["ISO 21448 13"]["owner"] == ("O. O." if whole else "not stated")
     assert rows["AMLAS stage 5, Z to CC"]["open"] == "rests on what is untested"  # nobody shows independence
 
@@ -109,7 +112,7 @@ def test_covered_is_only_what_is_whole_and_proven_to_documented(files):
 def test_the_template_names_only_files_that_the_program_writes_and_duties_that_people_have():
     inputs = ("inputs/*", "inputs/matrices/*", "inputs/context/*", "inputs/*.ltl", "inputs/*.toml", "request.json")
     results = ("results/run.json", "results/explain.json", "results/require/*", "certificates/*")
-    derived = [each.path for each in DERIVED]
+    derived = [each.path for each in DERIVED] + [SBOM_FILE, *environment_texts()]
     for each in clauses():
         assert set(each) <= {"id", "asked", "answer", "files", "duty", "identity", "fields", "best"}
         assert each["best"] in ("covered", "partly", "others", "none")

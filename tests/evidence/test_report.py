@@ -336,8 +336,8 @@ DEPENDENT = {
     "expected_joint_misses": 6.0,
     "miss_after_miss": 0.8,
     "expected_miss_after_miss": 0.4,
-    "mean_run": 3.0,
-    "expected_mean_run": 1.5,
+    "mean_run": 2.5,
+    "expected_mean_run": 20 / 14,
     "p_value": 0.001,
     "permutations": 999,
 }

@@ -11,7 +11,6 @@ from verifier.evidence.context import DUTIES, Detector
 from verifier.evidence.declarations import NUMBERS, Declarations, Disposition, Evidence
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import Claim, answers_to
-from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
 from verifier.evidence.status import Grade
@@ -50,20 +49,20 @@ def generated(seed):
     documents = [given, table]
     if rng.random() < 0.3:
         asked = RateQuestion("stops", acceptance=Acceptance(2))
-        rate = rate_document(hazard_rate(given, asked, {EVERY: Exposure.stated(12)}))
+        rate = hazard_rate(given, asked, {EVERY: Exposure.stated(12)})
         documents.append(document(json_values(rate), "rate.json"))
-    claims = [*DUTIES, *NUMBERS]
+    claims, thorough = [*DUTIES, *NUMBERS], rng.random() < 0.3
     evidence = {
         name: Evidence(
             name=name,
             claims=(name,),
             title=name,
             sha256="0" * 64,
-            grade=rng.choice([Grade.TESTED, Grade.DOCUMENTED, Grade.DOCUMENTED, Grade.DECLARED]),
-            fault="the file is missing" if rng.random() < 0.05 else "",
+            grade=rng.choice([*SHOWING, *SHOWING, Grade.DOCUMENTED if thorough else Grade.DECLARED]),
+            fault="the file is missing" if rng.random() < (0.005 if thorough else 0.05) else "",
         )
         for name in claims
-        if rng.random() < rng.choice([0.5, 1])
+        if rng.random() < (0.93 if thorough else rng.choice([0.5, 1]))
     }
     detector = Detector("D", "1", rng.choice([None, (), ("0002",), ("0001",)]))
     people = {name: "N. N." for name in DUTIES if rng.random() < 0.5}

@@ -170,6 +170,12 @@ def test_pairs_are_counted_and_those_that_never_were_are_named(folder, results, 
     assert "no data, in the operational design domain: bright; dark; dry; wet; night; day; fog\n" in told
 
 
+def test_all_objects_of_one_file_are_in_both_conditions_that_name_it(folder, results):
+    text = "".join(f'[trigger.{name}]\ntext = "{name}"\nmatrices = "night.json"\n' for name in ("sun", "lamps"))
+    (pair,) = known_triggers(stated(folder, text).triggers, results).pairs
+    assert (pair.items, pair.reason) == (300000, "")
+
+
 def test_a_run_in_a_bin_is_of_the_condition_of_that_bin(folder, results):
     words = [
         "run",

@@ -13,8 +13,8 @@ from lanes import lane_set
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.adr import LEVELS, AdrSettings, detection_rates, pick_thresholds
-from verifier.robustness.adr_intervals import adr_intervals
 from verifier.robustness.detection_metrics import count_hits, judged
+from verifier.robustness.draws import adr_intervals
 
 # Ten images, four objects in lane 0 of images 0 to 3. Found with .9, .7, .4, and not at all.
 # False positives: .8, .6, .5 (the .5 a second report of object 0, so a duplicate).
@@ -252,7 +252,7 @@ def test_a_seed_gives_the_same_interval_in_blocks_too(monkeypatch):
     data = lane_set(20, objects, [(i, 0, i / 20) for i in range(0, 20, 2)] + [(i, 1, 0.5) for i in range(8)])
     settings = AdrSettings((0.1, 0.2))
     whole = adr_intervals(data, {}, np.random.default_rng(3), settings, draws=50)
-    monkeypatch.setattr("verifier.robustness.adr_intervals.BLOCK_ENTRIES", 7 * 20)
+    monkeypatch.setattr("verifier.robustness.draws.BLOCK_ENTRIES", 7 * 20)
     assert adr_intervals(data, {}, np.random.default_rng(3), settings, draws=50) == whole
 
 

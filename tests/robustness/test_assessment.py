@@ -12,9 +12,10 @@ from verifier.base.numbers import exact_text
 from verifier.checking.verdicts import Verdict
 from verifier.robustness.assessment.circumstances import Circumstance, Risk, priorities
 from verifier.robustness.assessment.definition import Assessment, DataSet
-from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Performance, Piece, Tolerance
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Piece, Tolerance
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.assessment.request import assess
+from verifier.robustness.detection_metrics import Performance
 
 BOX_7 = Tolerance((Piece(Fraction(0), Fraction("0.01"), Fraction("0.25")), Piece(Fraction(1), Fraction(0))))
 

@@ -13,7 +13,7 @@ from typed_documents import read_back
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.robustness.campaign.draws import weights_of
+from verifier.robustness.draws import weights_of
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")

@@ -27,9 +27,9 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.matching import MatchingPolicy
 from verifier.pipeline import verify_spec
 from verifier.robustness.adr import AdrSettings
-from verifier.robustness.adr_intervals import adr_intervals
 from verifier.robustness.detection_metrics import coco_metrics, count_hits
 from verifier.robustness.detectors import HogPeople, HogSettings, Image, run_detector, with_detections
+from verifier.robustness.draws import adr_intervals
 from verifier.robustness.mutators import Frame, apply, needs_depth
 from verifier.robustness.mutators.sweeps import parse_mutation
 from verifier.study.inputs import Selection

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from adr_studies import adr_study
 
+from verifier.base.statistics import drawn_with_replacement
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.adr import AdrSettings
-from verifier.robustness.adr_intervals import drawn_adr, drawn_coco, drawn_shares, image_weights
 from verifier.robustness.detection_metrics import TABLE_6, coco_metrics, count_hits
+from verifier.robustness.draws import drawn_adr, drawn_coco, drawn_shares
 
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
 
@@ -75,7 +76,7 @@ def repeated(data, weight):
 def test_a_draw_is_the_data_set_with_repeated_images(seed):
     rng = np.random.default_rng(seed)
     data = random_data(rng)
-    weights = np.vstack([np.ones((1, 7), int), image_weights(7, 3, rng)])
+    weights = np.vstack([np.ones((1, 7), int), drawn_with_replacement(7, 3, rng)])
     found = drawn_coco(data, tuple(TABLE_6), weights)
     shares = drawn_shares(data, COCO, 0.3, weights)
     adr = AdrSettings((0.2, 0.5, 1.0))
@@ -100,8 +101,3 @@ def test_nothing_detected_and_nothing_drawn():
     shares = drawn_shares(data, COCO, None, weights)
     assert shares["recall"].tolist() == pytest.approx([0, np.nan], nan_ok=True)
     assert np.isnan(shares["precision"]).all()
-
-
-def test_weights_need_images():
-    with pytest.raises(ValueError, match="images and draws"):
-        image_weights(0, 5, np.random.default_rng(0))

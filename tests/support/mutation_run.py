@@ -5,13 +5,14 @@ A fault changes one token: a comparison, an operator of arithmetic or logic, an 
 a fault, which tells how long each takes and which functions it calls. A fault in a function is judged by the tests
 that call it, then by those that call another function of its module, the quick ones first, before all the one that
 noticed the last fault of the module, up to the first that fails; a fault outside of functions, or in one that no test
-was seen to call, by all tests of the part. A fault is *noticed* if a test fails, or takes ten times as long as it did
-and twenty seconds more. Faults that cannot change what is computed are listed in `EQUIVALENT`, with the reason, and
-are not judged.
+was seen to call, by all tests of the part. The tests are collected once for all faults within functions of a module:
+for each, a child puts it into the functions that are there. A fault is *noticed* if a test fails, or takes ten times
+as long as it did and twenty seconds more. Faults that cannot change what is computed are listed in `EQUIVALENT`, with
+the reason, and are not judged.
 
     python tests/support/mutation_run.py --sample 50                                   # of every part
     python tests/support/mutation_run.py verifier/analysis/kernel.py verifier/chains   # every fault of these
-    python tests/support/mutation_run.py verifier/analysis/kernel.py:120               # every fault of a line
+    python tests/support/mutation_run.py verifier/analysis/kernel.py:120-130           # every fault of these lines
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import argparse
 import ast
 import contextlib
 import faulthandler
+import gc
+import inspect
 import io
 import json
 import math
@@ -34,21 +37,21 @@ import threading
 import time
 import tokenize
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain, groupby, pairwise
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any, TypeAlias
+from types import CodeType, FrameType, FunctionType
+from typing import Any, TextIO, TypeAlias
 
-import hypothesis  # noqa: F401  with all that the tests read, so that it is read once
-import numpy  # noqa: F401
+import numpy  # noqa: F401  with all that the tests read, so that it is read once
 import pandas  # noqa: F401
 import pydantic  # noqa: F401
 import pytest
 import scipy.optimize
 import scipy.sparse.linalg
 import scipy.stats  # noqa: F401
+from hypothesis import Phase, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = ROOT.parent / "shared"
@@ -208,12 +211,44 @@ _SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, value
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
 _ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds"
 _RANKS = 'order = dict(zip(states, whole(given["order"], f"{where}/order", (len(states),), -LARGEST), strict=True))'
+_NO_RULE = 'columns, groups, rule, tail = Columns(), given["groups"], given["evidence"], Fraction(0)'
+_FEW = "few, rare, usual = (least, billionths, other) if least <= rest else (rest, other, billionths)"
+_GROUPS = "there = place in columns and group in range(len(columns[place][0]))"
+_LATER = "(a, b), later = parts, (number, max(low - 1, 0), high - (high > 0)) in held"
+_OUTER = "outer = [math.ceil(Fraction(y) * UNIT) for y in greatest_reach(worst, nodes, target).value.tolist()]"
+_NEAREST = "distance = dijkstra(backwards, indices=ends, unweighted=True, min_only=True)"
+_INNER = "verifier/analysis/robust/inner_bounds.py"
+_SHAPE = "bins, groups, true = region.lower.shape"
+_MOVING = "moving = np.flatnonzero(sign * (known.value - better.value) > _GAIN)"
+_SLOPE = "slope = -sign * cells.swapaxes(1, 2).reshape(-1, region.group_count)"
+_NOTHING = "return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))"
+_NONE = "return np.unique(np.array(result), axis=0) if result else np.zeros((0, *region.lower.shape))"
+_DEEPEST = "level = levels(count, part[sources[crossing]], part[targets[crossing]], count + 1)"
 _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    ("verifier/analysis/robust/certificate.py", _DEEPEST, "1"): "more than there are",
+    **{(_INNER, line, "*"): "the sign is 1 or -1" for line in (_MOVING, _SLOPE)},
+    (_INNER, _MOVING, ">"): "how long it is tried",
+    (_INNER, "MOST_ROUNDS = 12", "12"): "how long it is tried",
+    **{(_INNER, line, "lower"): "the shapes are equal" for line in (_NOTHING, _NONE, _SHAPE)},
+    ("verifier/analysis/robust/solutions.py", _NOTHING, "lower"): "the shapes are equal",
+    **{(_POINT, _HALVED, token): "how long a witness is looked for that the kernel checks" for token in ("<=", "1")},
+    **{
+        (_POINT, "times = max(8 * times, residual + 2)", token): "how fine a witness is that the kernel checks"
+        for token in ("8", "2")
+    },
+    (_POINT, _OUTER, "ceil"): "where a witness begins that is raised, and checked",
+    (_POINT, _NEAREST, "True"): "another order that falls",
+    (_POINT, "return value, 0, steps", "0"): "it is multiplied with no steps",
+    (_KERNEL, _FEW, "<="): "the same number",
+    (_KERNEL, "for stake, share in zip(STAKES, SHARES, strict=True):", "True"): "constants, of equal lengths",
+    (_KERNEL, _NO_RULE, "0"): "without a rule nothing is shown but ends of 0",
+    (_KERNEL, _GROUPS, "0"): "as many of both",
+    (_KERNEL, _LATER, ">"): "where no step is left, what is met later is not asked",
     ("verifier/analysis/robust/optimal_steps.py", _FINITE, "0"): "it is overwritten",
     **{
         ("verifier/analysis/robust/subject.py", _UNSEEN, token): "not read: what leads nowhere has not ended"
@@ -502,13 +537,14 @@ def part_of(module: str) -> str:
 
 
 def named_faults(name: str) -> list[Fault]:
-    """Every fault of a part, module or line (`MODULE:LINE`)."""
-    place, _, line = name.partition(":")
+    """Every fault of a part, module or lines (`MODULE:LINE`, or `MODULE:FIRST-LAST`)."""
+    place, _, lines = name.partition(":")
+    first, _, last = lines.partition("-")
     paths = [ROOT / place] if place.endswith(".py") else sorted((ROOT / place).rglob("*.py"))
     modules = [path.relative_to(ROOT).as_posix() for path in paths]
     own = [module for module in modules if place not in PARTS or part_of(module) == place]
     faults = [fault for module in own for fault in faults_of(module, (ROOT / module).read_text())]
-    return [fault for fault in faults if not line or fault.line == int(line)]
+    return [fault for fault in faults if not lines or int(first) <= fault.line <= int(last or first)]
 
 
 def function_at(source: str, line: int) -> str | None:
@@ -523,8 +559,42 @@ def function_at(source: str, line: int) -> str | None:
     return None
 
 
+Run: TypeAlias = "Callable[[Any], tuple[int, Chosen]]"
+"""Runs tests: those with limits (test -> seconds) up to the first that fails, or all of some files."""
 Noted: TypeAlias = "dict[str, tuple[float, list[str]]]"
 """Test -> its seconds and the functions of the project that it calls (`MODULE:NAME`)."""
+
+
+def functions_of(code: CodeType) -> Iterator[CodeType]:
+    """The functions and methods that the code of a module or class makes."""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from [inner] if _is_function(inner) else functions_of(inner)
+
+
+def around(source: str) -> list[Any] | None:
+    """What the text of a module does itself, whatever its functions do; None where it is none."""
+
+    def outside(code: CodeType) -> list[Any]:
+        inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+        plain = [repr(const) for const in code.co_consts if const not in inner]
+        return [code.co_code, code.co_names, plain, *(outside(each) for each in inner if not _is_function(each))]
+
+    with contextlib.suppress(SyntaxError):
+        return outside(compile(source, "", "exec"))
+    return None
+
+
+def _is_function(code: CodeType) -> bool:
+    return bool(code.co_flags & inspect.CO_NEWLOCALS) and (code.co_name == "<lambda>" or code.co_name[0] != "<")
+
+
+def put_in(path: Path, text: str) -> None:
+    """Let the functions of a module that has been read do what they do in another text with the same lines."""
+    new = {(code.co_qualname, code.co_firstlineno): code for code in functions_of(compile(text, path, "exec"))}
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and each.__code__.co_filename == str(path):
+            each.__code__ = new.get((each.__code__.co_qualname, each.__code__.co_firstlineno), each.__code__)
 
 
 @dataclass(eq=False)
@@ -583,6 +653,36 @@ class Chosen:
         self.noted[item.nodeid] = (time.monotonic() - begun, sorted(functions))
 
 
+@dataclass(eq=False)
+class InTurn:
+    """A plugin of pytest that judges one fault after another once the tests are collected, each in a child.
+
+    Attributes:
+        told: where a line is written for each: what `Judge.noticed` says.
+    """
+
+    judge: Judge
+    faults: Sequence[Fault]
+    told: TextIO
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Judge them."""
+        items = {item.nodeid: item for item in session.items}
+        for fault in self.faults:
+
+            def run(most_s: Mapping[str, float], fault: Fault = fault) -> tuple[int, Chosen]:
+                module, chosen = self.judge.place / fault.module, Chosen(most_s)
+                put_in(module, module.read_text())
+                session.config.pluginmanager.register(chosen)
+                for test, after in pairwise([*(items[test] for test in most_s if test in items), None]):
+                    if test is not None and not chosen.failed:
+                        test.ihook.pytest_runtest_protocol(item=test, nextitem=after)
+                return len(chosen.failed), chosen
+
+            print(json.dumps(self.judge.noticed(fault, run)), file=self.told, flush=True)
+        return True
+
+
 @dataclass
 class Judge:
     """Tests that judge faults in a copy of the project.
@@ -592,12 +692,14 @@ class Judge:
         most_s: seconds that the tests of a fault may have taken without it, all together.
         noted: the tests.
         last: module -> the test that noticed the last fault of it.
+        passing: the tests that noticed a fault and pass without.
     """
 
     place: Path
     most_s: float = math.inf
     noted: Noted = field(default_factory=dict)
     last: dict[str, str] = field(default_factory=dict)
+    passing: set[str] = field(default_factory=set)
     _written: int = field(default_factory=lambda: int(time.time()))
 
     def note(self, tests: Sequence[str], kept: Path | None) -> None:
@@ -618,14 +720,40 @@ class Judge:
             if told and told.exists() and (known := json.loads(told.read_text()))["text"] == text:
                 self.noted |= known["noted"]
                 continue
-            how, noted = self._run([name])
+            how, noted = self._run([name], self.collected)
             if how and not noted:
                 raise ValueError(f"the tests fail without a fault: {how}")
             self.noted |= noted
             if told:
                 told.write_text(json.dumps({"text": text, "noted": noted}))
 
-    def noticed(self, fault: Fault) -> str | None:
+    def each_noticed(self, faults: Sequence[Fault]) -> Iterator[tuple[Fault, str | None]]:
+        """What `noticed` says of some faults of one module."""
+        source = (self.place / faults[0].module).read_text()
+        whole = around(source)
+        within = [fault for fault in faults if around(fault.applied(source)) == whole]
+        paths = sorted({test.partition("::")[0] for fault in within for test in self.tests_of(fault, source)})
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            with Path(os.devnull).open("w") as nowhere, os.fdopen(write, "w") as told:
+                self._begin(nowhere)
+                pytest.main(["-q", "-p", "no:cacheprovider", *paths], plugins=[InTurn(self, within, told)])
+                os._exit(0)
+        os.close(write)
+        judged = set()
+        with os.fdopen(read) as told:
+            for fault, line in zip(within, told, strict=False):
+                judged.add(fault)
+                yield fault, json.loads(line)
+        os.waitpid(child, 0)
+        self._written += 2 * len(within)
+        for fault in faults:
+            if fault not in judged:
+                yield fault, self.noticed(fault)
+
+    def noticed(self, fault: Fault, run: Run | None = None) -> str | None:
         """The test that noticed a fault, or how else it was; None if it was not."""
         module = self.place / fault.module
         source = module.read_text()
@@ -633,13 +761,16 @@ class Judge:
         self._write(module, fault.applied(source))
         try:
             how = None
-            for some in (tests[:AT_FIRST], tests[AT_FIRST:]):
+            for some in (tests[:AT_FIRST], tests[AT_FIRST:]) if run is None else (tests,):
                 if some and not how:
-                    paths = list(dict.fromkeys(test.partition("::")[0] for test in some))
-                    how, _ = self._run(paths, {test: 20 + 10 * self.noted[test][0] for test in some})
+                    how, _ = self._run({test: 20 + 10 * self.noted[test][0] for test in some}, run or self.collected)
         finally:
             self._write(module, source)
         if how in self.noted:
+            if how not in self.passing and self._run({how: 20 + 10 * self.noted[how][0]}, run or self.collected)[0]:
+                del self.noted[how]  # it fails without a fault, too
+                return self.noticed(fault, run)
+            self.passing.add(how)
             self.last[fault.module] = how
         return how
 
@@ -665,7 +796,26 @@ class Judge:
         self._written += 1
         os.utime(module, (self._written, self._written))
 
-    def _run(self, paths: Sequence[str], most_s: Mapping[str, float] | None = None) -> tuple[str | None, Noted]:
+    def _begin(self, shown: TextIO) -> None:
+        """Leave the group of this process, and stand in the copy."""
+        os.setsid()
+        os.chdir(self.place)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what they put behind ignore it
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, resource.RLIM_INFINITY))
+        for stream in (1, 2):
+            os.dup2(shown.fileno(), stream)
+        os.environ["PYTHONPATH"] = str(self.place)
+        if sys.path[0] != str(self.place):
+            sys.path.insert(0, str(self.place))
+
+    def collected(self, tests: Mapping[str, float] | Sequence[str]) -> tuple[int, Chosen]:
+        """Run tests that are collected for it: those with limits up to the first that fails, or all of some files."""
+        chosen = Chosen(tests if isinstance(tests, Mapping) else None)
+        paths, stop = dict.fromkeys(test.partition("::")[0] for test in tests), ["-x"] * isinstance(tests, Mapping)
+        code = pytest.main(["-q", *stop, "-p", "no:cacheprovider", *paths], plugins=[chosen])
+        return int(code), chosen
+
+    def _run(self, tests: Mapping[str, float] | Sequence[str], run: Run) -> tuple[str | None, Noted]:
         """The test that failed, or how else the tests did, or None; and what was noted if they have no limits.
 
         They run in a child of this process, which has read the libraries already, but nothing of the project.
@@ -673,20 +823,12 @@ class Judge:
         with tempfile.TemporaryFile("w+") as shown, tempfile.TemporaryFile("w+") as told:
             child = os.fork()
             if child == 0:
-                os.setsid()
-                os.chdir(self.place)
-                signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what they put behind ignore it
-                resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, resource.RLIM_INFINITY))
-                for stream in (1, 2):
-                    os.dup2(shown.fileno(), stream)
-                os.environ["PYTHONPATH"] = str(self.place)
-                sys.path.insert(0, str(self.place))
-                chosen, stop = Chosen(most_s), [] if most_s is None else ["-x"]
-                code = pytest.main(["-q", *stop, "-p", "no:cacheprovider", *paths], plugins=[chosen])
+                self._begin(shown)
+                code, chosen = run(tests)
                 json.dump([chosen.failed, chosen.noted], told)
                 for file in (told, sys.stdout):
                     file.flush()
-                os._exit(int(code))
+                os._exit(code)
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
@@ -694,7 +836,7 @@ class Judge:
                 file.seek(0)
             failed, noted = json.loads(told.read() or '[["out of time"], {}]')
             lines = shown.read().splitlines()
-        for test in failed if most_s is None else ():
+        for test in failed if not isinstance(tests, Mapping) else ():
             print(f"left out, as it fails without a fault: {test}", flush=True)
             noted.pop(test, None)
         if code == pytest.ExitCode.INTERNAL_ERROR:
@@ -731,7 +873,7 @@ def table(found: Mapping[str, Counter[bool]]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Judge faults, and print each that was not noticed; exit code 1 if there are any, 2 if the tests fail anyway."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="PART|MODULE[:LINE]", help="every part by default")
+    parser.add_argument("names", nargs="*", metavar="PART|MODULE[:LINE[-LINE]]", help="every part by default")
     parser.add_argument("--sample", type=int, help="so many faults of each name in place of all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kept", type=Path, help="folder for what is noted of the tests, to run them once only")
@@ -739,6 +881,8 @@ def main(arguments: list[str] | None = None) -> int:
         "--most", type=float, default=math.inf, help="seconds of tests that judge a fault, without it"
     )
     asked = parser.parse_args(arguments)
+    settings.register_profile("judged", phases=[Phase.explicit, Phase.generate])  # what failed need not be made small
+    settings.load_profile("judged")  # which the profiles of the suite begin with
     faults: list[Fault] = []
     for name in asked.names or PARTS:
         of_name = named_faults(name)
@@ -752,8 +896,8 @@ def main(arguments: list[str] | None = None) -> int:
         except ValueError as error:
             print(error)
             return 2
-        for fault in faults:
-            how = judge.noticed(fault)
+        by_module = groupby(faults, key=lambda fault: fault.module)
+        for fault, how in chain.from_iterable(judge.each_noticed(list(some)) for _, some in by_module):
             found.setdefault(fault.module, Counter())[how is not None] += 1
             print(f"NOT NOTICED {fault}" if how is None else f"noticed {fault} ({how})", flush=True)
     print(table(found))

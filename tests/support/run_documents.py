@@ -98,7 +98,7 @@ def tried(p_value):
             {
                 "label": "ped", "objects": 90, "misses": 30, "pairs": 80, "after_miss": 25, "joint_misses": 20,
                 "expected_joint_misses": 8.5, "miss_after_miss": 0.8, "expected_miss_after_miss": 0.34,
-                "mean_run": 3.0, "expected_mean_run": 1.4, "p_value": p_value, "permutations": 9999,
+                "mean_run": 3.0, "expected_mean_run": 30 / 21.5, "p_value": p_value, "permutations": 9999,
             }
         ],
     }  # fmt: skip

@@ -26,8 +26,10 @@ from verifier.analysis.intervals.measured import Measured
 from verifier.base.documents import ALWAYS, Count, Derives, Magnitude, Share, derived
 from verifier.base.numbers import fixed, p_value_text, significant
 from verifier.checking.verdicts import PERSISTENT, ChannelTest, Test, Verdict, VerdictRule, decide
-from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested
-from verifier.perception.confusion.document_dependence import added, fisher
+from verifier.perception.confusion.contexts import ReplayTest
+from verifier.perception.confusion.dependence import CONTRADICTED_BELOW
+from verifier.perception.confusion.document_dependence import BinTest, Dependence, DependenceTest, together
+from verifier.perception.confusion.document_types import UsedContexts
 from verifier.perception.confusion.matrices import EMPTY, label_text
 from verifier.systems.skeleton import Skeleton
 
@@ -178,68 +180,63 @@ def drawn_together(chains: Iterable[Drawn]) -> Drawn:
     return {name: sorted(found[name]) for name in sorted(found)}
 
 
-def class_tests(metadata: Mapping[str, Any], drawn: Drawn) -> tuple[ClassTest, ...]:
+def class_tests(dependence: Dependence | None, contexts: UsedContexts | None, drawn: Drawn) -> tuple[ClassTest, ...]:
     """The test of each class, in the order given.
 
     Args:
-        metadata: of a confusion document, its `dependence` checked when it was read.
+        dependence: what the confusion document says of it.
+        contexts: what a detector with memory remembers, and the tests of that; None for one without.
         drawn: classes and bins; those that no chain draws need not be there.
     """
-    found = metadata.get("contexts")
-    if found is not None:
-        return tuple(_context_test(name, found) for name in drawn)
-    known = {test["label"]: test for test in classes_tested(metadata)}
+    if contexts is not None:
+        return tuple(_context_test(name, contexts) for name in drawn)
+    known = {test.label: test for test in (() if dependence is None else dependence.classes)}
     return tuple(_class_test(name, bins, known.get(name)) for name, bins in drawn.items())
 
 
-def _class_test(name: str, bins: Sequence[int], counted: Mapping[str, Any] | None) -> ClassTest:
+def _class_test(name: str, bins: Sequence[int], counted: DependenceTest | BinTest | None) -> ClassTest:
     told = None
-    if counted is not None and "bins" in counted:
+    if isinstance(counted, DependenceTest) and counted.bins:
         told = tuple(bins)
-        if not {each["bin"] for each in counted["bins"]} <= set(bins):
-            counted = _over_bins([each for each in counted["bins"] if each["bin"] in bins and each["pairs"]])
-    if counted is None or not counted["pairs"]:
+        if not {test.bin for test in counted.bins} <= set(bins):
+            own = [test for test in counted.bins if test.bin in bins]
+            counted = together(own) if own else None
+    if counted is None or not counted.pairs:
         return Untested(label=name, bins=told)
-    if not counted["after_miss"]:
+    if not counted.after_miss:
         return Untested(label=name, bins=told, no_misses=True)
-    test: Any = "contradicted" if counted["p_value"] < CONTRADICTED_BELOW else "not_contradicted"
-    return CountedTest(label=name, test=test, bins=told, **{key: counted[key] for key in _NUMBERS})
+    test: Any = "contradicted" if counted.p_value < CONTRADICTED_BELOW else "not_contradicted"
+    return CountedTest(label=name, test=test, bins=told, **{key: getattr(counted, key) for key in _NUMBERS})
 
 
-def _context_test(name: str, found: Mapping[str, Any]) -> ContextTest | Untested:
-    used = found["used"]
-    residual = next((each for each in found["tests"] if each["label"] == name), None)
-    compared = next((each for each in found["e_values"] if each["label"] == name), None)
-    replays = [each for each in found.get("replays", ()) if each["label"] == name]
-    tracks = (found.get("tracks") or {}).get(name)
-    silent = tracks is not None and not tracks["longest_wrong_run"]
-    if silent or ((residual is None or residual["z"] is None) and compared is None and not replays):
-        return Untested(label=name, contexts=used, no_misses=silent)
+def _context_test(name: str, found: UsedContexts) -> ContextTest | Untested:
+    residual = next((test for test in found.tests if test.label == name), None)
+    compared = next((ratio for ratio in found.e_values if ratio.label == name), None)
+    replays = [test for test in found.replays if test.label == name]
+    tracks = (found.tracks or {}).get(name)
+    silent = tracks is not None and not tracks.longest_wrong_run
+    if silent or ((residual is None or residual.z is None) and compared is None and not replays):
+        return Untested(label=name, contexts=found.used, no_misses=silent)
     said = ContextTest(
         label=name,
         test="not_contradicted",
-        contexts=used,
-        p_value=None if residual is None else residual["p_value"],
-        z=None if residual is None else residual["z"],
-        against=None if compared is None else compared["against"],
-        log10_e=None if compared is None else compared["log10_e"],
+        contexts=found.used,
+        p_value=None if residual is None else residual.p_value,
+        z=None if residual is None else residual.z,
+        against=None if compared is None else compared.against,
+        log10_e=None if compared is None else compared.log10_e,
         replay=_replay_check(replays),
     )
     return replace(said, test="contradicted") if said.least_p < CONTRADICTED_BELOW else said
 
 
-def _replay_check(replays: Sequence[Mapping[str, Any]]) -> ReplayCheck | None:
+def _replay_check(replays: Sequence[ReplayTest]) -> ReplayCheck | None:
     """The one that contradicts most, of as many as were made."""
     if not replays:
         return None
-    worst = min(replays, key=lambda each: each["p_value"])
-    told = {key: value for key, value in worst.items() if key not in ("label", "contexts")}
-    return ReplayCheck(**told | {"p_value": min(1.0, worst["p_value"] * len(replays))})
-
-
-def _over_bins(tests: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The tests of some bins as one, their pairs being permuted independently; None for none."""
-    return {**added(tests), "p_value": fisher([each["p_value"] for each in tests])} if tests else None
+    worst = min(replays, key=lambda test: test.p_value)
+    told = {key: value for key, value in vars(worst).items() if key not in ("label", "contexts")}
+    return ReplayCheck(**told | {"p_value": min(1.0, worst.p_value * len(replays))})
 
 
 def channel_test(tests: Sequence[ClassTest], classes: Iterable[str] | None = None) -> ChannelTest:
@@ -275,6 +272,21 @@ def channel_condition(channel: ChannelTest) -> str | None:
 def contradicted_text(label: str, p_value: float, contexts: str | None = None) -> str:
     """That the test of a class contradicts the detector."""
     return f"the data contradict {detector_text(contexts)} ({label}, p = {p_value_text(p_value)})"
+
+
+def dependence_remark(tests: Iterable[DependenceTest | CountedTest]) -> str | None:
+    """A warning when tests of classes contradict the channel without memory; None when none does."""
+    parts = [
+        f"after a missed {test.label} the next frame misses it with probability "
+        f"{fixed(test.miss_after_miss or 0, 2)}, not {fixed(test.expected_miss_after_miss or 0, 2)} "
+        f"({test.joint_misses} of {test.after_miss} frame pairs, p = {p_value_text(test.p_value)})"
+        for test in tests
+        if test.p_value < CONTRADICTED_BELOW and test.after_miss
+    ]
+    if not parts:
+        return None
+    rejected = f"warning: memoryless assumption rejected: {'; '.join(parts)}"
+    return f"{rejected}. P and bounds may be wrong in either direction."
 
 
 def memory_remark(test: ClassTest) -> str | None:

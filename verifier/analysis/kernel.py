@@ -79,8 +79,8 @@ def tail_is_at_most(total: int, least: int, billionths: int, bound: Fraction) ->
         for k in range(few):
             chance = chance * (total - k) / (k + 1) * rare / BILLION
         term = series = Decimal(1)
-        for above in range(least + 1, total + 1):
-            more, less = (total - above + 1) * billionths, above * other
+        for left in range(rest, 0, -1):
+            more, less = left * billionths, (total - left + 1) * other
             if term.adjusted() < -30:
                 series += term * more / (less - more)
                 break
@@ -120,7 +120,7 @@ def is_lower_end(end: int, drives: list[tuple[int, int]], largest: int | None, r
     if rule["icc"] is not None:
         spread = sum(items * (1 + (items - 1) * Fraction(rule["icc"])) for _, items in held)
         hits, rest = (hits + rest) * hits // spread, -(-(hits + rest) * rest // spread)
-    return hits > 0 and tail_is_at_most(hits + rest, hits, end, tail)
+    return tail_is_at_most(hits + rest, hits, end, tail)
 
 
 def read_region(given: Any) -> Columns:
@@ -191,8 +191,8 @@ class Obligations:
             whole(operands, where, (0 if literal else 2 if timed else None,), 0, number)
             whole(low, where, (), 0, len(subject["propositions"]) if literal else LARGEST)
             demand(high is None or (timed and type(high) is int and high >= low), where, "no such window")
-            kind = DUAL[kind] if negated else DUAL[DUAL[kind]]
-            self.nodes.append((kind, operands, low, -1 if high is None else high))
+            demand(kind in DUAL, where, "no such kind of node")
+            self.nodes.append((DUAL[kind] if negated else kind, operands, low, -1 if high is None else high))
         given = whole(certificate["obligations"], "/obligations", (None, None, None, 3), -1)
         self.table = [[frozenset(map(tuple, term)) for term in terms] for terms in given]
         self.table.append([frozenset({(len(self.nodes) - 1, *self.nodes[-1][2:])})])
@@ -389,7 +389,7 @@ def main(path: Path) -> int:
             certificate = json.loads(text)
             bounds = ["-" if bound is None else repr(float(bound)) for bound in check(certificate)]
             print(f"{name}: proven: P {'>=' if certificate['side'] == 'lower' else '<='} {', '.join(bounds)}")
-        except ValueError as error:
+        except (RecursionError, ValueError) as error:
             wrong += 1
             print(f"{name}: REJECTED: {error}")
     print(f"{len(texts) - wrong} of {len(texts)} certificates proven; not decided: if about the model, and *_free_*")

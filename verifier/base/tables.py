@@ -161,7 +161,10 @@ def _from_csv(raw: bytes, file: str, kinds: Mapping[str, Kind]) -> tuple[Any, In
         raise InputError("the file is empty; expected a line with the names of the columns", Place(file))
     head = text[: text.index(b"\n")].decode().lstrip("\ufeff")
     separator = max(",;\t", key=head.count)
-    types = {name: arrow.string() if kind in _TEXTS else arrow.float64() for name, kind in kinds.items()}
+    known = {
+        name: kinds[name.strip()] for name in next(csv.reader([head], delimiter=separator)) if name.strip() in kinds
+    }
+    types = {name: arrow.string() if kind in _TEXTS else arrow.float64() for name, kind in known.items()}
     try:
         table = reader.read_csv(
             io.BytesIO(text),
@@ -169,11 +172,11 @@ def _from_csv(raw: bytes, file: str, kinds: Mapping[str, Kind]) -> tuple[Any, In
             convert_options=reader.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
         )
     except (arrow.ArrowException, UnicodeDecodeError) as error:
-        _find_fault(text.decode(), line, separator, file, kinds)
+        _find_fault(text.decode(), line, separator, file, known)
         raise InputError(f"not a readable CSV file: {first_line(error)}", Place(file)) from None
     if table.num_rows != len(line) - 1:
         raise InputError("a quoted cell goes over several lines", Place(file))
-    return table, line[1:]
+    return table.rename_columns([name.strip() for name in table.column_names]), line[1:]
 
 
 def _find_fault(text: str, line: Ints, separator: str, file: str, kinds: Mapping[str, Kind]) -> None:

@@ -18,12 +18,12 @@ from verifier.evidence.bundle.export import export_bundle
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.bundle.sign import sign_bundle
 from verifier.evidence.changes.claims import compare_bundles
-from verifier.evidence.changes.telling import diff_table
+from verifier.evidence.changes.telling import diff_blocks
 from verifier.evidence.consistency import read_document as read_result
 from verifier.evidence.declarations import clock_day, today
 from verifier.evidence.field import SpiCheckResult, SpiResult, field_rows, tested
 from verifier.evidence.findings import CheckReport
-from verifier.evidence.indicators import spi_table
+from verifier.evidence.indicators import spi_blocks
 from verifier.evidence.settings import (
     BuildSettings,
     CheckSettings,
@@ -38,7 +38,7 @@ from verifier.perception.confusion.data_set import UseRecord, looks_at, read_sta
 from verifier.perception.confusion.document import read_hashed_counts, write_confusion
 from verifier.perception.settings import UsedSettings
 from verifier.study.provenance import program_versions
-from verifier.telling.terminal import text_of
+from verifier.telling.terminal import blocks_lines, text_of
 
 _RESULTS_BAR = partial(progress_bar, what="results")
 
@@ -92,7 +92,7 @@ def diff_command(arguments: DiffSettings, command: Command) -> int:
     check_targets(arguments, "comparison")
     found = compare_bundles(arguments.old, arguments.new, arguments.odd)
     found = replace(found, command=command, versions=program_versions())
-    give(arguments, document_text(found), lambda: diff_table(found))
+    give(arguments, document_text(found), lambda: text_of(blocks_lines(diff_blocks(found))))
     return int(found.exit_code)
 
 
@@ -131,7 +131,7 @@ def spi_command(arguments: SpiSettings, command: Command) -> int:
         command=command,
         versions=program_versions(),
     )
-    give(arguments, document_text(study), lambda: spi_table(study))
+    give(arguments, document_text(study), lambda: text_of(blocks_lines(spi_blocks(study))))
     return int(study.exit_code)
 
 

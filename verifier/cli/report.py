@@ -10,7 +10,6 @@ from verifier.cli.targets import check_targets, give
 from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.documents import Document
-from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, requirement_of, unwanted
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
 from verifier.evidence.report import csv_report, html_report, markdown_report
@@ -24,9 +23,10 @@ from verifier.evidence.settings import (
     per_hour,
     rate_ends,
 )
-from verifier.evidence.telling import rate_table, risk_table, triggers_table
+from verifier.evidence.telling import rate_blocks, risk_blocks, triggers_blocks
 from verifier.evidence.triggers import known_triggers
 from verifier.telling.docx import docx_bytes
+from verifier.telling.terminal import blocks_lines, text_of
 
 ENDINGS = (".html", ".md", ".csv", ".docx")
 
@@ -78,10 +78,9 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
             "missing exposure: give --exposure, or --encounters with --hours, or --context\n"
             "  hint: --exposure 12/h, or --encounters 240 --hours 20, or --context with [exposure]"
         )
-    found = hazard_rate(run, asked, given)
-    study = replace(rate_document(found, context.file), command=command)
-    give(arguments, document_text(study), lambda: rate_table(study))
-    return int(found.verdict.exit_code)
+    study = replace(hazard_rate(run, asked, given, context.file), command=command)
+    give(arguments, document_text(study), lambda: text_of(blocks_lines(rate_blocks(study))))
+    return int(study.verdict.exit_code)
 
 
 def exposures(arguments: RateSettings) -> dict[str, Exposure]:
@@ -147,7 +146,7 @@ def risk_command(arguments: RiskSettings, command: Command) -> int:
     """Run `verify evidence risk` and give its exit code."""
     context, runs = _read(arguments)
     study = replace(residual_risk(context.stated, runs), command=command)
-    give(arguments, document_text(study), lambda: risk_table(study))
+    give(arguments, document_text(study), lambda: text_of(blocks_lines(risk_blocks(study))))
     return int(study.verdict.exit_code)
 
 
@@ -155,7 +154,7 @@ def triggers_command(arguments: TriggersSettings, command: Command) -> int:
     """Run `verify evidence triggers` and give its exit code."""
     context, results = _read(arguments)
     study = replace(known_triggers(context.triggers, results, context.file), command=command)
-    give(arguments, document_text(study), lambda: triggers_table(study))
+    give(arguments, document_text(study), lambda: text_of(blocks_lines(triggers_blocks(study))))
     return int(study.verdict.exit_code)
 
 

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from verifier.analysis.channel_test import Channel, channel_condition, channel_test
-from verifier.base import documents
 from verifier.base.checksums import SUMMED, changed_part
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
@@ -20,26 +19,27 @@ from verifier.evidence import measured
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.following.explanations import explain_misfits
 from verifier.evidence.following.questions import compare_misfits, require_misfits, scenarios_left_out
-from verifier.evidence.following.rates import against_its_run
-from verifier.evidence.measured import refuse_misfits
+from verifier.evidence.following.rates import against_its_run, rate_misfits, risk_misfits, triggers_misfits
 from verifier.evidence.resting import (
     SOLVING,
-    check_channel,
-    check_condition,
-    check_decision,
-    check_index,
-    check_model_verdict,
-    check_numbers,
-    check_once,
-    check_over,
-    check_resting,
-    check_worst,
+    Misfits,
+    below,
+    channel_apart,
     conclusions_apart,
+    condition_apart,
+    contradictions,
+    decision_apart,
     is_probability,
+    model_verdict_apart,
     numbers_apart,
-    refuse,
+    once,
+    over_apart,
+    position_apart,
+    refuse_misfits,
+    resting_apart,
+    told_apart,
+    worst_apart,
 )
-from verifier.perception.confusion.document_types import Dependence
 from verifier.questions.compare.gating import Baseline, baseline_of
 from verifier.study.collection import Judging
 from verifier.study.gates import BaselineFile
@@ -91,15 +91,13 @@ def check_sums(document: Document) -> None:
     """Refuse a document that was changed after it was written, as far as its checksums tell; InputError."""
     changed = changed_part(document.content) if f"verifier.{document.kind}" in SUMMED else None
     if changed is not None:
-        refuse(document, changed, "expected what its checksums are of: it was changed after it was written")
+        said = "expected what its checksums are of: it was changed after it was written"
+        refuse_misfits(document, iter([(changed, said)]))
 
 
 def _check_parts(document: Document) -> None:
-    _check_numbers(document)
-    said = document.content.get("matrices") or {}
-    if "dependence" in said:
-        documents.read_document(Dependence, said["dependence"], document.name, "/matrices/dependence")
-    CHECKS[document.kind](document)
+    refuse_misfits(document, _extremes(document))
+    refuse_misfits(document, CHECKS[document.kind](document))
 
 
 def check_documents(documents: Sequence[Document]) -> None:
@@ -126,157 +124,151 @@ def check_documents(documents: Sequence[Document]) -> None:
         check_sums(each)
 
 
-def _check_numbers(document: Document) -> None:
+def _extremes(document: Document) -> Misfits:
     """JSON as Python reads it may hold NaN, infinities, and whole numbers that no float is near to."""
     for pointer, value in extreme_numbers(document.content):
         said = f"{value}" if isinstance(value, float) else f"one of {len(str(abs(value)))} digits"
-        refuse(document, pointer, f"expected a number, got {said}")
+        yield pointer, f"expected a number, got {said}"
 
 
-def _check_run(document: Document) -> None:
+def _run_misfits(document: Document) -> Misfits:
     run: RunResult = document.result
-    check_once(document, "/requirements", [(each.name, each.planner) for each in run.requirements])
+    yield from once("/requirements", ((each.name, each.planner) for each in run.requirements))
     for at, each in enumerate(run.requirements):
         where = f"/requirements/{at}"
-        check_once(document, f"{where}/points", [point.scenario for point in each.points])
-        check_index(document, f"{where}/worst", each.worst, len(each.points))
+        yield from once(f"{where}/points", (point.scenario for point in each.points))
+        yield from position_apart(f"{where}/worst", each.worst, len(each.points))
         for k, point in enumerate(each.points):
             if each.is_plain and (point.exact is not None) != run.settings.exact:
-                refuse(document, f"{where}/points/{k}/exact", "expected a fraction where the settings are exact")
-            check_numbers(document, f"{where}/points/{k}", point, run.settings, each.asked)
-            _check_difference(document, "", [(f"{where}/points/{k}", point)])
+                yield f"{where}/points/{k}/exact", "expected a fraction where the settings are exact"
+            yield from below(f"{where}/points/{k}", contradictions(point, run.settings, each.asked))
+            yield from _too_far(document, f"{where}/points/{k}", point)
             ends = None if each.strategies is None else each.strategies[k]
             if ends is not None and not ends.smallest - SOLVING <= point.probability <= ends.largest + SOLVING:
-                refuse(document, f"{where}/strategies/{k}", f"expected a range that holds {point.probability}")
+                yield f"{where}/strategies/{k}", f"expected a range that holds {point.probability}"
     rounded = run.settings.round_transitions is not None
     for u, unanswered in enumerate(run.unanswered):
         for k, finished in enumerate(unanswered.finished):
-            for element, message in numbers_apart(finished, rounded=rounded, asked=unanswered.asked):
-                refuse(document, f"/unanswered/{u}/finished/{k}{element}", message)
-    refuse_misfits(document, scenarios_left_out(run))
+            apart = numbers_apart(finished, rounded=rounded, asked=unanswered.asked)
+            yield from below(f"/unanswered/{u}/finished/{k}", apart)
+    yield from scenarios_left_out(run)
     try:
-        findings = conclusions_apart(document.name, run, run.settings)
+        yield from told_apart(conclusions_apart(document.name, run, run.settings))
     except ValueError as error:  # a floor of 0, or one for bounds that are not there
-        refuse(document, "/gates/fail_under", str(error))
-    for finding in findings:
-        refuse(document, finding.where, f"expected {finding.expected}, found {finding.found}")
+        yield "/gates/fail_under", str(error)
     drawn = {name for each in run.requirements for point in each.points for name in point.draws}
-    check_channel(document, "/channel", run.channel, document.content.get("matrices") or {}, drawn)
+    yield from channel_apart(run.channel, run.matrices, drawn)
 
 
-def _check_difference(document: Document, where: str, points: Sequence[tuple[str, Point]]) -> None:
-    """The engines differ at no point by more than the document says; where all are listed, at one by so much."""
+def _too_far(document: Document, where: str, point: Point) -> Misfits:
+    """The engines differ at no point by more than the document says."""
     furthest = document.content.get("engines", {}).get("largest_difference")
-    for pointer, point in points:
-        if furthest is not None and point.difference > furthest:
-            refuse(document, f"{pointer}/second_engine", f"expected at most {furthest} away from the probability")
-    largest = max((point.difference for _, point in points), default=0.0)
-    if where and furthest != largest:
-        refuse(document, where, f"expected {largest}, the largest, found {furthest}")
+    if furthest is not None and point.difference > furthest:
+        yield f"{where}/second_engine", f"expected at most {furthest} away from the probability"
 
 
-def _check_alike(document: Document) -> None:
+def _difference(document: Document) -> Misfits:
     """Of probabilities that are not all listed: the engines differ by one at most."""
     furthest = document.content["engines"]["largest_difference"]
     if not is_probability(furthest):
-        refuse(document, "/engines/largest_difference", f"expected a difference of probabilities, got {furthest}")
+        yield "/engines/largest_difference", f"expected a difference of probabilities, got {furthest}"
 
 
-def _check_explain(document: Document) -> None:
+def _explain_misfits(document: Document) -> Misfits:
     for at, told in enumerate(document.content["explanations"]):  # a type says less well where a table is torn
         if told["map"] is not None:
-            _check_map(document, f"/explanations/{at}/map", told["map"])
+            yield from _map_misfits(f"/explanations/{at}/map", told["map"])
     found: ExplainResult = document.result
-    bins, matrices = len(found.bins), document.content.get("matrices") or {}
-    check_channel(document, "/channel", found.channel, matrices)
+    bins = len(found.bins)
+    yield from channel_apart(found.channel, found.matrices)
     judging = Judging(found.settings, found.channel.classes)
-    check_once(document, "/explanations", [(each.name, each.planner) for each in found.explanations])
+    yield from once("/explanations", ((each.name, each.planner) for each in found.explanations))
     for at, each in enumerate(found.explanations):
         where, point = f"/explanations/{at}", each.point
-        check_numbers(document, f"{where}/point", point, found.settings)
-        _check_difference(document, "", [(f"{where}/point", point)])
-        check_decision(document, f"{where}/point", point.decision, judging.decision(point, each.target))
-        _check_violation(document, where, each)
-        check_worst(document, f"{where}/verdict", each.verdict, [point])
+        yield from below(f"{where}/point", contradictions(point, found.settings))
+        yield from _too_far(document, f"{where}/point", point)
+        yield from decision_apart(f"{where}/point", point.decision, judging.decision(point, each.target))
+        yield from _violation_misfits(where, each)
+        yield from worst_apart(f"{where}/verdict", each.verdict, [point])
         if each.condition is None and point.condition is not None and each.verdict is Verdict.SATISFIED:
-            refuse(document, f"{where}/condition", "expected that of the scenario, which is satisfied on a condition")
-        _check_causes(document, f"{where}/violation", each.violation, bins)
+            yield f"{where}/condition", "expected that of the scenario, which is satisfied on a condition"
+        yield from _cause_misfits(f"{where}/violation", each.violation, bins)
         for kind in ("fixes", "moves", "label_more", "gradient"):
             for k, cell in enumerate(getattr(each, kind)):
-                check_index(document, f"{where}/{kind}/{k}/bin", cell.bin, bins)
+                yield from position_apart(f"{where}/{kind}/{k}/bin", cell.bin, bins)
         for k, pattern in enumerate(each.violation.patterns):
             for r, run in enumerate(pattern.members):
                 for n, step in enumerate(run.steps):
                     for m, thing in enumerate(step.there):
                         pointer = f"{where}/violation/patterns/{k}/members/{r}/steps/{n}/there/{m}/bin"
-                        check_index(document, pointer, thing.bin, bins)
-    _check_alike(document)
-    refuse_misfits(document, explain_misfits(found, document.content["explanations"]))
-    check_worst(document, "/verdict", found.verdict, found.explanations)
-    check_condition(document, "/condition", found, found.explanations)
+                        yield from position_apart(pointer, thing.bin, bins)
+    yield from _difference(document)
+    yield from explain_misfits(found, document.content["explanations"])
+    yield from worst_apart("/verdict", found.verdict, found.explanations)
+    yield from condition_apart("/condition", found, found.explanations)
 
 
-def _check_causes(document: Document, where: str, found: Violation, bins: int) -> None:
+def _cause_misfits(where: str, found: Violation, bins: int) -> Misfits:
     """Causes and patterns speak of the listed types of detection errors, and the causes add up to the violation."""
     kinds = len(found.detection_errors)
     for k, kind in enumerate(found.detection_errors):
-        check_index(document, f"{where}/detection_errors/{k}/bin", kind.bin, bins)
+        yield from position_apart(f"{where}/detection_errors/{k}/bin", kind.bin, bins)
     for name in ("causes", "corrections"):
         for k, each in enumerate(getattr(found, name)):
             for n, number in enumerate(each.detection_errors):
-                check_index(document, f"{where}/{name}/{k}/detection_errors/{n}", number, kinds)
+                yield from position_apart(f"{where}/{name}/{k}/detection_errors/{n}", number, kinds)
     for k, pattern in enumerate(found.patterns):
         for n, step in enumerate(pattern.steps):
             for number in (number for reports in step for number in reports):
-                check_index(document, f"{where}/patterns/{k}/steps/{n}", number, kinds)
+                yield from position_apart(f"{where}/patterns/{k}/steps/{n}", number, kinds)
     total = math.fsum([found.rest, *(cause.probability for cause in found.causes)])
     if not abs(total - found.probability) <= 1e-12:
-        refuse(document, f"{where}/causes", f"expected causes that add up to {found.probability}, found {total}")
+        yield f"{where}/causes", f"expected causes that add up to {found.probability}, found {total}"
     for name in ("causes", "patterns"):
         for k, each in enumerate(getattr(found, name)):
             if not abs(each.share * found.probability - each.probability) <= 1e-12:
-                refuse(document, f"{where}/{name}/{k}/share", "expected the share of the violation")
+                yield f"{where}/{name}/{k}/share", "expected the share of the violation"
     listed = math.fsum(pattern.share for pattern in found.patterns)
     if found.covered is not None and abs(listed - found.covered) > SOLVING:
-        refuse(document, f"{where}/covered", f"expected {listed}, the sum over the patterns, got {found.covered}")
+        yield f"{where}/covered", f"expected {listed}, the sum over the patterns, got {found.covered}"
 
 
-def _check_violation(document: Document, where: str, explanation: Explained) -> None:
+def _violation_misfits(where: str, explanation: Explained) -> Misfits:
     """The violation is what is missing to 1, or P itself where the formula says what is unwanted."""
     found, value = explanation.violation, explanation.point.probability
     expected = value if found.satisfies_the_formula else 1 - value
     if abs(found.probability - expected) > SOLVING + found.error:
-        refuse(document, f"{where}/violation/probability", f"expected {expected}, got {found.probability}")
+        yield f"{where}/violation/probability", f"expected {expected}, got {found.probability}"
 
 
-def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> None:
+def _map_misfits(where: str, found: Mapping[str, Any]) -> Misfits:
     """One axis for each variable, one value or null for each combination of values."""
     lengths = [len(values) for values in found["values"]]
     rows = found["probability"]
     if len(lengths) != len(found["variables"]) or 0 in lengths:
-        refuse(document, f"{pointer}/values", "expected values of each variable")
+        yield f"{where}/values", "expected values of each variable"
     if len(rows) != lengths[0]:
-        refuse(document, f"{pointer}/probability", f"expected {lengths[0]} entries, got {len(rows)}")
+        yield f"{where}/probability", f"expected {lengths[0]} entries, got {len(rows)}"
     for k, row in enumerate(rows):
         cells = row if len(lengths) == 2 else [row]
         wrong = not isinstance(cells, list) or (len(lengths) == 2 and len(cells) != lengths[1])
         if wrong or not all(each is None or is_probability(each) for each in cells):
-            refuse(document, f"{pointer}/probability/{k}", "expected a probability or null for each value")
+            yield f"{where}/probability/{k}", "expected a probability or null for each value"
 
 
-def _check_require(document: Document) -> None:
+def _require_misfits(document: Document) -> Misfits:
     found: RequireResult = document.result
-    check_channel(document, "/channel", found.channel, document.content.get("matrices") or {})
+    yield from channel_apart(found.channel, found.matrices)
     for at, each in enumerate(found.answers):
         where = f"/answers/{at}"
         floors = None if each.floor is None else each.floor.floors
         if floors is not None and len(floors) != len(each.cells):
-            refuse(document, f"{where}/floor/floors", "expected one floor per cell")
+            yield f"{where}/floor/floors", "expected one floor per cell"
         for name in ("measured", "at_value", "perfect"):
             point = getattr(each, name)
             if point is not None:
-                check_model_verdict(document, f"{where}/{name}", point, found.requirement.target)
-                _check_difference(document, "", [(f"{where}/{name}", point)])
+                yield from model_verdict_apart(f"{where}/{name}", point, found.requirement.target)
+                yield from _too_far(document, f"{where}/{name}", point)
         draws = set(each.measured.draws)  # of the other scenarios one class decides
         further = [draws | {test.label} for test in found.channel.classes]
         follows = {
@@ -284,69 +276,69 @@ def _check_require(document: Document) -> None:
         }
         if each.condition not in follows:
             told = " or ".join(sorted(f"{shown(condition)}" for condition in follows))
-            refuse(document, f"{where}/condition", f"expected {told}, found {shown(each.condition)}")
-    _check_alike(document)
-    refuse_misfits(document, require_misfits(found))
+            yield f"{where}/condition", f"expected {told}, found {shown(each.condition)}"
+    yield from _difference(document)
+    yield from require_misfits(found)
 
 
-def _check_compare(document: Document) -> None:
+def _compare_misfits(document: Document) -> Misfits:
     found: CompareResult = document.result
     for s, spec in enumerate(found.specs):
-        check_once(document, f"/specs/{s}/requirements", [each.name for each in spec.requirements])
+        yield from once(f"/specs/{s}/requirements", (each.name for each in spec.requirements))
         channels = {drawn.detector: drawn.channel for drawn in spec.drawn}
         for k, drawn in enumerate(spec.drawn):
-            named = [each for each in document.content["detectors"] if each["name"] == drawn.detector]
-            said = named[0] if named else {}
-            check_channel(document, f"/specs/{s}/drawn/{k}/channel", drawn.channel, said.get("matrices") or {})
+            said = [detector.matrices for detector in found.detectors if detector.name == drawn.detector]
+            apart = channel_apart(drawn.channel, said[0] if said else None)
+            yield from below(f"/specs/{s}/drawn/{k}", apart)
         for r, each in enumerate(spec.requirements):
             where = f"/specs/{s}/requirements/{r}"
             if len(each.entries) != len(spec.configurations):
-                refuse(document, f"{where}/entries", "expected one entry per configuration")
+                yield f"{where}/entries", "expected one entry per configuration"
             for k, entry in enumerate(each.entries):
                 for name in ("detector", "planner"):
                     expected = getattr(spec.configurations[k], name)
                     if getattr(entry, name) != expected:
-                        refuse(document, f"{where}/entries/{k}/{name}", f"expected {expected}")
+                        yield f"{where}/entries/{k}/{name}", f"expected {expected}"
                 try:
                     chosen, channel = found.settings.specs[spec.spec][entry.detector], channels[entry.detector]
                 except KeyError:
-                    refuse(
-                        document, f"{where}/entries/{k}/detector", "expected settings and a channel of this detector"
-                    )
-                _check_entry(document, f"{where}/entries/{k}", each, entry, chosen, channel)
+                    yield f"{where}/entries/{k}/detector", "expected settings and a channel of this detector"
+                    return
+                yield from _entry_misfits(f"{where}/entries/{k}", each, entry, chosen, channel)
             for k, curve in enumerate(each.curves):
-                _check_curve(document, f"{where}/curves/{k}", curve, len(spec.configurations))
+                yield from _curve_misfits(f"{where}/curves/{k}", curve, len(spec.configurations))
         for name in ("non_dominated", "chances"):
             if spec.pareto is not None and len(getattr(spec.pareto, name)) != len(spec.configurations):
-                refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per configuration")
-    _check_difference(document, "/engines/largest_difference", _compared_points(found))
-    refuse_misfits(document, compare_misfits(found))
+                yield f"/specs/{s}/pareto/{name}", "expected one entry per configuration"
+    points = _compared_points(found)
+    for where, point in points:
+        yield from _too_far(document, where, point)
+    furthest = document.content.get("engines", {}).get("largest_difference")
+    largest = max((point.difference for _, point in points), default=0.0)  # where all are listed
+    if furthest != largest:
+        yield "/engines/largest_difference", f"expected {largest}, the largest, found {furthest}"
+    yield from compare_misfits(found)
 
 
-def _check_entry(
-    document: Document,
-    where: str,
-    each: RequirementComparison,
-    entry: Entry,
-    chosen: SettingsRecord,
-    channel: Channel,
-) -> None:
+def _entry_misfits(
+    where: str, each: RequirementComparison, entry: Entry, chosen: SettingsRecord, channel: Channel
+) -> Misfits:
     """A configuration under a requirement, of a detector with these choices and this channel."""
     if entry.interval.lower > entry.interval.upper:
-        refuse(document, f"{where}/interval", "expected the lower end below the upper")
-    check_index(document, f"{where}/worst", entry.worst, len(entry.points))
+        yield f"{where}/interval", "expected the lower end below the upper"
+    yield from position_apart(f"{where}/worst", entry.worst, len(entry.points))
     for n, point in enumerate(entry.points):
-        check_numbers(document, f"{where}/points/{n}", point, chosen)
-        check_resting(document, f"{where}/points/{n}", point, each.target, chosen, channel)
-    check_once(document, f"{where}/points", [point.scenario for point in entry.points])
-    check_over(document, f"{where}/verdict", entry.verdict, entry.points)
+        yield from below(f"{where}/points/{n}", contradictions(point, chosen))
+        yield from resting_apart(f"{where}/points/{n}", point, each.target, chosen, channel)
+    yield from once(f"{where}/points", (point.scenario for point in entry.points))
+    yield from over_apart(f"{where}/verdict", entry.verdict, entry.points)
     if chosen.verdict_from == "point":  # else by bounds, which are not in the document
         whole = RequirementResult(
             name=each.name, planner=entry.planner, formula="", target=each.target, points=entry.points
         )
         if entry.worst != whole.worst:
-            refuse(document, f"{where}/worst", f"expected {whole.worst}, the worst scenario, got {entry.worst}")
-    check_condition(document, f"{where}/condition", entry, entry.points)
+            yield f"{where}/worst", f"expected {whole.worst}, the worst scenario, got {entry.worst}"
+    yield from condition_apart(f"{where}/condition", entry, entry.points)
 
 
 def _compared_points(found: CompareResult) -> list[tuple[str, Point]]:
@@ -360,32 +352,34 @@ def _compared_points(found: CompareResult) -> list[tuple[str, Point]]:
     ]
 
 
-def _check_curve(document: Document, where: str, curve: Curve, configurations: int) -> None:
+def _curve_misfits(where: str, curve: Curve, configurations: int) -> Misfits:
     places = len(curve.places)
     for name in ("probability", "lower", "upper"):
         if [len(row) for row in getattr(curve, name)] != [configurations] * places:
-            refuse(document, f"{where}/{name}", "expected one number per place and configuration")
+            yield f"{where}/{name}", "expected one number per place and configuration"
     counts = {"first": configurations, "second": configurations, "before": places, "after": places}
     for k, change in enumerate(curve.ranking_changes):
         for name, count in counts.items():
-            check_index(document, f"{where}/ranking_changes/{k}/{name}", getattr(change, name), count)
+            yield from position_apart(f"{where}/ranking_changes/{k}/{name}", getattr(change, name), count)
 
 
-CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
+CHECKS: Mapping[str, Callable[[Document], Misfits]] = MappingProxyType(
     {
-        "run": _check_run,
-        "explain": _check_explain,
-        "require": _check_require,
-        "compare": _check_compare,
-        "collision": measured.check_collision,
-        "curves": measured.check_curves,
-        "trade_offs": measured.check_trade_offs,
-        "confusion": measured.check_confusion,
-        "rate": measured.check_rate,
-        "risk": measured.check_risk,
-        "triggers": measured.check_triggers,
-        "mutate": measured.check_mutate,
-        "assess": measured.check_assess,
+        "run": _run_misfits,
+        "explain": _explain_misfits,
+        "require": _require_misfits,
+        "compare": _compare_misfits,
+        "collision": measured.study_misfits,
+        "curves": measured.unread_curves,
+        "trade_offs": lambda document: measured.trade_offs_misfits(document.result),
+        "confusion": measured.unread_counts,
+        "rate": lambda document: rate_misfits(document.result),
+        "risk": lambda document: risk_misfits(document.result),
+        "triggers": lambda document: triggers_misfits(document.result),
+        "mutate": lambda document: measured.mutate_misfits(document.result),
+        "assess": lambda document: measured.assess_misfits(document.result),
+        "adr": lambda document: measured.adr_misfits(document.result),
+        "campaign": lambda document: measured.campaign_misfits(document.result),
     }
 )
-"""Kind of document -> what is checked beyond its schema."""
+"""Kind of document -> what contradicts itself in it beyond its schema."""

@@ -43,10 +43,11 @@ conditions and hazards as in `verifier.evidence.residual_risk.records`, triggeri
 
 import datetime
 import hashlib
+import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from verifier.base.errors import InputError, Place
 from verifier.base.files import read_text
@@ -54,7 +55,7 @@ from verifier.base.toml import Element, read_toml
 from verifier.evidence.declarations import Declarations, read_declarations, today
 from verifier.evidence.field import FieldRow, read_field
 from verifier.evidence.identity import Identity, read_identity
-from verifier.evidence.paths import fault_of
+from verifier.evidence.paths import as_seen, fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
 from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, Stated, read_risk
@@ -62,20 +63,9 @@ from verifier.evidence.review import ReviewFinding, read_review
 from verifier.evidence.triggers import Trigger, read_triggers
 from verifier.perception.confusion.data_set import frame_hashes
 
-DUTIES: Mapping[str, str] = {
-    "requirements": "that the requirements and their targets are right, and complete for the hazards",
-    "model": "that the system model represents the deployed system",
-    "odd": "that the operational design domain is kept",
-    "training_data": "that the detector was trained on other data than it was tested on",
-    "test_data": "that the test data represent the operational design domain",
-    "counting": "that what counts as detected is right",
-    "integration": "that the integrated detector behaves as the tested one",
-    "assumptions": "that the assumptions hold",
-    "exposure": "how often encounters come",
-    "acceptance": "that the acceptance criteria are right",
-    "independence": "that verification is independent of development",
-    "tool": "that the program is fit for this use, and its known problems do not touch it",
-}
+LEFT_TO_PEOPLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("duties.toml").read_text(encoding="utf-8"))
+"""All that is known of duties."""
+DUTIES: Mapping[str, str] = {name: each["answer"] for name, each in LEFT_TO_PEOPLE["duty"].items()}
 """What is not shown by this evidence: key in the file -> what they answer for."""
 Row = TypeVar("Row")
 _SETTING, _MOUNTING = ("weights", "threshold", "preprocessing"), ("sensor", "calibration")
@@ -254,7 +244,7 @@ def _detector(top: Element) -> Detector:
     file = _beside(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
     lines = map(str.strip, text.splitlines())
-    listed = tuple(line for line in lines if line and not line.startswith("#"))
+    listed = tuple(line for line in lines if as_seen(line) and not line.startswith("#"))
     if not listed:
         raise InputError("expected a sequence in each line, found none", Place(str(Path(table.file).parent / file)))
     lists = file, hashlib.sha256(raw).hexdigest()

@@ -124,7 +124,7 @@ class Declarations:
         return [f"{each.name} ({each.told}): {fault}" for each in mine if (fault := each.fault_on(self.day))]
 
     def answer(self, key: str, messages: Sequence[str]) -> Answer:
-        """How the doubts of a key stand, from what they say."""
+        """How the doubts of a key stand, from what they say and are about."""
         digest = hashlib.sha256("\n".join(sorted(messages)).encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
         found = self.dispositions.get(key)
         if found is None or found.decision == "open":
@@ -143,7 +143,7 @@ class Answer:
     """How a doubt of a requirement stands.
 
     Attributes:
-        digest: of its messages: which numbers a disposition is about.
+        digest: of its messages, and of data and results they speak of: which numbers a disposition is about.
         state: "refuted", "accepted", "open", or "stale" where it was decided on other numbers; the last two defeat.
         disposition: what people say; None where they say nothing.
         proof: what refutes it.

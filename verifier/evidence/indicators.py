@@ -1,7 +1,5 @@
 """Safety performance indicators of a case: from what its requirements ask, matrices, exposures and conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -16,8 +14,7 @@ from verifier.evidence.defeaters.about_data import matrices_behind
 from verifier.evidence.documents import Document
 from verifier.evidence.field import Falls, Indicator, SpiCheckResult, SpiResult
 from verifier.evidence.rates.hazard import EVERY
-from verifier.telling.blocks import Paragraph, Table
-from verifier.telling.terminal import blocks_lines, text_of
+from verifier.telling.blocks import Block, Paragraph, Table
 
 LEVEL, POWER = 0.95, 0.9
 DEPARTURE, FACTOR = 0.05, 1.5
@@ -147,23 +144,18 @@ def _conditions(documents: Sequence[Document]) -> Iterator[Indicator]:
         for where in document.result.environments:
             of = f"encounters {name_text(where.name)} in a listed condition"
             for share in where.shares:
-                metric, measure = (
-                    f"share {name_text(share.name)} {name_text(where.name)}",
-                    f"in the condition, of {of}",
-                )
+                metric = f"share {name_text(share.name)} {name_text(where.name)}"
                 for end, low in ((share.lower, True), (share.upper, False)):
                     source = name_text(share.source or "source not stated")
-                    yield from _share(metric, float(end), low, names, "rate", measure, source)
-            metric, measure = (
-                f"no listed condition {name_text(where.name)}",
-                f"in none, of encounters {name_text(where.name)}",
-            )
+                    yield from _share(metric, float(end), low, names, "rate", f"in the condition, of {of}", source)
+            metric = f"no listed condition {name_text(where.name)}"
+            measure = f"in none, of encounters {name_text(where.name)}"
             source = name_text(where.unlisted.source or "unlisted encounters as stated")
             yield from _share(metric, where.unlisted.upper, False, names, "rate", measure, source)
 
 
-def spi_table(found: SpiCheckResult) -> str:
-    """The output of `verify spi check`."""
+def spi_blocks(found: SpiCheckResult) -> Iterator[Block]:
+    """What `verify spi check` tells."""
     rows = tuple(
         (
             name_text(each.indicator.told),
@@ -181,6 +173,7 @@ def spi_table(found: SpiCheckResult) -> str:
     said = (
         f"{counted(fired, 'indicator')} of {len(found.found)} fired. Each fires where the evidence against it "
         f"reaches {significant(1 / (1 - found.level), 4)} at any look; one that is true does so with probability "
-        f"{wrong} at most."
+        f"{wrong} at most, if items are independent."
     )
-    return text_of(blocks_lines([Table(name_text(found.title), header, rows), Paragraph(said)]))
+    yield Table(name_text(found.title), header, rows)
+    yield Paragraph(said)

@@ -22,14 +22,15 @@ XML 1.0 has no control characters. They, line breaks and invisible signs such as
 written out (`\\x1b`), so that what is shown is what is there.
 """
 
-import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import get_args
+from xml.etree import ElementTree as ET
 
 from verifier.base.errors import one_line
 from verifier.evidence.checked import Checked, Gated, checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
+from verifier.evidence.exchange.xml import under, xml_text
 from verifier.evidence.status import Standing, Status
 from verifier.questions.settings import Inconclusive
 from verifier.study.results import RunResult, Unanswered
@@ -67,19 +68,20 @@ def junit_xml(
     if seconds is not None and not suites.keys() <= seconds.keys():
         raise ValueError(f"no seconds of {sorted(suites.keys() - seconds.keys())}")
     root = ET.Element("testsuites", {"name": one_line(result.title or spec_name)})
+    spec = PurePath(spec_name).stem
     for name, cases in suites.items():
         taken = None if seconds is None else seconds[name]
-        root.append(_suite(name, cases, PurePath(spec_name).stem, taken, inconclusive, result))
+        _suite(root, name, cases, spec, taken, inconclusive, result)
+    untimed = None if seconds is None else 0.0
     if result.unanswered:
-        root.append(_unanswered_suite(result.unanswered, PurePath(spec_name).stem, seconds is not None))
+        _unanswered_suite(root, result.unanswered, spec, untimed)
     gates = gated(result)
     if gates:
-        root.append(_gate_suite(gates, PurePath(spec_name).stem, seconds is not None))
+        _gate_suite(root, gates, spec, untimed)
     if standings:
-        root.append(_status_suite(standings, PurePath(spec_name).stem))
+        _status_suite(root, standings, spec)
     _count(root, None if seconds is None else sum(seconds[name] for name in suites))
-    ET.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+    return xml_text(root)
 
 
 def suite_name(planner: str, block: str) -> str:
@@ -88,104 +90,92 @@ def suite_name(planner: str, block: str) -> str:
 
 
 def _suite(
-    name: str, cases: Sequence[Checked], spec: str, seconds: float | None, inconclusive: str, run: RunResult
-) -> ET.Element:
-    suite = ET.Element("testsuite", {"name": one_line(name)})
-    properties = ET.SubElement(suite, "properties")
-    for file in run.inputs:
-        _property(properties, f"{file.role} {file.name} sha256", file.sha256)
-    for library, version in run.versions.items():
-        _property(properties, f"version {library}", version)
-    for name, value in run_grounds(run):
-        _property(properties, name, value)
+    root: ET.Element,
+    name: str,
+    cases: Sequence[Checked],
+    spec: str,
+    seconds: float | None,
+    inconclusive: str,
+    run: RunResult,
+) -> None:
+    suite = under(root, "testsuite", name=name)
+    said = [(f"{file.role} {file.name} sha256", file.sha256) for file in run.inputs]
+    said += [(f"version {library}", version) for library, version in run.versions.items()]
+    _properties(suite, [*said, *run_grounds(run)])
     share = None if seconds is None else seconds / len(cases)
     for each in cases:
-        suite.append(_case(each, f"{spec}.{each.result.planner}", share, inconclusive))
+        _judged(_case(suite, f"{spec}.{each.result.planner}", each.name, share), each, inconclusive)
     _count(suite, seconds)
-    return suite
 
 
-def _unanswered_suite(unanswered: Sequence[Unanswered], spec: str, timed: bool) -> ET.Element:
-    suite = ET.Element("testsuite", {"name": "no answer"})
+def _unanswered_suite(root: ET.Element, unanswered: Sequence[Unanswered], spec: str, seconds: float | None) -> None:
+    suite = under(root, "testsuite", name="no answer")
     for each in unanswered:
-        name = {"classname": one_line(spec), "name": one_line(each.name)}
-        case = ET.SubElement(suite, "testcase", name | ({"time": "0.000000"} if timed else {}))
-        ET.SubElement(case, "error", {"type": "no answer", "message": one_line(each.reason)}).text = one_line(
-            each.formula
-        )
-    _count(suite, 0.0 if timed else None)
-    return suite
+        case = _case(suite, spec, each.name, seconds)
+        under(case, "error", type="no answer", message=each.reason).text = one_line(each.formula)
+    _count(suite, seconds)
 
 
-def _gate_suite(gates: Sequence[Gated], spec: str, timed: bool) -> ET.Element:
-    suite = ET.Element("testsuite", {"name": "gates"})
+def _gate_suite(root: ET.Element, gates: Sequence[Gated], spec: str, seconds: float | None) -> None:
+    suite = under(root, "testsuite", name="gates")
     for each in gates:
-        name = {"classname": one_line(f"{spec}.{each.planner}"), "name": one_line(each.name)}
-        case = ET.SubElement(suite, "testcase", name | ({"time": "0.000000"} if timed else {}))
+        case = _case(suite, f"{spec}.{each.planner}", each.name, seconds)
         if each.failed:
-            ET.SubElement(case, "failure", {"type": each.gate, "message": one_line(each.message)})
+            under(case, "failure", type=each.gate, message=each.message)
         else:
-            ET.SubElement(case, "system-out").text = one_line(each.message)
-    _count(suite, 0.0 if timed else None)
-    return suite
+            under(case, "system-out").text = one_line(each.message)
+    _count(suite, seconds)
 
 
-def _status_suite(standings: Sequence[Standing], spec: str) -> ET.Element:
-    suite = ET.Element("testsuite", {"name": "status over all runs"})
+def _status_suite(root: ET.Element, standings: Sequence[Standing], spec: str) -> None:
+    suite = under(root, "testsuite", name="status over all runs")
     failing = (Status.VIOLATED, Status.INCONCLUSIVE, Status.DEFEATED)
     for each in standings:
-        name = {"classname": one_line(f"{spec}.{each.planner}"), "name": one_line(f"status of {each.name}")}
-        case = ET.SubElement(suite, "testcase", name)
-        properties = ET.SubElement(case, "properties")
-        _property(properties, "status", each.status.value)
-        _property(properties, "grade", each.grade.value)
+        case = _case(suite, f"{spec}.{each.planner}", f"status of {each.name}", None)
+        _properties(case, [("status", each.status.value), ("grade", each.grade.value)])
         if each.status in failing:
-            ET.SubElement(case, "failure", {"type": each.status.value, "message": one_line(each.told)})
+            under(case, "failure", type=each.status.value, message=each.told)
         elif each.status is not Status.SUPPORTED:
-            ET.SubElement(case, "skipped", {"message": one_line(each.told)})
+            under(case, "skipped", message=each.told)
     _count(suite, None)
-    return suite
 
 
-def _case(each: Checked, class_name: str, seconds: float | None, inconclusive: str) -> ET.Element:
-    case = ET.Element("testcase", {"classname": one_line(class_name), "name": one_line(each.name)})
-    if seconds is not None:
-        case.set("time", f"{seconds:.6f}")
-    properties = ET.SubElement(case, "properties")
+def _case(suite: ET.Element, class_name: str, name: str, seconds: float | None) -> ET.Element:
+    time = {} if seconds is None else {"time": f"{seconds:.6f}"}
+    return under(suite, "testcase", {"classname": class_name, "name": name, **time})
+
+
+def _judged(case: ET.Element, each: Checked, inconclusive: str) -> None:
     point = each.point
     values = {
         "verdict": point.verdict.value,
         **each.grounds,
         "probability": repr(point.probability),
         "target": each.result.asked_text,
+        "lower": repr(point.lower),
+        "upper": repr(point.upper),
     }
-    values |= {"lower": repr(point.lower), "upper": repr(point.upper)}
     if point.uncertainty is not None:
         for kind in ("interval", "confidence_bounds"):
             ends = getattr(point.uncertainty, kind)
-            if ends is None:
-                continue
-            values |= {f"{kind}_lower": repr(ends.lower), f"{kind}_upper": repr(ends.upper)}
-    for name, value in values.items():
-        _property(properties, name, value)
-    result = _result_tag(point.verdict.value, inconclusive)
+            if ends is not None:
+                values |= {f"{kind}_lower": repr(ends.lower), f"{kind}_upper": repr(ends.upper)}
+    _properties(case, values.items())
+    tags = {"violated": "failure", "inconclusive": inconclusive, "vacuous": "skipped", "no target": "skipped"}
+    result = tags.get(point.verdict.value)
     if result is not None:
-        found = ET.SubElement(case, result, {"message": one_line(each.message)})
+        found = under(case, result, message=each.message)
         if result == "failure":
             found.set("type", point.verdict.value)
         found.text = one_line(each.result.formula)
     elif point.condition is not None:
-        ET.SubElement(case, "system-out").text = one_line(each.message)
-    return case
+        under(case, "system-out").text = one_line(each.message)
 
 
-def _result_tag(verdict: str, inconclusive: str) -> str | None:
-    tags = {"violated": "failure", "inconclusive": inconclusive, "vacuous": "skipped", "no target": "skipped"}
-    return tags.get(verdict)
-
-
-def _property(properties: ET.Element, name: str, value: str) -> None:
-    ET.SubElement(properties, "property", {"name": one_line(name), "value": one_line(value)})
+def _properties(parent: ET.Element, values: Iterable[tuple[str, str]]) -> None:
+    properties = under(parent, "properties")
+    for name, value in values:
+        under(properties, "property", name=name, value=value)
 
 
 def _count(element: ET.Element, seconds: float | None) -> None:

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import fields
-from fractions import Fraction
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verifier.base.documents import fraction_of, json_values, read_document
+from verifier.base.documents import json_values, read_document
 from verifier.base.errors import UsageError
 from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.curvefiles import curves_of
 from verifier.evidence.documents import Document
 from verifier.evidence.following.collisions import collision_misfits
-from verifier.evidence.following.numbers import Misfits, misfits, near, ordered
-from verifier.evidence.following.rates import rate_misfits, risk_misfits, triggers_misfits
-from verifier.evidence.resting import ROUNDING, check_criterion, check_once, refuse
+from verifier.evidence.resting import ROUNDING, Misfits, misfits, near, once, ordered
 from verifier.perception.confusion.document_reader import DocumentReader
 
 if TYPE_CHECKING:
     from verifier.closedloop.trade_offs import TradeOffsResult
     from verifier.collision.document import CollisionStudy
-    from verifier.evidence.rates.document import RateResult
     from verifier.robustness.assessment.document import AssessResult, DegradationRecord, SystemRecord, TargetRecord
+    from verifier.robustness.campaign.result import CampaignDocument, CampaignRow
     from verifier.robustness.mutators.batch_result import MutateResult
+    from verifier.robustness.rates import AdrResult, RateRow
 
 
-def check_collision(document: Document) -> None:
+def study_misfits(document: Document) -> Misfits:
     """Inputs are as they are said to be; maps, scores and rankings follow from each other."""
     from verifier.collision.document import CollisionInput  # with all that a study needs, for studies only
 
@@ -39,122 +39,113 @@ def check_collision(document: Document) -> None:
     for k, source in enumerate(study.inputs):
         told = {key: source[key] for key in known if key in source}
         read_document(CollisionInput, told, document.name, f"/inputs/{k}")
-    refuse_misfits(document, collision_misfits(study))
+    return collision_misfits(study)
 
 
-def check_curves(document: Document) -> None:
-    """Curves are read as `robroc` reads them."""
-    curves_of(document.content, document.name)
+def unread_curves(document: Document) -> Misfits:
+    """Curves are read as `robroc` reads them; InputError."""
+    curves_of(document.result, document.name)
+    return iter(())
 
 
-def check_trade_offs(document: Document) -> None:
-    """Tables and choices follow from the curves."""
-    refuse_misfits(document, trade_offs_misfits(document.result))
+def unread_counts(document: Document) -> Misfits:
+    """Counts are read as `run` reads them; InputError."""
+    DocumentReader(document.name).counts(dict(document.content))
+    return iter(())
 
 
-def check_rate(document: Document) -> None:
-    """Bounds, factors and verdict of a rate follow from each other."""
-    content: RateResult = document.result
-    limit = None
-    if content.acceptance is not None:
-        limit = fraction_of(content.acceptance.per_hour)
-    check_criterion(document, limit)
-    total = 0.0
-    for k, term in enumerate(content.terms):
-        exposure, where = term.exposure, f"/terms/{k}/exposure"
-        if exposure.per_hour is not None and not exposure.lower <= exposure.per_hour <= exposure.upper:
-            refuse(document, f"{where}/per_hour", "expected a rate within its own bounds")
-        if exposure.lower > exposure.upper:
-            refuse(document, f"{where}/lower", f"expected at most the upper bound, {exposure.upper}")
-        hours = None if exposure.hours is None else fraction_of(exposure.hours)
-        if hours is not None and not _is_rate(exposure.encounters, exposure.per_hour, hours):
-            refuse(document, f"{where}/per_hour", "expected encounters by hours")
-        total += term.probability * (exposure.per_hour or 0.0)
-    if content.per_hour is not None and not near(total, content.per_hour):
-        refuse(document, "/per_hour", f"expected {total}, the sum of probability and exposure over the terms")
-    listed = [("/bounds", content.bounds)]
-    listed += [(f"/other_bounds/{k}", each) for k, each in enumerate(content.other_bounds)]
-    check_once(document, "/other_bounds", [bounds.source for _, bounds in listed])
-    for pointer, bounds in listed:
-        if bounds.lower > bounds.upper:
-            refuse(document, f"{pointer}/lower", f"expected at most the upper bound, {bounds.upper}")
-        if bounds.level is None or bounds.error_probability is None:
-            continue
-        level = 1 - (bounds.error_probability + bounds.error_exposure)
-        if not near(level, bounds.level):
-            refuse(document, f"{pointer}/level", f"expected {level}, 1 minus both errors")
-    refuse_misfits(document, rate_misfits(content))
+def adr_misfits(result: AdrResult) -> Misfits:
+    """Rates follow from those at single thresholds, and shares from the baseline's."""
+    settings = result.settings
+    if type(settings.get("draws")) is not int or not 0 < _number(settings.get("confidence")) < 1:
+        yield "/settings", "expected draws, a whole number, and confidence, above 0 and below 1"
+    yield from once("/rates", [(row.condition, row.detector) for row in result.rates])
+    for k, row in enumerate(result.rates):
+        if row.condition not in result.conditions or row.detector not in result.detectors:
+            yield f"/rates/{k}", "expected one of the conditions and one of the detectors"
+        if row.adr is not None and row.detection_rates:
+            mean = sum(row.detection_rates) / len(row.detection_rates)
+            yield from misfits(f"/rates/{k}/adr", row.adr, mean)
+    yield from _shares_of_baseline("/rates", result.rates)
 
 
-def _is_rate(encounters: int | None, per_hour: float | None, hours: Fraction) -> bool:
-    return encounters is not None and per_hour is not None and near(float(encounters), per_hour * float(hours))
+def campaign_misfits(study: CampaignDocument) -> Misfits:
+    """Each detector has one row under each condition, with the same requirements; shares follow from the baseline."""
+    from verifier.robustness.campaign.magnitudes import EDGES  # with all mutations, for these only
+
+    yield from once("/campaign", [(row.condition, row.detector) for row in study.campaign])
+    asked: dict[str, list[tuple[str, str]]] = {}
+    for k, row in enumerate(study.campaign):
+        if row.detector not in study.detectors:
+            yield f"/campaign/{k}/detector", "expected one of the detectors"
+        for n, one in enumerate(row.requirements):
+            if one.verdict.partition(",")[0] not in {verdict.value for verdict in Verdict}:
+                yield f"/campaign/{k}/requirements/{n}/verdict", "expected a verdict"
+            yield from ordered(f"/campaign/{k}/requirements/{n}/bounds", one.bounds, 0, 1)
+        own = [(one.name, one.planner) for one in row.requirements]
+        if row.images and own != asked.setdefault(row.detector, own):
+            yield f"/campaign/{k}/requirements", "expected those of the detector's other conditions"
+        for name in ("average_precision", "recall", "collision"):
+            yield from ordered(f"/campaign/{k}/{name}_interval", getattr(row, f"{name}_interval"), 0, 1)
+    yield from _shares_of_baseline("/campaign", study.campaign)
+    bins = {found.parameter: found.lower for found in study.magnitudes}
+    for k, found in enumerate(study.magnitudes):
+        lower = bins[found.parameter]
+        if found.parameter not in EDGES or (found.lower, len(found.shares)) != (lower, len(lower)):
+            yield f"/magnitudes/{k}", f"expected {' or '.join(EDGES)}, with a share for each of its bins"
 
 
-def check_risk(document: Document) -> None:
-    """What a risk states fits together; what follows from it is refused where it is read."""
-    refuse_misfits(document, risk_misfits(document.result))
+def _number(value: Any) -> float:
+    return float(value) if type(value) in (int, float) else math.nan
 
 
-def check_triggers(document: Document) -> None:
-    """Triggering conditions stand once, with every pair of them."""
-    refuse_misfits(document, triggers_misfits(document.result))
+def _shares_of_baseline(where: str, rows: Sequence[RateRow | CampaignRow]) -> Misfits:
+    """Normalised rates are rates by that of the detector's own baseline, and ends of intervals are in order."""
+    base = {each.detector: each.adr for each in rows if each.condition == BASELINE}
+    for k, each in enumerate(rows):
+        start = base.get(each.detector)
+        follows = each.adr / start if each.adr is not None and start else None
+        yield from misfits(f"{where}/{k}/normalised", each.normalised, follows)
+        yield from ordered(f"{where}/{k}/adr_interval", each.adr_interval, 0, 1)
+        yield from ordered(f"{where}/{k}/normalised_interval", getattr(each, "normalised_interval", None), 0)
 
 
-def check_assess(document: Document) -> None:
-    """What an assessment computes from its own numbers."""
-    refuse_misfits(document, assess_misfits(document.result))
-
-
-def refuse_misfits(document: Document, found: Misfits) -> None:
-    """Refuse a document at the first element that contradicts others."""
-    for pointer, message in found:
-        refuse(document, pointer, message)
-
-
-def check_mutate(document: Document) -> None:
+def mutate_misfits(result: MutateResult) -> Misfits:
     """The totals are those of the images, whose files lie in the folders of their mutations; a mutation is the one
     that its text stands for."""
     from verifier.robustness.mutators.batch_result import named_mutation  # with all mutations, for these only
     from verifier.robustness.mutators.sweeps import parse_mutation
 
-    result: MutateResult = document.result
     for k, told in enumerate(result.mutations):
         try:
             follows = named_mutation(parse_mutation(told.text))
         except UsageError as error:
-            refuse(document, f"/mutations/{k}/text", str(error))
-        refuse_misfits(document, misfits(f"/mutations/{k}", json_values(told), json_values(follows)))
-    check_once(document, "/mutations", [told.folder for told in result.mutations])
+            yield f"/mutations/{k}/text", str(error)
+            return
+        yield from misfits(f"/mutations/{k}", json_values(told), json_values(follows))
+    yield from once("/mutations", (told.folder for told in result.mutations))
     images, counts = result.images, result.counts
-    check_once(document, "/images", [image.name for image in images])
+    yield from once("/images", (image.name for image in images))
     written = sum(len(image.outputs) for image in images)
     failures = sum(len(image.failures) for image in images)
     unread = sum(image.size is None for image in images)
     totals = (("images", len(images)), ("unreadable", unread), ("written", written), ("failures", failures))
     for name, expected in totals:
-        told = getattr(counts, name)
-        if told != expected:
-            refuse(document, f"/counts/{name}", f"expected {expected}, as the images have, got {told}")
+        if getattr(counts, name) != expected:
+            yield f"/counts/{name}", f"expected {expected}, as the images have, got {getattr(counts, name)}"
     for k, image in enumerate(images):
         if PurePosixPath(image.name).name != PurePosixPath(image.file).stem:
-            refuse(document, f"/images/{k}/file", f"expected the file of {image.name}, got {image.file}")
+            yield f"/images/{k}/file", f"expected the file of {image.name}, got {image.file}"
         if (image.size is None) != (image.sha256 is None) or (image.size is None and image.outputs):
-            refuse(
-                document, f"/images/{k}/sha256", "expected size and checksum of an image that was read, or neither"
-            )
+            yield f"/images/{k}/sha256", "expected size and checksum of an image that was read, or neither"
         for n, output in enumerate(image.outputs):
             here = result.mutations[output.mutation : output.mutation + 1]
             if not here or output.path != f"{here[0].folder}/{image.name}.png":
                 where = f"/images/{k}/outputs/{n}/mutation"
-                refuse(document, where, f"expected the mutation of the folder, got {output.mutation}")
+                yield where, f"expected the mutation of the folder, got {output.mutation}"
         for n, failure in enumerate(image.failures):
             if failure.mutation is not None and not 0 <= failure.mutation < len(result.mutations):
-                refuse(document, f"/images/{k}/failures/{n}/mutation", "expected the number of a mutation, or null")
-
-
-def check_confusion(document: Document) -> None:
-    """Counts are read as `run` reads them."""
-    DocumentReader(document.name).counts(dict(document.content))
+                yield f"/images/{k}/failures/{n}/mutation", "expected the number of a mutation, or null"
 
 
 def assess_misfits(result: AssessResult) -> Misfits:
@@ -291,7 +282,7 @@ def _plan(where: str, system: SystemRecord) -> Misfits:
 def _degradation(where: str, told: DegradationRecord) -> Misfits:
     """Breaks follow from margins and verdicts; whether a margin of 0 fails is not in the document."""
     from verifier.robustness.assessment.degradation import in_order, surely_before
-    from verifier.robustness.assessment.document import criterion_record, name_record, order_records
+    from verifier.robustness.assessment.document import criterion_record
     from verifier.robustness.brackets import Criterion, break_of
 
     levels, criteria, breaks = [math.inf if at == "inf" else float(at or 0) for at in told.levels], [], []
@@ -312,10 +303,8 @@ def _degradation(where: str, told: DegradationRecord) -> Misfits:
         yield from misfits(f"{here}/break", stated, follows[strict])
         criteria.append(both[strict])
         breaks.append(break_of(both[strict], levels, told.scale))
-    seen = [[json_values(name_record(one)) for one in group] for group in in_order(breaks, levels)]
-    yield from misfits(f"{where}/seen", json_values(told.seen), seen)
-    orders = order_records(surely_before(criteria))
-    yield from misfits(f"{where}/surely_before", json_values(told.surely_before), json_values(orders))
+    for name, own in (("seen", in_order(breaks, levels)), ("surely_before", surely_before(criteria))):
+        yield from misfits(f"{where}/{name}", json_values(getattr(told, name)), json_values(own))
 
 
 def trade_offs_misfits(result: TradeOffsResult) -> Misfits:
@@ -357,17 +346,15 @@ def trade_offs_misfits(result: TradeOffsResult) -> Misfits:
                 yield from ordered(f"{where}/best_interval", cell.best_interval, 0, 1)
 
 
+_DRAWN = (
+    "area_interval", "robustness_interval", "best_probability", "best_interval", "probability", "step_error",
+    "best_without_step",
+)  # fmt: skip
+"""Keys of trade-offs below which stands what was drawn, or what the other engine gives."""
+
+
 def _undrawn(value: Any) -> Any:
-    """JSON values without what was drawn, and what the other engine gives."""
-    drawn = (
-        "area_interval",
-        "robustness_interval",
-        "best_probability",
-        "best_interval",
-        "probability",
-        "step_error",
-        "best_without_step",
-    )
+    """JSON values without these."""
     if isinstance(value, dict):
-        return {key: _undrawn(inner) for key, inner in value.items() if key not in drawn}
+        return {key: _undrawn(inner) for key, inner in value.items() if key not in _DRAWN}
     return [_undrawn(inner) for inner in value] if isinstance(value, list) else value

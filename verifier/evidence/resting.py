@@ -1,12 +1,16 @@
-"""Whether verdicts of documents follow from numbers, channel and parts beside them, and numbers fit together."""
+"""Whether verdicts of documents follow from numbers, channel and parts beside them, and numbers fit together.
+
+Whatever a result states twice, or computes from what it also states, is computed again beside these. What it only
+declares (a name, a count, a setting) has nothing to be compared with. Whoever reads stops at the first element.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence, Set
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from verifier.analysis.channel_test import Channel, class_tests
 from verifier.base.documents import fraction_of, json_values
@@ -28,22 +32,30 @@ from verifier.questions.compare.gating import worst_of
 from verifier.study.collection import Judging
 from verifier.study.gates import Drop, Regression
 from verifier.study.points import FreeBounds, Numbers, Point, Uncertainty
-from verifier.study.records import ConfidenceRecord, SettingsRecord
+from verifier.study.records import ConfidenceRecord, MatricesRecord, SettingsRecord
 from verifier.study.results import RequirementResult, RunResult, Target
 
 if TYPE_CHECKING:
-    from verifier.evidence.rates.document import RateResult
     from verifier.questions.compare.compare_result import Entry
     from verifier.questions.explain.explain_result import Explained, ExplainResult
 
     Judged = Point | Entry | Explained | ExplainResult
 
+Misfits: TypeAlias = Iterator[tuple[str, str]]
+"""JSON pointer of an element, and what is wrong with it."""
 FOLLOWS = ", which follows from the numbers beside it"
 
 
-def refuse(document: Document, pointer: str, message: str) -> NoReturn:
-    """InputError that names an element of a document."""
-    raise InputError(message, Place(document.name, path=pointer), "documents are read as this program writes them")
+def refuse_misfits(document: Document, found: Misfits) -> None:
+    """Refuse a document at the first element that contradicts others; InputError."""
+    for pointer, message in found:
+        hint = "documents are read as this program writes them"
+        raise InputError(message, Place(document.name, path=pointer), hint)
+
+
+def below(where: str, found: Misfits) -> Misfits:
+    """What is wrong with an element, from what is wrong below it."""
+    return ((where + element, message) for element, message in found)
 
 
 def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> list[Finding]:
@@ -101,106 +113,79 @@ def _of_drop(told: Drop, run: RunResult, gate: Regression) -> dict[str, Any]:
     return found
 
 
-def check_worst(document: Document, pointer: str, told: Verdict, parts: Sequence[Judged]) -> None:
+def worst_apart(where: str, told: Verdict, parts: Sequence[Judged]) -> Misfits:
     """The verdict of a whole is the worst of its parts."""
     worst = worst_verdict(part.verdict for part in parts)
     if told is not worst:
-        refuse(document, pointer, f"expected the worst verdict, {worst.value}, found {told.value}")
+        yield where, f"expected the worst verdict, {worst.value}, found {told.value}"
 
 
-def check_over(document: Document, pointer: str, told: Verdict, points: Sequence[Judged]) -> None:
+def over_apart(where: str, told: Verdict, points: Sequence[Judged]) -> Misfits:
     """The verdict of a requirement is the worst of its scenarios that are not vacuous."""
     over = verdict_over(point.verdict for point in points)
     if told is not over:
-        refuse(document, pointer, f"expected the verdict over the scenarios, {over.value}, found {told.value}")
+        yield where, f"expected the verdict over the scenarios, {over.value}, found {told.value}"
 
 
-def check_condition(document: Document, pointer: str, whole: Judged, parts: Sequence[Judged]) -> None:
+def condition_apart(where: str, whole: Judged, parts: Sequence[Judged]) -> Misfits:
     """The condition of a whole follows from its parts."""
     over = condition_over(whole.verdict, ((each.verdict, each.condition) for each in parts))
     if whole.condition != over:
-        said = f"expected {shown(over)}, which follows from the parts, found {shown(whole.condition)}"
-        refuse(document, pointer, said)
+        yield where, f"expected {shown(over)}, which follows from the parts, found {shown(whole.condition)}"
 
 
-def check_channel(
-    document: Document, pointer: str, channel: Channel, matrices: Mapping[str, Any], drawn: Set[str] | None = None
-) -> None:
+def channel_apart(channel: Channel, said: MatricesRecord | None, drawn: Set[str] | None = None) -> Misfits:
     """The test of the channel is that of the matrices, for the classes that are drawn, in the bins that it names."""
     labels = list({test.label: None for test in channel.classes}) if drawn is None else sorted(drawn)
     told_bins = {test.label: test.bins or () for test in channel.classes}
-    expected = class_tests(matrices, {label: told_bins.get(label, ()) for label in labels})
+    dependence, contexts = (None, None) if said is None else (said.dependence, said.contexts)
+    expected = class_tests(dependence, contexts, {label: told_bins.get(label, ()) for label in labels})
     if [test.label for test in channel.classes] != labels:
-        refuse(document, f"{pointer}/classes", f"expected the classes that are drawn, {', '.join(labels) or 'none'}")
+        yield "/channel/classes", f"expected the classes that are drawn, {', '.join(labels) or 'none'}"
+        return
     for k, (told, follows) in enumerate(zip(channel.classes, expected, strict=True)):
         if follows.bins is not None and told.bins is None:
-            refuse(document, f"{pointer}/classes/{k}", "expected bins, as the matrices of the document test each bin")
+            yield f"/channel/classes/{k}", "expected bins, as the matrices of the document test each bin"
         for name in {**vars(told), **vars(follows)}:
             mine, theirs = getattr(told, name, None), getattr(follows, name, None)
             if mine != theirs:
-                said = f"the matrices of the document say {json_values(theirs)}"
-                refuse(document, f"{pointer}/classes/{k}/{name}", f"{said}, got {json_values(mine)}")
+                message = f"the matrices of the document say {json_values(theirs)}, got {json_values(mine)}"
+                yield f"/channel/classes/{k}/{name}", message
 
 
-def check_numbers(
-    document: Document, where: str, point: Point, settings: SettingsRecord | None, asked: str = "P"
-) -> None:
-    """The numbers of a point, of a requirement that asks this, fit together."""
-    for element, message in contradictions(point, settings, asked):
-        refuse(document, where + element, message)
-
-
-def check_model_verdict(document: Document, where: str, point: Point, target: Target) -> None:
+def model_verdict_apart(where: str, point: Point, target: Target) -> Misfits:
     """The verdict of the numbers alone; what it rests on is said of the whole answer."""
-    check_numbers(document, where, point, None)
+    yield from below(where, contradictions(point, None))
     follows = verdict_of(*point.ends("point"), target.comparison, target.probability)
-    check_decision(document, where, point.decision, Decision(follows))
+    yield from decision_apart(where, point.decision, Decision(follows))
 
 
-def check_resting(
-    document: Document, where: str, point: Point, target: Target | None, settings: SettingsRecord, channel: Channel
-) -> None:
+def resting_apart(
+    where: str, point: Point, target: Target | None, settings: SettingsRecord, channel: Channel
+) -> Misfits:
     """The verdict of a point whose bounds are not in the document follows from what it says that they decide."""
     model = None
     if settings.verdict_from != "point":
         said = point.verdict if point.verdict is not Verdict.VACUOUS else Verdict.SATISFIED
         model = said if point.reason is None or isinstance(point.reason, WithinBounds) else point.reason.model_verdict
     decision = Judging(settings, channel.classes).decision(point, target, None if model is None else Verdict(model))
-    check_decision(document, where, point.decision, decision)
+    yield from decision_apart(where, point.decision, decision)
 
 
-def check_decision(document: Document, where: str, told: Decision, follows: Decision) -> None:
+def decision_apart(where: str, told: Decision, follows: Decision) -> Misfits:
     """A verdict, with what it rests on, is what follows."""
-    for finding in _decisions_apart("", told, follows, where):
-        refuse(document, finding.where, f"expected {finding.expected}, found {finding.found}")
+    return told_apart(_decisions_apart("", told, follows, where))
 
 
-def check_criterion(document: Document, limit: Fraction | None) -> None:
-    """The verdict of a rate follows from its bounds, which are rounded outwards, and from its reason."""
-    content: RateResult = document.result
-    low, high = content.bounds.lower, content.bounds.upper
-    inner = math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
-    models = {verdict_of(start, end, "<=", limit).value for start, end in ((low, high), inner)}
-    reason, said = content.reason, content.verdict.value
-    if reason is not None and not isinstance(reason, WithinBounds):
-        models, said = models if said == "inconclusive" else set(), reason.model_verdict
-    if said not in models and not (said == "vacuous" and "satisfied" in models):
-        refuse(document, "/verdict", f"expected {' or '.join(sorted(models)) or 'inconclusive'}, got {said}")
-    if content.condition is not None and content.verdict not in (Verdict.SATISFIED, Verdict.VIOLATED):
-        refuse(document, "/condition", f"expected none of a verdict {content.verdict.value}")
+def told_apart(findings: Iterable[Finding]) -> Misfits:
+    """Findings about a document as what is wrong with its elements."""
+    return ((each.where, f"expected {each.expected}, found {each.found}") for each in findings)
 
 
-def check_index(document: Document, pointer: str, index: int, count: int) -> None:
+def position_apart(where: str, index: int, count: int) -> Misfits:
     """A position is one in a list of that many."""
     if not 0 <= index < count:
-        refuse(document, pointer, f"expected a position below {count}, got {index}")
-
-
-def check_once(document: Document, pointer: str, names: Sequence[Any]) -> None:
-    """Each element of a list is there once."""
-    for at, name in enumerate(names):
-        if name in names[:at]:
-            refuse(document, f"{pointer}/{at}", f"expected it once, found it also at {names.index(name)}")
+        yield where, f"expected a position below {count}, got {index}"
 
 
 ROUNDING = 1e-9
@@ -214,7 +199,7 @@ def is_probability(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -ROUNDING <= value <= 1 + ROUNDING
 
 
-def contradictions(point: Point, settings: SettingsRecord | None, asked: str = "P") -> Iterator[tuple[str, str]]:
+def contradictions(point: Point, settings: SettingsRecord | None, asked: str = "P") -> Misfits:
     """(element below the point, what is wrong) where its numbers do not fit together.
 
     Args:
@@ -241,7 +226,7 @@ def contradictions(point: Point, settings: SettingsRecord | None, asked: str = "
         yield "/whatever_predicted", f"expected the probability, {value}, or nothing"
 
 
-def free_apart(free: FreeBounds, value: float, *, bounded: bool | None, other: bool) -> Iterator[tuple[str, str]]:
+def free_apart(free: FreeBounds, value: float, *, bounded: bool | None, other: bool) -> Misfits:
     """(element below the point, what is wrong) of bounds whatever the dependence; `bounded` is whether the run bounds
     rates, None where that is not known, and `other` whether its probability is of other rates."""
     where = "/dependence_free"
@@ -258,7 +243,7 @@ def free_apart(free: FreeBounds, value: float, *, bounded: bool | None, other: b
         yield "/probability", f"expected a value within the bounds whatever the dependence, {within}, got {value}"
 
 
-def numbers_apart(point: Numbers, *, rounded: bool, asked: str = "P") -> Iterator[tuple[str, str]]:
+def numbers_apart(point: Numbers, *, rounded: bool, asked: str = "P") -> Misfits:
     """As `contradictions`, of the numbers of both engines alone; `rounded` ones are no probabilities."""
     free = rounded or not asked.startswith("P")
     for name, text in point.constants.items():
@@ -283,7 +268,7 @@ def numbers_apart(point: Numbers, *, rounded: bool, asked: str = "P") -> Iterato
                 yield f"/{name}", f"expected what the fraction {shown(str(point.exact))} rounds to, got {number}"
 
 
-def _disordered(sure: Uncertainty, asked: ConfidenceRecord, *, free: bool) -> Iterator[tuple[str, str]]:
+def _disordered(sure: Uncertainty, asked: ConfidenceRecord, *, free: bool) -> Misfits:
     interval, bounds = sure.interval, sure.confidence_bounds
     for kind, ends in (("interval", interval), ("confidence_bounds", bounds)):
         if ends is not None and ends.lower > ends.upper:
@@ -307,3 +292,59 @@ def _disordered(sure: Uncertainty, asked: ConfidenceRecord, *, free: bool) -> It
     ):
         if told != expected:
             yield f"/uncertainty/{name}", f"expected {expected}, as in the settings of the run, got {told}"
+
+
+def near(one: float, other: float, least: float = ROUNDING) -> bool:
+    """Whether two numbers are equal up to rounding, or are no more than `least` apart."""
+    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=least)
+
+
+def misfits(where: str, found: Any, follows: Any, least: float = ROUNDING) -> Misfits:
+    """Where JSON values differ from those that follow, numbers by more than rounding; `least` as for `near`."""
+    if isinstance(found, dict) and isinstance(follows, dict) and found.keys() == follows.keys():
+        for key, value in follows.items():
+            yield from misfits(f"{where}/{key}", found[key], value, least)
+    elif isinstance(found, list) and isinstance(follows, list) and len(found) == len(follows):
+        for k, value in enumerate(follows):
+            yield from misfits(f"{where}/{k}", found[k], value, least)
+    elif not (found == follows or (type(found) is type(follows) is float and near(found, follows, least))):
+        yield (
+            where,
+            f"expected {str(follows)[:200]}, which follows from the numbers beside it, got {str(found)[:200]}",
+        )
+
+
+def ordered(
+    where: str, ends: Sequence[float | None] | None, low: float = -math.inf, high: float = math.inf
+) -> Misfits:
+    """Of an interval: its ends in their order, and within what it may be."""
+    if ends is not None and None not in ends:
+        lower, upper = (end for end in ends if end is not None)
+        if not low - ROUNDING <= lower <= upper + ROUNDING <= high + 2 * ROUNDING:
+            yield where, f"expected a lower and an upper end from {low:g} to {high:g}, got {lower} and {upper}"
+
+
+def shares(where: str, rows: Sequence[Sequence[float | None]]) -> Misfits:
+    """Of a table: the rows in which something is neither a probability nor null."""
+    for k, row in enumerate(rows):
+        if not all(value is None or -ROUNDING <= value <= 1 + ROUNDING for value in row):
+            yield f"{where}/{k}", "expected probabilities"
+
+
+def once(where: str, parts: Iterable[Hashable]) -> Misfits:
+    """Of a list: the first element that is in it twice."""
+    seen = set[Hashable]()
+    for k, part in enumerate(parts):
+        if part in seen:
+            yield f"{where}/{k}", "expected it once"
+            return
+        seen.add(part)
+
+
+def known_names(content: Any, keys: Container[str], names: Collection[str], where: str = "") -> Misfits:
+    """Of JSON values: the texts below some keys, wherever these stand, that are none of the names."""
+    for key, value in content.items() if isinstance(content, dict) else enumerate(content):
+        if isinstance(value, dict | list):
+            yield from known_names(value, keys, names, f"{where}/{key}")
+        elif key in keys and value not in names:
+            yield f"{where}/{key}", f"expected one of {', '.join(names)}, got {value}"

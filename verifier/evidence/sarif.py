@@ -20,11 +20,11 @@ from urllib.parse import quote
 from verifier.base.documents import json_values
 from verifier.base.errors import one_line
 from verifier.checking.verdicts import condition_over, worst_verdict
-from verifier.evidence.checked import Checked, Gated, checked, gated, run_grounds, run_of
+from verifier.evidence.checked import Checked, checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
 from verifier.evidence.status import Standing, Status
 from verifier.language.specs import Specification
-from verifier.study.results import RunResult, Unanswered
+from verifier.study.results import RunResult
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {"violated": "error", "inconclusive": "warning", "vacuous": "warning"}
@@ -48,7 +48,7 @@ def sarif_log(
     if any(min(place) < 1 for place in lines.values()):
         raise ValueError("lines and columns count from 1")
     result = run_of(run)
-    rules = [*_rules(result), *map(_unanswered_rule, result.unanswered)]
+    rules = list(_rules(result))
     rules += [
         _bare_rule(name)
         for name in dict.fromkeys(each.requirement for each in standings)
@@ -108,18 +108,24 @@ def _rules(run: RunResult) -> Iterator[dict[str, Any]]:
         results = [each.result for each in mine]
         verdict = worst_verdict(result.verdict for result in results)
         text = f"{results[0].asked_text} [ {one_line(results[0].formula)} ]"
-        yield {
-            "id": _identifier(name),
-            **({} if name == _identifier(name) else {"name": name}),  # the standard wants no repetition
-            "shortDescription": {"text": text},
-            "fullDescription": {"text": f"{name}: {text}"},
-            "defaultConfiguration": {"level": LEVELS.get(verdict.value, "none")},
-            "properties": {
-                "verdict": verdict.value,
-                "condition": condition_over(verdict, ((each.verdict, each.condition) for each in results)),
-                "messages": [one_line(f"{each.name}: {each.message}") for each in mine],
-            },
-        }
+        condition = condition_over(verdict, ((each.verdict, each.condition) for each in results))
+        messages = [one_line(f"{each.name}: {each.message}") for each in mine]
+        said = {"verdict": verdict.value, "condition": condition, "messages": messages}
+        yield _rule(name, text, LEVELS.get(verdict.value, "none"), said)
+    for left in run.unanswered:
+        failed = {"verdict": "no answer", "messages": [one_line(left.reason)]}
+        yield _rule(one_line(left.name), f"P [ {one_line(left.formula)} ]", "error", failed)
+
+
+def _rule(name: str, text: str, level: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": _identifier(name),
+        **({} if name == _identifier(name) else {"name": name}),  # the standard wants no repetition
+        "shortDescription": {"text": text},
+        "fullDescription": {"text": f"{name}: {text}"},
+        "defaultConfiguration": {"level": level},
+        "properties": properties,
+    }
 
 
 def _results(
@@ -130,84 +136,48 @@ def _results(
     standings: Sequence[Standing],
 ) -> Iterator[dict[str, Any]]:
     """Every problem, with the number of its rule and its place in the spec."""
-    problems = [_result(each) for each in _worst_of(run) if each.point.verdict.value in LEVELS]
-    problems += [_gate_result(each) for each in gated(run) if each.failed]
-    problems += [(each.name, _unanswered_problem(each)) for each in run.unanswered]
-    problems += [_status_problem(each) for each in standings if each.status is not Status.SUPPORTED]
     index = {rule["id"]: at for at, rule in enumerate(rules)}
-    for requirement, problem in problems:
-        place = [_location(spec_name, lines.get(requirement))]
-        yield problem | {"ruleIndex": index[problem["ruleId"]], "locations": place}
+    for requirement, identity, level, message, properties in _problems(run, standings):
+        rule = _identifier(one_line(requirement))
+        yield {
+            "ruleId": rule,
+            "kind": "fail",
+            "level": level,
+            "message": {"text": _literal(one_line(message))},
+            "partialFingerprints": {"requirementAndPlanner/v1": _sha256(f"{requirement}\0{identity}")},
+            "properties": properties,
+            "ruleIndex": index[rule],
+            "locations": [_location(spec_name, lines.get(requirement))],
+        }
 
 
-def _result(each: Checked) -> tuple[str, dict[str, Any]]:
-    """The requirement and its problem, the place of neither; `_gate_result` alike."""
-    point, name = each.point, each.result.name
-    said = {name: json_values(getattr(point, name)) for name in ("verdict", "probability", "lower", "upper")}
-    said |= {**each.grounds, "uncertainty": json_values(point.uncertainty)}
-    identity = f"{name}\0{each.result.planner}"
-    return name, _problem(name, each, identity, LEVELS[point.verdict.value], said)
-
-
-def _unanswered_rule(each: Unanswered) -> dict[str, Any]:
-    name, formula = one_line(each.name), one_line(each.formula)
-    return {
-        "id": _identifier(name),
-        **({} if name == _identifier(name) else {"name": name}),
-        "shortDescription": {"text": f"P [ {formula} ]"},
-        "fullDescription": {"text": f"{name}: P [ {formula} ]"},
-        "defaultConfiguration": {"level": "error"},
-        "properties": {"verdict": "no answer", "messages": [one_line(each.reason)]},
-    }
-
-
-def _unanswered_problem(each: Unanswered) -> dict[str, Any]:
-    name, reason = one_line(each.name), one_line(each.reason)
-    return {
-        "ruleId": _identifier(name),
-        "kind": "fail",
-        "level": "error",
-        "message": {"text": _literal(f"{name}: no answer within the limits. {reason}")},
-        "partialFingerprints": {"requirementAndPlanner/v1": _sha256(f"{each.name}\0no answer")},
-        "properties": {"verdict": "no answer"},
-    }
+def _problems(run: RunResult, standings: Sequence[Standing]) -> Iterator[tuple[str, str, str, str, dict[str, Any]]]:
+    """Requirement, what else tells the problem from all others, level, message and properties."""
+    for each in _worst_of(run):
+        point, verdict = each.point, each.point.verdict.value
+        if verdict in LEVELS:
+            said = {name: json_values(getattr(point, name)) for name in ("verdict", "probability", "lower", "upper")}
+            said |= {**each.grounds, "uncertainty": json_values(point.uncertainty)}
+            message = f"{each.name}: {each.message}"
+            yield each.result.name, each.result.planner, LEVELS[verdict], message, said
+    for gate in gated(run):
+        if gate.failed:
+            message, said = f"{gate.name}: {gate.message}", {"gate": gate.gate}
+            yield gate.requirement, f"{gate.planner}\0{gate.gate}", "error", message, said
+    for left in run.unanswered:
+        message = f"{left.name}: no answer within the limits. {left.reason}"
+        yield left.name, "no answer", "error", message, {"verdict": "no answer"}
+    for one in standings:
+        if one.status is not Status.SUPPORTED:
+            level = {Status.VIOLATED: "error", Status.CONDITIONAL: "note"}.get(one.status, "warning")
+            said = {"status": one.status.value, "grade": one.grade.value}
+            yield one.requirement, f"{one.planner}\0status", level, f"status of {one.name}: {one.told}", said
 
 
 def _bare_rule(requirement: str) -> dict[str, Any]:
     """Of a requirement that the run does not have."""
     name = one_line(requirement)
     return {"id": _identifier(name), "shortDescription": {"text": name}, "defaultConfiguration": {"level": "warning"}}
-
-
-def _status_problem(each: Standing) -> tuple[str, dict[str, Any]]:
-    """A requirement that is not supported over all runs of a bundle, and its problem without a place."""
-    level = {Status.VIOLATED: "error", Status.CONDITIONAL: "note"}.get(each.status, "warning")
-    return each.requirement, {
-        "ruleId": _identifier(one_line(each.requirement)),
-        "kind": "fail",
-        "level": level,
-        "message": {"text": _literal(one_line(f"status of {each.name}: {each.told}"))},
-        "partialFingerprints": {"requirementAndPlanner/v1": _sha256(f"{each.requirement}\0{each.planner}\0status")},
-        "properties": {"status": each.status.value, "grade": each.grade.value},
-    }
-
-
-def _gate_result(each: Gated) -> tuple[str, dict[str, Any]]:
-    identity = f"{each.requirement}\0{each.planner}\0{each.gate}"
-    return each.requirement, _problem(each.requirement, each, identity, "error", {"gate": each.gate})
-
-
-def _problem(
-    requirement: str, each: Checked | Gated, identity: str, level: str, properties: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        "ruleId": _identifier(one_line(requirement)),
-        "kind": "fail",
-        "level": level,
-        "message": {"text": _literal(one_line(f"{each.name}: {each.message}"))},
-        "partialFingerprints": {"requirementAndPlanner/v1": _sha256(identity)},
-        "properties": properties,
-    }
 
 
 def _location(spec_name: str, place: tuple[int, int] | None) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Rates, residual risks and triggering conditions, told once: on the terminal of `verify evidence` and in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import get_args
@@ -16,7 +14,6 @@ from verifier.evidence.residual_risk.records import CHAIN, UNLISTED, RiskEnviron
 from verifier.evidence.triggers import Sort, Trigger, TriggersResult
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.telling.grounds import name_text, reason_text, told_verdict
-from verifier.telling.terminal import blocks_lines, text_of
 
 MOST_TOLD = 5
 _PARTS = {
@@ -26,13 +23,8 @@ _PARTS = {
 }
 
 
-def risk_table(study: RiskResult) -> str:
-    """The output of `verify evidence risk`."""
-    return text_of(blocks_lines(risk_blocks(study)))
-
-
 def risk_section(study: RiskResult, document: str, anchor: str, alone: str) -> Section:
-    """The same in a report; `alone` says that its runs are not there, if so."""
+    """What `risk_blocks` tell, in a report; `alone` says that its runs are not there, if so."""
     blocks = [*([Paragraph(alone, "note")] if alone else ()), *risk_blocks(study)]
     return Section(f"Residual risk: {document}", tuple(blocks), id=anchor, verdict=told_verdict(study))
 
@@ -163,13 +155,8 @@ def source_text(source: str) -> str:
 CLAIM = "the known triggering conditions are acceptable"
 
 
-def triggers_table(study: TriggersResult) -> str:
-    """The output of `verify evidence triggers`."""
-    return text_of(blocks_lines(triggers_blocks(study)))
-
-
 def triggers_section(study: TriggersResult, document: str, anchor: str) -> Section:
-    """The same in a report."""
+    """What `triggers_blocks` tell, in a report."""
     blocks = tuple(triggers_blocks(study))
     return Section(f"Triggering conditions: {document}", blocks, id=anchor, verdict=told_verdict(study))
 
@@ -268,13 +255,8 @@ SOURCES = {
 }
 
 
-def rate_table(study: RateResult) -> str:
-    """The output of `verify evidence rate`."""
-    return text_of(blocks_lines(rate_blocks(study)))
-
-
 def rate_section(study: RateResult, document: str, anchor: str, alone: str) -> Section:
-    """The same in a report; `alone` as in `rate_sentences`."""
+    """What `rate_blocks` tell, in a report; `alone` as in `rate_sentences`."""
     blocks = [*([Paragraph(alone, "note")] if alone else ()), *rate_blocks(study)]
     return Section(f"Event rate: {document}", tuple(blocks), id=anchor, verdict=told_verdict(study))
 
@@ -294,10 +276,9 @@ def rate_sentences(study: RateResult, alone: str) -> Iterator[tuple[str, str]]:
     if asked is None:
         text += "; no rate was named as acceptable."
     else:
-        source = f" ({name_text(asked.source)})" if asked.source else ""
         reason = reason_text(study.reason)
         why = f" The criterion is not decided: {reason}." if reason else ""
-        text += f"; acceptable are at most {short_text(asked.per_hour)} per hour{source}.{why}"
+        text += f"; acceptable are at most {short_text(asked.per_hour)} per hour{source_text(asked.source)}.{why}"
     yield text + rests + (f" Note: {alone}." if alone else ""), told_verdict(study)
 
 
@@ -333,8 +314,8 @@ def _accepted(study: RateResult) -> Iterator[str]:
     shown = study.demonstration
     if study.acceptance is None or shown is None:
         return
-    source = f" ({name_text(study.acceptance.source)})" if study.acceptance.source else ""
-    yield f"acceptance: at most {significant(float(Fraction(study.acceptance.per_hour)), 4)} per hour{source}"
+    most = significant(float(Fraction(study.acceptance.per_hour)), 4)
+    yield f"acceptance: at most {most} per hour{source_text(study.acceptance.source)}"
     events = f"with at most {counted(shown.events, 'event')}" if shown.events else "without an event"
     most = f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
     yield (
@@ -359,7 +340,7 @@ def _bounds_text(bounds: RateBounds) -> str:
 
 def exposure_text(exposure: RateExposure) -> str:
     """Where an exposure is from."""
-    source = f" ({name_text(exposure.source)})" if exposure.source else ""
+    source = source_text(exposure.source)
     if exposure.encounters is not None and exposure.hours is not None:
         hours = number(Fraction(exposure.hours))
         return f"{counted(exposure.encounters, 'encounter')} in {hours} h{source}"

@@ -6,18 +6,20 @@
 * **COCO**: average precision (AP) is the mean of the interpolated precision at the 101 recalls 0, .01, ..., 1,
   averaged over classes and over the IoU thresholds .50, .55, ..., .95; average recall (AR) is the greatest recall
   with so many detections per image, averaged likewise (Lin et al. 2014; cocodataset.org, "detection evaluation").
+* **Performance** on a data set is numbers in 0..1 by the names of Wozniak et al. 2024, Table 6. Counts of true
+  positives, false positives and false negatives (M7 to M9) give precision and recall (M10, M11) exactly.
 
 Easily confused: AP at IoU .5 (PASCAL VOC) with AP over .50:.95; and COCO's matching, which keeps the 100 surest
 detections of a class and image, with a `MatchingPolicy`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError, UsageError
 from verifier.base.libraries import library
+from verifier.base.numbers import significant
 from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
 from verifier.perception.detections.filters import keep_scores
 from verifier.perception.matching import CONVENTIONS, Matches, MatchingPolicy, match
@@ -103,6 +106,72 @@ class CocoMetrics:
         """The twelve under the names of Wozniak et al. 2024, Table 6 (M12, M13); those that are NaN are left out."""
         values = {name: getattr(self, field) for name, field in TABLE_6.items()}
         return {name: value for name, value in values.items() if not math.isnan(value)}
+
+
+COUNTS = ("TP", "FP", "FN")
+
+
+@dataclass(frozen=True)
+class Performance:
+    """What a detector achieves on one data set.
+
+    Attributes:
+        values: metric -> value in 0..1.
+        counts: TP, FP and FN where they are known, all three or none.
+
+    Raises:
+        ValueError: a value outside 0..1, counts that are not three or negative, or a precision or recall beside
+            counts that give another one.
+    """
+
+    values: Mapping[str, Fraction] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value in self.values.items():
+            if not 0 <= value <= 1:
+                raise ValueError(f"{name}: expected a number from 0 to 1, got {float(value):g}")
+        if self.counts and (set(self.counts) != set(COUNTS) or min(self.counts.values()) < 0):
+            raise ValueError("expected counts of TP, FP and FN, each from 0")
+        derived = self._derived()
+        for name, value in derived.items():
+            if name in self.values and self.values[name] != value:
+                raise ValueError(
+                    f"{name}: the counts give {significant(float(value), 6)}, and "
+                    f"{float(self.values[name]):g} is given"
+                )
+        object.__setattr__(self, "values", MappingProxyType({**derived, **self.values}))
+        object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
+
+    def _derived(self) -> dict[str, Fraction]:
+        """Precision and recall from the counts; none where nothing was detected, or nothing is there."""
+        if not self.counts:
+            return {}
+        hits, false_positives, misses = (self.counts[name] for name in COUNTS)
+        found = {}
+        if hits + false_positives:
+            found["precision"] = Fraction(hits, hits + false_positives)
+        if hits + misses:
+            found["recall"] = Fraction(hits, hits + misses)
+        return found
+
+
+def measured(
+    data: DetectionSet, names: Sequence[str], policy: MatchingPolicy, lowest_score: float | None
+) -> Performance:
+    """Counts, precision and recall from the lowest score on, and COCO's metrics where one is chosen.
+
+    COCO's metrics take all detections, whatever their score, and match as COCO does.
+
+    Raises:
+        UsageError: a library that is missing, or boxes that the data do not have.
+    """
+    hits = count_hits(data, policy, lowest_score)
+    kinds = hits.true_positives, hits.false_positives, hits.false_negatives
+    values: dict[str, Fraction] = {}
+    if any(name in TABLE_6 for name in names):
+        values = {name: Fraction(value) for name, value in coco_metrics(data).named.items()}
+    return Performance(values, dict(zip(COUNTS, map(sum, kinds), strict=True)))
 
 
 def count_hits(data: DetectionSet, policy: MatchingPolicy | None = None, lowest_score: float | None = None) -> Hits:

@@ -4,8 +4,6 @@
 Only light modules are imported.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias, get_args
 

@@ -176,7 +176,8 @@ class Study:
         """The test of the detector for each class that some chain draws."""
         drawn, bin_of = drawn_together(case.draws for case in self.cases), self.matrices.distance_bin
         by_distance = {name: sorted({int(bin_of(at)) for at in bins}) for name, bins in drawn.items()}
-        return class_tests(self.inputs.confusion.matrices.metadata, by_distance)
+        said = self.inputs.confusion.matrices.metadata
+        return class_tests(said.get("dependence"), said.get("contexts"), by_distance)
 
     @property
     def skeleton_options(self) -> SkeletonOptions:

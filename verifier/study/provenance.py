@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError
 from typing import Any
 
-from verifier.analysis.channel_test import ClassTest, CountedTest, memory_remark
+from verifier.analysis.channel_test import ClassTest, CountedTest, dependence_remark, memory_remark
 from verifier.analysis.confidence import Data
 from verifier.analysis.intervals.intervals import alpha_of, fewest_draws
 from verifier.analysis.intervals.rate_intervals import difference_remark
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
-from verifier.base.documents import json_values
 from verifier.base.errors import NoAnswerError
 from verifier.base.numbers import decimal_text, level_text
 from verifier.base.version import own_versions, version_of
@@ -25,7 +24,7 @@ from verifier.language.expressions import to_text
 from verifier.language.ltl import read_otherwise_by_prism
 from verifier.language.specs import Specification
 from verifier.perception.confusion import EMPTY, ConfusionFile, ConfusionMatrices
-from verifier.perception.confusion.dependence import dependence_remark
+from verifier.perception.confusion.document_types import RemarkRecord
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.case import Case, Study
@@ -39,7 +38,7 @@ from verifier.systems.model_parts import EMPTY_CLASS, files_of
 
 MATRICES_SAY = (
     "distance", "matching", "false_positives", "grouping", "score_threshold", "where", "mix", "localisation",
-    "dependence", "contexts", "remarks", "source",
+    "dependence", "contexts", "source",
 )  # fmt: skip
 """What a result repeats of a confusion document."""
 
@@ -81,6 +80,7 @@ def matrices_record(confusion: ConfusionFile, drawn: ConfusionMatrices | None = 
         bins=tuple((drawn or matrices).bin_text(index) for index in range((drawn or matrices).bin_count)),
         items=matrices.item_count,
         sequences=None if confusion.sequences is None else len(confusion.sequences.names),
+        remarks=tuple(RemarkRecord(**remark) for remark in metadata.get("remarks", ())),
         **{name: metadata[name] for name in MATRICES_SAY if name in metadata},
     )
 
@@ -185,7 +185,7 @@ def run_remarks(
             f"no items with {_listed(columns)}: rates filled in by policy '{options.empty_columns}'{affected}"
         )
     tests = tuple(tests)
-    dependence = dependence_remark(json_values(test) for test in tests if isinstance(test, CountedTest))
+    dependence = dependence_remark(test for test in tests if isinstance(test, CountedTest))
     against = [*([] if dependence is None else [dependence]), *map(memory_remark, tests)]
     remarks += [each for each in against if each]
     remarks += remark_texts(matrices.metadata)

@@ -25,8 +25,9 @@ from verifier.robustness.assessment.document import (
     Performance,
     SystemRecord,
 )
-from verifier.robustness.assessment.measures import COUNTS, GQM_NUMBERS, METRICS, WORDS, Tolerance
-from verifier.robustness.campaign.draws import CONFIDENCE
+from verifier.robustness.assessment.measures import GQM_NUMBERS, METRICS, WORDS, Tolerance
+from verifier.robustness.detection_metrics import COUNTS
+from verifier.robustness.draws import CONFIDENCE
 from verifier.telling.blocks import Block, Cell, Row, Section, Table, told
 
 QUESTIONS = (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verifier.analysis.channel_test import dependence_remark
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import fixed, interval_text, level_text, number_text, p_value_text, significant
 from verifier.base.words import counted, percent
@@ -15,7 +16,9 @@ from verifier.perception.confusion.context_selection import selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, OfTracks
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
 from verifier.perception.confusion.data_set import annotations_told, record_of
-from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested, dependence_remark
+from verifier.perception.confusion.dependence import CONTRADICTED_BELOW
+from verifier.perception.confusion.document_dependence import Dependence
+from verifier.perception.confusion.document_precision import AveragePrecision
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
 from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_columns
 from verifier.perception.confusion.replay import Replayed
@@ -69,15 +72,15 @@ def _recall_table(counts: ConfusionCounts) -> Table:
     return Table("Reported as what it is, by true label and distance: rate (count of items)", header, rows, True)
 
 
-def _precision_table(found: Mapping[str, Any]) -> Table:
+def _precision_table(found: AveragePrecision) -> Table:
     """Average precision of each class, with its interval."""
     rows = []
-    for each in found["classes"]:
-        least, ends = (6, "") if each["lower"] is None else (3, interval_text(each["lower"], each["upper"]))
-        known = each["value"] is not None
-        value = Cell(number_text(each["value"], least=least), each["value"]) if known else Cell("no objects")
-        rows.append((name_text(each["label"]), value, ends, Cell(str(each["objects"]), each["objects"])))
-    header = ("class", "AP", f"{level_text(found['level'])} interval, by {found['unit']}", "objects")
+    for each in found.classes:
+        ends = "" if each.lower is None or each.upper is None else interval_text(each.lower, each.upper)
+        text = "no objects" if each.value is None else number_text(each.value, least=3 if ends else 6)
+        value = Cell(text, each.value)
+        rows.append((name_text(each.label), value, ends, Cell(str(each.objects), each.objects)))
+    header = ("class", "AP", f"{level_text(found.level)} interval, by {found.unit}", "objects")
     return Table("Average precision under this matching", header, tuple(rows), True)
 
 
@@ -224,7 +227,8 @@ def _weight_lines(counts: ConfusionCounts) -> list[str]:
 
 
 def _notes(counts: ConfusionCounts) -> list[str]:
-    dependent = dependence_remark(classes_tested(counts.metadata))
+    tested = counts.metadata.get("dependence")  # members of a family have tests of their own
+    dependent = dependence_remark(tested.classes) if isinstance(tested, Dependence) else None
     warnings = [] if dependent is None else [dependent]
     warnings += context_lines(counts)
     warnings += [f"note: {text}" for text in remark_texts(counts.metadata)]

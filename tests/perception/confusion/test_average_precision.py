@@ -207,10 +207,10 @@ def test_on_kitti_it_is_that_of_pycocotools(shared):
     found = with_average_precision(counts, data, match(data, policy), rule.classes).metadata["average_precision"]
     evaluation = coco_evaluation(data)
     evaluation.accumulate()
-    for each in found["classes"]:
-        label = data.classes.index(each["label"])
+    for each in found.classes:
+        label = data.classes.index(each.label)
         expected = evaluation.eval["precision"][0, :, label, 0, -1].mean()
-        assert each["value"] == pytest.approx(expected, abs=1e-9)
+        assert each.value == pytest.approx(expected, abs=1e-9)
 
 
 def test_classes_without_an_object_or_a_detection(tmp_path):
@@ -226,7 +226,4 @@ def test_classes_without_an_object_or_a_detection(tmp_path):
     policy = CONVENTIONS["coco"]
     counts = count_job(data, policy, rule, "")[0]
     found = with_average_precision(counts, data, match(data, policy), rule.classes).metadata["average_precision"]
-    assert [(each["objects"], each["value"], each["lower"]) for each in found["classes"]] == [
-        (2, 0, 0),
-        (0, None, None),
-    ]
+    assert [(each.objects, each.value, each.lower) for each in found.classes] == [(2, 0, 0), (0, None, None)]

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from plain_counter import Object, Report, detection_set
 from shorthands import count_detections, of_sequences
 
+from verifier.base.documents import read_document
 from verifier.base.errors import InputError
 from verifier.cli import main
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.document import confusion_text, read_counts
-from verifier.perception.confusion.document_dependence import combined_dependence
+from verifier.perception.confusion.document_dependence import Dependence, combined_dependence
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.rules import CountingRule
@@ -36,22 +37,27 @@ def of(*classes, seed=0):
     return {"seed": seed, "classes": list(classes)}
 
 
+def read(*classes, seed=0):
+    return read_document(Dependence, of(*classes, seed=seed), "a.json")
+
+
 @given(st.floats(1e-6, 1), st.floats(1e-6, 1), st.floats(1e-6, 1))
 def test_chances_are_combined_as_the_product_of_uniform_numbers_falls(first, second, third):
     """Pr(product of n uniform numbers <= x) = x sum over k < n of (-log x)^k / k!, by induction over n."""
     for chances in ([first], [first, second], [first, second, third]):
-        (found,) = combined_dependence([of(class_test(p_value=p)) for p in chances])["classes"]
+        (found,) = combined_dependence([read(class_test(p_value=p)) for p in chances]).classes
         x = math.prod(chances)
         expected = x * sum((-math.log(x)) ** k / math.factorial(k) for k in range(len(chances)))
-        assert math.isclose(found["p_value"], expected, rel_tol=1e-9)
+        assert math.isclose(found.p_value, expected, rel_tol=1e-9)
 
 
 def test_counts_of_tests_add_and_shares_follow_from_them():
     other = class_test(objects=10, misses=4, pairs=8, after_miss=1, joint_misses=1, expected_joint_misses=0.5,
-                   miss_after_miss=1.0, expected_miss_after_miss=0.5, permutations=1)  # fmt: skip
-    found = combined_dependence([of(class_test(), seed=1), of(other, class_test("obs", 0.5), seed=2)])
-    assert (found["seed"], [each["label"] for each in found["classes"]]) == (None, ["ped", "obs"])
-    ped, obs = found["classes"]
+                   miss_after_miss=1.0, expected_miss_after_miss=0.5, mean_run=4 / 3, expected_mean_run=4 / 3.5,
+                   permutations=1)  # fmt: skip
+    found = combined_dependence([read(class_test(), seed=1), read(other, class_test("obs", 0.5), seed=2)])
+    assert (found.seed, [test.label for test in found.classes]) == (None, ["ped", "obs"])
+    ped, obs = map(vars, found.classes)
     assert [ped[key] for key in ("objects", "misses", "pairs", "after_miss", "joint_misses", "permutations")] == [
         15, 7, 12, 4, 3, 1000,
     ]  # fmt: skip
@@ -60,16 +66,16 @@ def test_counts_of_tests_add_and_shares_follow_from_them():
     assert math.isclose(obs["p_value"], 0.5)  # one file tests it
     none = class_test(misses=0, after_miss=0, joint_misses=0, expected_joint_misses=0.0, miss_after_miss=None,
                   expected_miss_after_miss=None, mean_run=None, expected_mean_run=None, p_value=1.0)  # fmt: skip
-    (quiet,) = combined_dependence([of(none), of(none)])["classes"]
-    assert (quiet["miss_after_miss"], quiet["mean_run"], quiet["p_value"]) == (None, None, 1.0)
+    (quiet,) = combined_dependence([read(none), read(none)]).classes
+    assert (quiet.miss_after_miss, quiet.mean_run, quiet.p_value) == (None, None, 1.0)
 
 
 def test_a_p_value_of_zero_stays_one():
     """Fisher's statistic of many files can be so large that its tail is no positive double any more."""
-    many = combined_dependence([of(class_test(p_value=1e-4))] * 200)
-    assert many["classes"][0]["p_value"] == 0
-    (found,) = combined_dependence([many, of(class_test(p_value=0.5))])["classes"]
-    assert found["p_value"] == 0
+    many = combined_dependence([read(class_test(p_value=1e-4))] * 200)
+    assert many.classes[0].p_value == 0
+    (found,) = combined_dependence([many, read(class_test(p_value=0.5))]).classes
+    assert found.p_value == 0
 
 
 @pytest.mark.parametrize(
@@ -83,16 +89,14 @@ def test_a_p_value_of_zero_stays_one():
     ],
 )
 def test_a_test_that_contradicts_itself_is_refused(classes, pointer):
-    document = json.loads(confusion_text(one_drive("a", {"dependence": of(class_test())})))
+    document = json.loads(confusion_text(one_drive("a", {"dependence": read(class_test())})))
     with pytest.raises(InputError, match=f"{pointer}: "):
         DocumentReader("a.json").counts({**document, "dependence": of(*classes)})
 
 
 def test_families_are_combined_threshold_by_threshold():
-    found = combined_dependence(
-        [[of(class_test()), of(class_test(p_value=0.5))], [of(class_test()), of(class_test(p_value=1.0))]]
-    )
-    values = [each["classes"][0]["p_value"] for each in found]
+    first, second = (tuple(read(class_test(p_value=p)) for p in chances) for chances in ((0.1, 0.5), (0.1, 1.0)))
+    values = [member.classes[0].p_value for member in combined_dependence([first, second])]
     assert np.allclose(values, [0.01 * (1 - math.log(0.01)), 0.5 * (1 - math.log(0.5))])
 
 
@@ -104,23 +108,23 @@ def one_drive(name, metadata=None, seen=True):
 
 
 def test_a_merged_document_says_how_its_test_was_made():
-    parts = [one_drive(name, {"dependence": of(class_test(p_value=0.05))}) for name in "ab"]
+    parts = [one_drive(name, {"dependence": read(class_test(p_value=0.05))}) for name in "ab"]
     merged = merge(parts, ["a.json", "b.json"])
     document = json.loads(confusion_text(merged))
     assert document["version"] == 2
     assert document["dependence"]["combined"] == "Fisher's method over the files that were merged"
     assert DocumentReader("c.json").counts(document).metadata["dependence"] == merged.metadata["dependence"]
-    three = merge([merged, one_drive("c", {"dependence": of(class_test(p_value=0.05))})], ["ab.json", "c.json"])
-    assert three.metadata["dependence"]["classes"][0]["objects"] == 15
+    three = merge([merged, one_drive("c", {"dependence": read(class_test(p_value=0.05))})], ["ab.json", "c.json"])
+    assert three.metadata["dependence"].classes[0].objects == 15
     bare = {key: value for key, value in document.items() if key != "sequences"}
-    with pytest.raises(InputError, match="/dependence: expected an object with 'seed' and a list 'classes'"):
+    with pytest.raises(InputError, match="/dependence: tests of bins, and combined ones, belong to version 2"):
         DocumentReader("c.json").counts({**bare, "version": 1})
-    with pytest.raises(InputError, match="/dependence/combined: expected"):
+    with pytest.raises(InputError, match="/dependence/combined: string should match pattern"):
         DocumentReader("c.json").counts({**document, "dependence": {**document["dependence"], "combined": "sum"}})
 
 
 def test_what_not_every_file_has_is_said():
-    tested_part = one_drive("a", {"dependence": of(class_test())})
+    tested_part = one_drive("a", {"dependence": read(class_test())})
     merged = merge([tested_part, one_drive("b")], ["a.json", "b.json"])
     assert [each["text"] for each in merged.metadata["remarks"]] == [
         "whether misses follow misses is tested in 1 of 2 merged files only"
@@ -203,10 +207,10 @@ def test_merged_halves_of_kitti_warn_as_the_whole_does(shared, tmp_path, monkeyp
     assert np.array_equal(both.counts, whole.counts)
     order = [both.sequences.names.index(name) for name in whole.sequences.names]
     assert np.array_equal(of_sequences(both)[order], of_sequences(whole))
-    (merged,), (found,) = both.metadata["dependence"]["classes"], whole.metadata["dependence"]["classes"]
+    (merged,), (found,) = both.metadata["dependence"].classes, whole.metadata["dependence"].classes
     for key in ("objects", "misses", "pairs", "after_miss", "joint_misses", "miss_after_miss", "mean_run"):
-        assert merged[key] == found[key], key
-    assert merged["p_value"] < 0.01
+        assert getattr(merged, key) == getattr(found, key), key
+    assert merged.p_value < 0.01
     for printed in (text, whole_text):
         assert (
             "memoryless assumption rejected: after a missed ped the next frame misses it with probability 0."

@@ -555,14 +555,14 @@ def test_tests_of_dependence_are_combined_as_merge_does(folders, scheduler):
     together = merged(MergeSettings(files=tuple(f"{sequence}.json" for sequence in range(4))))
     commanded(scheduler=scheduler, **KITTI)
     found, merged_too = read_counts("counts.json").metadata["dependence"], together.metadata["dependence"]
-    assert found == {**merged_too, "combined": "Fisher's method over the parts that were counted"}
+    assert found == replace(merged_too, combined="Fisher's method over the parts that were counted")
     commanded("once.json", **KITTI)  # permuted together, which the document shows by naming no such method
     at_once = read_counts("once.json").metadata["dependence"]
-    assert "combined" not in at_once
-    for one, other in zip(found["classes"], at_once["classes"], strict=True):
-        assert one["p_value"] != other["p_value"]
+    assert at_once.combined is None
+    for one, other in zip(found.classes, at_once.classes, strict=True):
+        assert one.p_value != other.p_value
         for key in ("label", "objects", "misses", "pairs", "after_miss", "joint_misses"):
-            assert one[key] == other[key]
+            assert getattr(one, key) == getattr(other, key)
 
 
 def test_faults_in_folders_are_named(folders, scheduler, capfd):

@@ -77,7 +77,7 @@ def climbed(objective: Objective, region: Region, known: Attained, sign: float) 
     for _ in range(MOST_ROUNDS):
         tried = _candidates(objective, region, known.masses[moving], moving, sign)
         better = best_of(objective, region, known, tried, sign)
-        moving = np.flatnonzero(sign * better.value < sign * known.value - _GAIN)
+        moving = np.flatnonzero(sign * (known.value - better.value) > _GAIN)
         known = better
         if len(moving) == 0:
             break

@@ -127,8 +127,6 @@ def _of_chain(objective: Objective, counts: NDArray[np.int64]) -> list[_Proof]:
         if value is None:
             continue
         component = np.where((chain.met | chain.failed) & ~lost, chain.component, NO_COMPONENT)
-        component[lost | ~chain.reached] = TARGET
-        value[lost | ~chain.reached] = UNIT
         found.append(_Proof(objective, side, value, order, component))
     return found
 
@@ -227,9 +225,9 @@ def _solved(chain: _Chain) -> tuple[Objects, int, Objects]:
     """
     size = len(chain.reached)
     can_meet, can_fail = (coreachable(size, chain.sources, chain.targets, goal) for goal in (chain.met, chain.failed))
-    open_state = can_meet & can_fail & ~chain.met & ~chain.failed & chain.reached
+    open_state = can_meet & can_fail
     value, steps = np.zeros(size, dtype=object), np.zeros(size, dtype=object)
-    value[can_meet & ~can_fail] = UNIT
+    value[~can_fail] = UNIT
     unknown = np.flatnonzero(open_state)
     if not len(unknown):
         return value, 0, steps
@@ -273,12 +271,10 @@ def _excess(chain: _Chain, value: Objects) -> Objects:
 
 def _above(chain: _Chain, near: Objects, residual: int, steps: Objects) -> Objects | None:
     """Values of at least P of themselves, as close to `near` as that allows; None where there are none."""
-    ends = chain.met | chain.failed | ~chain.reached
     times = 0
     for _ in range(5):
         value = np.minimum(near + times * steps, UNIT)
-        value[ends] = near[ends]
-        if np.all(_excess(chain, value)[~ends] <= 0):
+        if np.all(_excess(chain, value) <= 0):
             return np.asarray(value, dtype=object)
         times = max(8 * times, residual + 2)
     return None

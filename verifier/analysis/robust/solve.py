@@ -102,11 +102,12 @@ def greatest_reach(
         search = PolicySearch(step, present, unknown, guide)
         value, loss, first_loss, doubtful = _lifted(step, search, target)
         iterations += search.iterations
-        if value is not None and best is None:
-            steps = np.array([search.steps_from(each) for each in starts]).reshape(steps.shape)
-            best = value
-        elif value is not None and best is not None and is_proven(step, np.minimum(best, value), target):
-            best = np.minimum(best, value)
+        if value is not None:
+            if best is None:
+                steps = np.array([search.steps_from(each) for each in starts]).reshape(steps.shape)
+                best = value
+            elif is_proven(step, np.minimum(best, value), target):
+                best = np.minimum(best, value)
         worse |= mergers == 0 and loss > LARGE_LOSS
         enough = first_loss <= SMALL_LOSS or mergers == _MOST_MERGERS
         present = None if enough else _merged(step, present, unknown, doubtful)

@@ -20,9 +20,9 @@ from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import check_target, write_bundle
 from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived
 from verifier.evidence.bundle.layout import input_paths
-from verifier.evidence.bundle.making import Progress, make_results, planned, read_omitted
+from verifier.evidence.bundle.making import Progress, make_results, planned
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
-from verifier.evidence.bundle.parts import OMITTED_RATES, check_context, document_of, read_parts
+from verifier.evidence.bundle.parts import check_context, document_of, read_parts
 from verifier.evidence.bundle.request import (
     REQUEST_FILE,
     Request,
@@ -36,8 +36,8 @@ from verifier.evidence.context import read_context
 from verifier.evidence.declarations import stated_day
 from verifier.evidence.environment import SBOM_FILE, SBOM_WORDS, sbom_text
 from verifier.evidence.following.rates import against_its_run
-from verifier.evidence.measured import refuse_misfits
 from verifier.evidence.paths import check_paths
+from verifier.evidence.resting import refuse_misfits
 from verifier.evidence.status import Standing, Status, overall_text
 from verifier.language.specs import read_spec
 from verifier.study.case import Study
@@ -208,8 +208,7 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
             texts = {path: text.encode() for path, text in basis.made.items()}
     files = {**inputs, **results, **texts}
     digest = digest_of(files[MANIFEST_FILE])
-    rates = read_omitted(files[OMITTED_RATES], OMITTED_RATES) if OMITTED_RATES in files else {}
-    omitted = {**parts.omitted, **rates}
+    omitted = {**parts.omitted, **basis.unrated}
     return Bundle(files, digest, parts.result.verdict.value, omitted, basis.standings, basis.case.status)
 
 

@@ -4,17 +4,13 @@ The table is `clauses.toml`: numbers and own words, to be confirmed against the 
 only where all its files are there and what they rest on is proven, recomputed, tested or documented.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from verifier.base.files import csv_text
 from verifier.evidence.context import CaseContext
 from verifier.evidence.status import Grade, Standing, weakest
 from verifier.telling.blocks import Page, Paragraph, Section, Table
@@ -27,32 +23,37 @@ _SOUND = (Grade.PROVEN, Grade.RECOMPUTED, Grade.TESTED, Grade.DOCUMENTED)
 _NAMES = {"others": "by others", "none": "not covered"}
 
 
-@dataclass(frozen=True)
-class Answered:
-    """What a bundle has: path -> SHA-256, how requirements stand, and what people state."""
-
-    files: Mapping[str, str]
-    standings: Sequence[Standing]
-    context: CaseContext
-
-
 @cache
-def clauses() -> tuple[Mapping[str, Any], ...]:
+def tables() -> Mapping[str, Any]:
+    """All that the file holds."""
+    return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+
+
+def clauses() -> Sequence[Mapping[str, Any]]:
     """The table."""
-    return tuple(tomllib.loads(_TABLE.read_text(encoding="utf-8"))["clause"])
+    found: Sequence[Mapping[str, Any]] = tables()["clause"]
+    return found
 
 
-def clause_rows(basis: Answered) -> list[dict[str, str]]:
-    """A row for each clause; `files` are PATH SHA-256, `MOST_NAMED` of each pattern."""
-    return [_row(each, basis) for each in clauses()]
+def clause_rows(
+    files: Mapping[str, str], standings: Sequence[Standing], context: CaseContext
+) -> list[dict[str, str]]:
+    """A row for each clause.
+
+    Args:
+        files: path -> SHA-256; rows have PATH SHA-256, `MOST_NAMED` of each pattern.
+        standings: how the requirements stand.
+        context: what people state.
+    """
+    return [_row(each, files, standings, context) for each in clauses()]
 
 
-def _row(clause: Mapping[str, Any], basis: Answered) -> dict[str, str]:
-    found = {
-        pattern: [path for path in sorted(basis.files) if fnmatchcase(path, pattern)] for pattern in clause["files"]
-    }
+def _row(
+    clause: Mapping[str, Any], files: Mapping[str, str], standings: Sequence[Standing], context: CaseContext
+) -> dict[str, str]:
+    found = {pattern: [path for path in sorted(files) if fnmatchcase(path, pattern)] for pattern in clause["files"]}
     missing = [pattern for pattern, paths in found.items() if not paths]
-    grade, duty = _grade(clause, basis), clause.get("duty", "")
+    grade, duty = _grade(clause, standings, context), clause.get("duty", "")
     status, best = "covered", clause["best"]
     if missing or grade not in _SOUND:
         status = "partly" if len(missing) < len(found) else "none"
@@ -68,27 +69,22 @@ def _row(clause: Mapping[str, Any], basis: Answered) -> dict[str, str]:
         "answer": clause["answer"],
         "status": _NAMES.get(status, status),
         "grade": grade.value if found else "",
-        "files": "; ".join(f"{path} {basis.files[path]}" for path in dict.fromkeys(named)),
-        "owner": basis.context.responsible.get(duty, "not stated") if duty else "",
+        "files": "; ".join(f"{path} {files[path]}" for path in dict.fromkeys(named)),
+        "owner": context.responsible.get(duty, "not stated") if duty else "",
         "open": "; ".join(open_points),
     }
 
 
-def _grade(clause: Mapping[str, Any], basis: Answered) -> Grade:
+def _grade(clause: Mapping[str, Any], standings: Sequence[Standing], context: CaseContext) -> Grade:
     """The weakest of what a clause rests on: results, documents of people, the identity of the document."""
     grades = []
     if "duty" in clause:
-        grades.append(weakest(each.grade for each in basis.context.declared.shown(clause["duty"])))
+        grades.append(weakest(each.grade for each in context.declared.shown(clause["duty"])))
     if clause.get("identity"):
-        grades.append(Grade.DECLARED if basis.context.identity.missing else Grade.DOCUMENTED)
+        grades.append(Grade.DECLARED if context.identity.missing else Grade.DOCUMENTED)
     if clause.get("fields"):
-        grades.append(Grade.DOCUMENTED if basis.context.identity.is_whole else Grade.DECLARED)
-    return weakest(grades or [each.grade for each in basis.standings])
-
-
-def clauses_csv(rows: Sequence[Mapping[str, str]]) -> str:
-    """The rows as CSV."""
-    return csv_text(list(rows), COLUMNS)
+        grades.append(Grade.DOCUMENTED if context.identity.is_whole else Grade.DECLARED)
+    return weakest(grades or [each.grade for each in standings])
 
 
 def clauses_page(rows: Sequence[Mapping[str, str]], title: str) -> Page:

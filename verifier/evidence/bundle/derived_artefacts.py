@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from verifier.base.errors import one_line
-from verifier.base.files import document_text
-from verifier.evidence.bundle.citations import citations_text
-from verifier.evidence.bundle.clauses import COLUMNS, UNCONFIRMED, Answered, clause_rows, clauses_csv, clauses_page
+from verifier.base.files import csv_text, document_text
+from verifier.evidence.bundle.clauses import COLUMNS, UNCONFIRMED, clause_rows, clauses_page
 from verifier.evidence.bundle.controlled import (
     answered_notes,
     compared,
@@ -20,9 +19,12 @@ from verifier.evidence.bundle.controlled import (
     identity_blocks,
     identity_text,
     readme_text,
+    review_notes,
+    review_section,
+    reviewed,
+    with_review,
 )
-from verifier.evidence.bundle.exchanged import Exchanged
-from verifier.evidence.bundle.layout import place_of_certificate
+from verifier.evidence.bundle.layout import numbered_file
 from verifier.evidence.bundle.making import read_omitted
 from verifier.evidence.bundle.manifest import (
     FINGERPRINTS_FILE,
@@ -46,10 +48,12 @@ from verifier.evidence.bundle.parts import (
     made_triggers,
     rate_paths,
 )
-from verifier.evidence.bundle.reviewed import review_notes, review_section, reviewed, with_review
+from verifier.evidence.bundle.rocrate import METADATA_FILE, NO_DATE, crate_metadata
 from verifier.evidence.bundle.trace import (
     NOT_RUN,
+    TRACE_COLUMNS,
     Traced,
+    citations_text,
     counts_text,
     status_blocks,
     trace_rows,
@@ -61,22 +65,23 @@ from verifier.evidence.case.building import standings
 from verifier.evidence.case.modules import module_texts
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
-from verifier.evidence.defeaters.values import PER_HOUR, Claim, Defeater, answers_to, open_doubts
+from verifier.evidence.defeaters.values import PER_HOUR, Defeater, answers_to, open_doubts
 from verifier.evidence.documents import Document
 from verifier.evidence.environment import ENVIRONMENT, environment_texts
+from verifier.evidence.exchange.mlte import mlte_artefacts
 from verifier.evidence.exchange.reqif import reqif_text
+from verifier.evidence.exchange.sacm import sacm_text
+from verifier.evidence.exchange.tables import links_text, nodes_text
 from verifier.evidence.field import tested
 from verifier.evidence.indicators import indicators_of
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
 from verifier.evidence.report.system import About
-from verifier.evidence.rocrate import METADATA_FILE, NO_DATE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.evidence.status import Standing, Status
-from verifier.study.inputs import Block, ends_of
+from verifier.study.inputs import ends_of
 from verifier.study.parsed import parsed_study
-from verifier.study.points import block_text
 from verifier.telling.blocks import Page, facts
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
@@ -105,6 +110,17 @@ class Basis:
     parts: Parts
     made: dict[str, str]
 
+    @property
+    def hashes(self) -> dict[str, str]:
+        """Path -> SHA-256 of inputs, results and the derived files so far."""
+        return self.parts.hashes | {path: digest_of(text.encode()) for path, text in self.made.items()}
+
+    @property
+    def unrated(self) -> dict[str, str]:
+        """Path of a rate that could not be made -> why."""
+        listed = self.made.get(OMITTED_RATES)
+        return {} if listed is None else read_omitted(listed.encode(), OMITTED_RATES)
+
     @cached_property
     def traced(self) -> Traced:
         """What the trace from requirements to evidence is made from."""
@@ -113,11 +129,10 @@ class Basis:
             for name in dict.fromkeys(claim.requirement for claim in each.claims if each.kind not in PER_HOUR):
                 against.setdefault(name, []).append(f"{each.id} {each.title}")
         rates = rate_paths(self.parts.result)
-        gone = read_omitted(self.made[OMITTED_RATES].encode(), OMITTED_RATES) if OMITTED_RATES in self.made else {}
         told = {
-            k: path if path in self.made else f"omitted: {gone[path]}"
+            k: path if path in self.made else f"omitted: {self.unrated[path]}"
             for k, path in rates.items()
-            if path in {**self.made, **gone}
+            if path in {**self.made, **self.unrated}
         }
         hashes, omitted = self.parts.hashes, self.parts.omitted
         answers = {key: f"{key} {each.digest} {each.state}" for key, each in self.answers.items()}
@@ -161,7 +176,7 @@ class Basis:
         """The assurance case."""
         rates = {path: digest_of(self.made[path].encode()) for path in _rate_files(self.made)}
         files, cited = {**self.parts.hashes, **rates}, self.cited
-        unverified, proven = self.parts.unverified, self._proven()
+        unverified, proven = self.parts.unverified, self.parts.proven
         weaker = find_sensitivities(cited, self.parts.alternatives)
         stated = self.parts.context
         made = build_case(cited, stated, self.defeaters, files, self.left_out, unverified, proven, weaker)
@@ -184,24 +199,6 @@ class Basis:
     def standings(self) -> tuple[Standing, ...]:
         """How every requirement with a target stands over all runs; every document prints these."""
         return standings(self.case, self.cited, open_doubts(self.defeaters, self.answers), self.left_out)
-
-    def _proven(self) -> dict[Claim, tuple[str, ...]]:
-        """Scenario of the run whose probability certificates prove -> these, and those of its bounds."""
-        grid, run = self.parts.rebuilt.grid, self.parts.run
-        places = {path: place for path in sorted(self.parts.files) if (place := place_of_certificate(path))}
-        found: dict[tuple[str, tuple[str, str]], list[str]] = {}
-        points = set[tuple[str, tuple[str, str]]]()
-        for path, place in places.items():
-            if not place.of:
-                key = grid.requirements[place.requirement].name, _block(grid.blocks[place.block])
-                found.setdefault(key, []).append(path)
-                points |= {key} if place.proves == "point" else set()
-        return {
-            Claim(run.sha256, one.name, one.planner, k): tuple(found[key])
-            for one in run.result.requirements
-            for k, point in enumerate(one.points)
-            if (key := (one.name, (one.planner, point.block))) in points
-        }
 
     @cached_property
     def defeaters(self) -> tuple[Defeater, ...]:
@@ -264,20 +261,23 @@ def _modules(basis: Basis) -> Texts:
 
 
 def _exchange(basis: Basis) -> Texts:
-    hashes = {**basis.parts.hashes, **{path: digest_of(text.encode()) for path, text in basis.made.items()}}
-    exchanged = Exchanged(basis.parts.result, basis.case, basis.standings, trace_rows(basis.traced), hashes)
-    return exchanged.texts(EXCHANGE, one_line(basis.parts.title), basis.issued)
+    """The files for other tools that need no library to be written."""
+    case, rows = basis.case, trace_rows(basis.traced)
+    artefacts = enumerate(mlte_artefacts(basis.parts.result, basis.standings), 1)
+    listed = reqif_text(rows, TRACE_COLUMNS, "requirement", one_line(basis.parts.title), basis.issued)
+    return {
+        f"{EXCHANGE}case.sacm.xmi": sacm_text(case, basis.hashes),
+        f"{EXCHANGE}nodes.csv": nodes_text(case),
+        f"{EXCHANGE}links.csv": links_text(case),
+        f"{EXCHANGE}requirements.reqif": listed,
+        **{numbered_file(f"{EXCHANGE}mlte", number, name): text for number, (name, text) in artefacts},
+    }
 
 
 def _citations(basis: Basis) -> str:
     rows = [each.path for each in DERIVED]
     later = [each for each in rows[rows.index(CITATIONS) :] if each != CLAUSES]
     return citations_text([*basis.parts.files, *basis.made, *later, *CLAUSE_FILES], basis.case)
-
-
-def _block(block: Block) -> tuple[str, str]:
-    """Planner and block as points name them."""
-    return block.planner.name, block_text(block.environment, block.constants)
 
 
 def _junit(basis: Basis) -> str:
@@ -290,8 +290,7 @@ def _sarif(basis: Basis) -> str:
 
 
 def _statement(basis: Basis) -> str:
-    so_far = {path: digest_of(text.encode()) for path, text in basis.made.items()}
-    return statement(basis.parts.run, {**basis.parts.hashes, **so_far}, basis.standings)
+    return statement(basis.parts.run, basis.hashes, basis.standings)
 
 
 def _indicators(basis: Basis) -> Texts:
@@ -304,20 +303,19 @@ def _rate_files(made: Texts) -> list[str]:
 
 
 def _clauses(basis: Basis) -> Texts:
-    files = basis.parts.hashes | {path: digest_of(text.encode()) for path, text in basis.made.items()}
-    rows, title = clause_rows(Answered(files, basis.standings, basis.parts.context)), one_line(basis.parts.title)
+    rows, title = clause_rows(basis.hashes, basis.standings, basis.parts.context), one_line(basis.parts.title)
     listed = reqif_text(rows, COLUMNS, "clause", title, basis.issued, UNCONFIRMED)
-    texts = clauses_csv(rows), html_text(clauses_page(rows, title)), listed
+    texts = csv_text(rows, COLUMNS), html_text(clauses_page(rows, title)), listed
     return dict(zip(CLAUSE_FILES, texts, strict=True))
 
 
 def _crate(basis: Basis) -> str:
-    entries = _entries(basis)
-    files = {
-        path: CrateFile(each.sha256, each.size, each.about, _media_type(path), each.role == "input")
-        for path, each in entries.items()
+    entries, by_ending = _entries(basis), {"json": "application/json", "toml": "application/toml"}
+    media_types = {
+        path: by_ending.get(path.rpartition(".")[2], "text/plain") if row is None else row.media_type
+        for path, row in ((path, derived_row(path)) for path in entries)
     }
-    return crate_metadata(files, basis.parts.title, basis.parts.context.identity.issued)
+    return crate_metadata(entries, media_types, basis.parts.title, basis.parts.context.identity.issued)
 
 
 def _manifest(basis: Basis) -> str:
@@ -391,9 +389,3 @@ def _about(path: str) -> str:
     if row is None:
         raise ValueError(f"{path} is not derived")
     return row.about
-
-
-def _media_type(path: str) -> str:
-    row = derived_row(path)
-    by_ending = {"json": "application/json", "toml": "application/toml"}
-    return by_ending.get(path.rpartition(".")[2], "text/plain") if row is None else row.media_type

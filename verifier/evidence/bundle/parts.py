@@ -8,15 +8,21 @@ from dataclasses import dataclass, replace
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, unknown_name
 from verifier.base.files import document_text, json_of
-from verifier.evidence.bundle.layout import INPUTS, OMITTED_FILE, RUN_FILE, alternative_file, numbered_file
-from verifier.evidence.bundle.making import alternatives, omission, omitted_text, planned, read_omitted
+from verifier.evidence.bundle.layout import (
+    INPUTS,
+    OMITTED_FILE,
+    RUN_FILE,
+    alternative_file,
+    numbered_file,
+    place_of_certificate,
+)
+from verifier.evidence.bundle.making import Omission, alternatives, omission, omitted_text, planned, read_omitted
 from verifier.evidence.bundle.manifest import Entry, digest_of
 from verifier.evidence.bundle.request import Request, Unpacked
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs
 from verifier.evidence.context import CaseContext
-from verifier.evidence.defeaters.values import KINDS
+from verifier.evidence.defeaters.values import KINDS, Claim
 from verifier.evidence.documents import Document, checked_document
-from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.residual_risk.assembly import residual_risk
 from verifier.evidence.triggers import known_triggers
@@ -24,6 +30,7 @@ from verifier.perception.confusion.data_set import annotations_told, croissant, 
 from verifier.perception.confusion.document import read_counts_of
 from verifier.study.case import Study
 from verifier.study.inputs import ends_of
+from verifier.study.points import block_text
 from verifier.study.results import RunResult
 
 
@@ -83,6 +90,26 @@ class Parts:
     def hashes(self) -> dict[str, str]:
         """Path -> SHA-256 of every input and result."""
         return {path: digest_of(raw) for path, raw in self.files.items()}
+
+    @property
+    def proven(self) -> dict[Claim, tuple[str, ...]]:
+        """Scenario of the run whose probability certificates prove -> these, and those of its bounds."""
+        grid, found = self.rebuilt.grid, dict[tuple[str, str, str], list[str]]()
+        points = set[tuple[str, str, str]]()
+        for path in sorted(self.files):
+            place = place_of_certificate(path)
+            if place is not None and not place.of:
+                block = grid.blocks[place.block]
+                told = block_text(block.environment, block.constants)
+                key = grid.requirements[place.requirement].name, block.planner.name, told
+                found.setdefault(key, []).append(path)
+                points |= {key} if place.proves == "point" else set()
+        return {
+            Claim(self.run.sha256, one.name, one.planner, k): tuple(found[key])
+            for one in self.result.requirements
+            for k, point in enumerate(one.points)
+            if (key := (one.name, one.planner, point.block)) in points
+        }
 
     def entries(self) -> dict[str, Entry]:
         """The manifest's entries of inputs and results."""
@@ -182,17 +209,17 @@ def made_rates(parts: Parts) -> dict[str, str]:
     """Path -> text of a rate for every requirement with a target, where the context has exposures."""
     context, run = parts.context, parts.run
     texts: dict[str, str] = {}
-    omitted: list[dict[str, str]] = []
+    omitted: list[Omission] = []
     exposures = context.exposures_for(parts.result.settings.environments)
     for number, path in rate_paths(parts.result).items() if exposures else ():
         each = parts.result.requirements[number - 1]
         asked = RateQuestion(each.name, each.planner, acceptance=context.acceptances.get(each.name))
         try:
-            found = hazard_rate(run, asked, exposures)
+            found = hazard_rate(run, asked, exposures, context.file)
         except (UsageError, LimitError) as error:
             omitted.append(omission(path, error))
         else:
-            texts[path] = document_text(rate_document(found, context.file))
+            texts[path] = document_text(found)
     return texts | ({OMITTED_RATES: omitted_text(omitted)} if omitted else {})
 
 

@@ -77,26 +77,32 @@ class Draft:
         self._elements[element.id] = element
         return element.id
 
+    def add(self, kind: Kind, text: str, note: str = "", supported_by: Sequence[str] = (), **more: Any) -> str:
+        """An element of a kind; its identifier is the next one."""
+        return self.put(Element(self.name(kind), kind, text, note, tuple(supported_by), **more))
+
     def context(self, text: str, note: str = "", amlas: str = "", url: str = "") -> str:
         """A context."""
-        return self.put(Element(self.name(Kind.CONTEXT), Kind.CONTEXT, text, note, amlas=amlas, url=url))
+        return self.add(Kind.CONTEXT, text, note, amlas=amlas, url=url)
+
+    def strategy(
+        self, name: str, text: str, goals: Sequence[str], scenarios: bool = False, grounds: Sequence[str] = ()
+    ) -> None:
+        """A strategy over goals, `scenarios` as for `over`; undeveloped where there are none."""
+        whole = self.over(goals, scenarios=scenarios)
+        if not goals:
+            whole = {"status": Status.UNDEVELOPED, "grade": Grade.UNTESTED, "undeveloped": True}
+        note = "" if goals else "No requirement has a target"
+        self.put(Element(name, Kind.STRATEGY, text, note, tuple(goals), tuple(grounds), **whole))
 
     def solution(self, document: Document, kind: Kind = Kind.SOLUTION) -> str:
         """The solution, or counter solution, that points at a document; the same one every time."""
         found = self._shared.get((kind, document.sha256))
         if found is None:
             amlas = "Stage 5, test results [Z]" if document.kind == "confusion" else ""
-            found = self.put(
-                Element(
-                    self.name(kind),
-                    kind,
-                    f"{_MADE_BY[document.kind]}: {name_text(self.path(document))}"
-                    f"{', not verified here' if document.sha256 in self.unverified else ''}",
-                    f"SHA-256 {document.sha256}",
-                    amlas=amlas,
-                    url=self.url(document),
-                )
-            )
+            text = f"{_MADE_BY[document.kind]}: {name_text(self.path(document))}"
+            text += ", not verified here" if document.sha256 in self.unverified else ""
+            found = self.add(kind, text, f"SHA-256 {document.sha256}", amlas=amlas, url=self.url_of(document.sha256))
             self._shared[kind, document.sha256] = found
         return found
 
@@ -115,8 +121,7 @@ class Draft:
             shown = () if self._declared.faulty(claim) else self._declared.shown(claim)
             if grade in (Grade.DECLARED, Grade.UNTESTED) and shown:
                 grade, note = weakest(each.grade for each in shown), f"{note}. Shown by documents"
-            identifier = self.name(Kind.ASSUMPTION)
-            self.put(Element(identifier, Kind.ASSUMPTION, text, note, defeated=bool(against), grade=grade))
+            identifier = self.add(Kind.ASSUMPTION, text, note, defeated=bool(against), grade=grade)
             self.challenge(identifier, against)
             holds = grade not in (Grade.DECLARED, Grade.UNTESTED) and not against
             self._grounds[key] = Ground(identifier, holds, grade, tuple(each.name for each in shown))
@@ -159,12 +164,8 @@ class Draft:
         """Where a document lies; its name where that is not known."""
         return self._paths.get(document.sha256, document.name)
 
-    def url(self, document: Document) -> str:
-        """A relative reference to it; empty where it is not among the files."""
-        return self.url_of(document.sha256)
-
     def url_of(self, sha256: str) -> str:
-        """As `url`, for a hash."""
+        """A relative reference to the file with a hash; empty where it is not among the files."""
         path = self._paths.get(sha256)
         return "" if path is None else quote(path)
 
@@ -203,43 +204,42 @@ class Draft:
             kind, proof = Kind.COUNTER_SOLUTION, answer.proof
             text, note = f"{counter} is refuted: {name_text(proof.told, 300)}", name_text(answer.told, 600)
             note += f". SHA-256 {proof.sha256}"
-            self.put(Element(self.name(kind), kind, text, note, challenges=counter, url=self.url_of(proof.sha256)))
+            self.add(kind, text, note, challenges=counter, url=self.url_of(proof.sha256))
 
     def grades(self, claim: Claim) -> list[Grade]:
         """Of the evidence by which doubts of exactly this claim are refuted."""
         return [answer.proof.grade for _, answer in self._answered(claim, "refuted") if answer.proof is not None]
 
-    def person_goal(self, text: str, note: str, duty: str, amlas: str, named: bool, more: Sequence[str] = ()) -> str:
+    def person_goal(
+        self,
+        text: str,
+        note: str,
+        duty: str,
+        amlas: str,
+        named: bool,
+        more: Sequence[str] = (),
+        doubts: Sequence[str] = (),
+    ) -> str:
         """A goal that no computation shows: supported by documents, defeated by those that are not what they were,
         else undeveloped, whoever is `named`.
 
         Args:
             more: solutions beside the documents, which support it as well.
+            doubts: what defeats it, whatever the documents say.
         """
-        faulty, shown = self._declared.faulty(duty), self._declared.shown(duty)
+        faulty, shown = [f"evidence {each}" for each in self._declared.faulty(duty)], self._declared.shown(duty)
+        faulty += [f"of what it was trained on, {some_of(doubts, 8)}"] if doubts else []
         solutions = (*more, *map(self._document, shown))
         grade = weakest([each.grade for each in shown] or [Grade.DOCUMENTED if more else Grade.UNTESTED])
         if not solutions and (named or any(duty in each.claims for each in self._declared.evidence.values())):
             grade = Grade.DECLARED
         status = Status.DEFEATED if faulty else Status.SUPPORTED if solutions else Status.UNDEVELOPED
-        identifier = self.put(
-            Element(
-                self.name(Kind.GOAL),
-                Kind.GOAL,
-                text,
-                note,
-                solutions,
-                undeveloped=not solutions,
-                defeated=bool(faulty),
-                status=status,
-                grade=grade,
-                amlas=amlas,
-            )
-        )
+        stands = {"defeated": bool(faulty), "status": status, "grade": grade}
+        identifier = self.add(Kind.GOAL, text, note, solutions, undeveloped=not solutions, amlas=amlas, **stands)
         self.duties[duty] = identifier
         for fault in faulty:
-            said = f"{identifier} is not shown: evidence {name_text(fault, 400)}"
-            self.put(Element(self.name(Kind.COUNTER_GOAL), Kind.COUNTER_GOAL, said, challenges=identifier))
+            said = f"{identifier} is not shown: {name_text(fault, 400)}"
+            self.add(Kind.COUNTER_GOAL, said, challenges=identifier)
         return identifier
 
     def _document(self, proof: Evidence) -> str:
@@ -249,16 +249,12 @@ class Draft:
             here = "" if proof.copied else "; the file is not here"
             note = f"SHA-256 {proof.sha256}{name_text(limits, 300)}; {proof.grade.value}{here}"
             url = self.url_of(proof.sha256)
-            self._shared[key] = self.put(
-                Element(self.name(Kind.SOLUTION), Kind.SOLUTION, name_text(proof.told, 400), note, url=url)
-            )
+            self._shared[key] = self.add(Kind.SOLUTION, name_text(proof.told, 400), note, url=url)
         return self._shared[key]
 
     def listed(self, name: str, sha256: str) -> str:
         """The solution that points at a file that people wrote."""
-        identifier = self.name(Kind.SOLUTION)
-        note = f"SHA-256 {sha256}"
-        return self.put(Element(identifier, Kind.SOLUTION, name_text(name), note, url=self.url_of(sha256)))
+        return self.add(Kind.SOLUTION, name_text(name), f"SHA-256 {sha256}", url=self.url_of(sha256))
 
     def of_kind(self, run: Document, kind: str) -> list[Defeater]:
         """The defeaters of a kind that speak against claims of a run."""
@@ -280,15 +276,9 @@ class Draft:
             return
         counter = self.name(Kind.COUNTER_GOAL)
         kinds = list(dict.fromkeys(f"{each.title} ({each.id})" for each in defeaters))
-        self.put(
-            Element(
-                counter,
-                Kind.COUNTER_GOAL,
-                f"{identifier} is not shown: {some_of(kinds, 8)}",
-                supported_by=tuple(self._doubt(each) for each in defeaters),
-                challenges=identifier,
-            )
-        )
+        text = f"{identifier} is not shown: {some_of(kinds, 8)}"
+        doubts = tuple(map(self._doubt, defeaters))
+        self.put(Element(counter, Kind.COUNTER_GOAL, text, "", doubts, challenges=identifier))
 
     def refute(self, identifier: str, why: str, document: Document, more: Sequence[str] = ()) -> None:
         """A counter goal against an element, with a document, and more, as its counter solutions."""
@@ -304,24 +294,22 @@ class Draft:
             return ()
         key = (kind, paths[0])
         if key not in self._shared:
-            self._shared[key] = identifier = self.name(kind)
-            self.covers[identifier] = paths
-            text = f"{counted(len(paths), 'certificate')}: {'_'.join(paths[0].split('_')[:2])}_*"
-            note = "Proven again by verify evidence check, and by its kernel without the program"
-            self.put(Element(identifier, kind, text, note, url=quote(paths[0])))
+            self._shared[key] = self.certificates(paths, f"{'_'.join(paths[0].split('_')[:2])}_*", kind)
         return (self._shared[key],)
+
+    def certificates(self, paths: tuple[str, ...], pattern: str, kind: Kind = Kind.SOLUTION) -> str:
+        """The element that points at some certificates."""
+        note = "Proven again by verify evidence check, and by its kernel without the program"
+        text = f"{counted(len(paths), 'certificate')}: {pattern}"
+        identifier = self.add(kind, text, note, url=quote(paths[0]))
+        self.covers[identifier] = paths
+        return identifier
 
     def _doubt(self, defeater: Defeater) -> str:
         key = (Kind.COUNTER_SOLUTION, defeater.id)
         if key not in self._shared:
-            self._shared[key] = self.put(
-                Element(
-                    self.name(Kind.COUNTER_SOLUTION),
-                    Kind.COUNTER_SOLUTION,
-                    f"{defeater.id}: {defeater.message}",
-                    f"Would be removed by {defeater.remedy}. To answer it: {self._keys(defeater)}",
-                )
-            )
+            note = f"Would be removed by {defeater.remedy}. To answer it: {self._keys(defeater)}"
+            self._shared[key] = self.add(Kind.COUNTER_SOLUTION, f"{defeater.id}: {defeater.message}", note)
         return self._shared[key]
 
     def _keys(self, defeater: Defeater) -> str:
@@ -336,8 +324,7 @@ class Draft:
         return Case(title, elements, dict(self.goals), self.covers, self.duties)
 
 
-def undeveloped(draft: Draft, text: str, note: str = "", amlas: str = "", grade: Grade = Grade.UNTESTED) -> str:
+def undeveloped(draft: Draft, text: str, note: str) -> str:
     """A goal that nothing supports yet."""
-    name = draft.name(Kind.GOAL)
     status = Status.UNDEVELOPED
-    return draft.put(Element(name, Kind.GOAL, text, note, undeveloped=True, status=status, grade=grade, amlas=amlas))
+    return draft.add(Kind.GOAL, text, note, undeveloped=True, status=status, grade=Grade.UNTESTED)

@@ -4,10 +4,7 @@ Where there is no evidence, what numbers rest on are assumptions of the scenario
 weaker, and stands so that what is shown is argued and not only assumed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from urllib.parse import quote
 
 from verifier.base.words import counted, name_text
 from verifier.evidence.case.drafting import Draft
@@ -50,7 +47,7 @@ def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterat
             f"{proven} of {len(points)} scenarios proven by certificates{'' if alone else '; all by a second engine'}"
         )
         grade = Grade.PROVEN if whole else Grade.TESTED if alone else Grade.RECOMPUTED
-        yield _goal(draft, text, note, (_certificates(draft, paths), draft.solution(run)), (), grade)
+        yield _goal(draft, text, note, (draft.certificates(paths, "certificates/*"), draft.solution(run)), (), grade)
     counts = matrices_behind(run, documents)
     basis = settings.bounds
     resting = [point for _, point in points if point.whatever_predicted is None]
@@ -86,12 +83,3 @@ def _goal(
     supports = (*solutions, *draft.documents(grounds))
     stands = draft.standing(Status.SUPPORTED, grounds, grade)
     return draft.put(Element(identifier, Kind.GOAL, text, note, supports, contexts, **stands))
-
-
-def _certificates(draft: Draft, paths: tuple[str, ...]) -> str:
-    """One solution for all certificates of a run."""
-    identifier = draft.name(Kind.SOLUTION)
-    draft.covers[identifier] = paths
-    text = f"{counted(len(paths), 'certificate')}: certificates/*"
-    note = "Proven again by verify evidence check, and by its kernel without the program"
-    return draft.put(Element(identifier, Kind.SOLUTION, text, note, url=quote(paths[0])))

@@ -10,7 +10,7 @@ again; each with what is known of it. A claim stands no better than what it rest
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from verifier.analysis.channel_test import channel_test
 from verifier.base.errors import one_line
@@ -60,10 +60,6 @@ class Argued:
         """About all scenarios."""
         return Claim(self.run.sha256, self.requirement.name, self.requirement.planner)
 
-    def claim_at(self, point: int) -> Claim:
-        """About one scenario."""
-        return Claim(self.run.sha256, self.requirement.name, self.requirement.planner, point)
-
 
 def requirement_goal(draft: Draft, argued: Argued) -> str:
     """The goal that a requirement is met, with everything below it."""
@@ -75,15 +71,7 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
     children = [_environment_goal(draft, argued, name, inherited) for name in environments]
     in_worst = f"Worst: {name_text(each.worst_point.scenario)}: {_judgement(argued, each.worst_point)}"
     listing = ", ".join(name_text(name) for name in environments[:8]) + (", ..." if len(environments) > 8 else "")
-    draft.put(
-        Element(
-            strategy,
-            Kind.STRATEGY,
-            f"Argument over the environments {listing}: each must meet the target",
-            supported_by=tuple(children),
-            **draft.over(children, scenarios=True),
-        )
-    )
+    draft.strategy(strategy, f"Argument over the environments {listing}: each must meet the target", children, True)
     draft.put(
         Element(
             identifier,
@@ -113,15 +101,8 @@ def _environment_goal(
         return _scenario_goal(draft, argued, points[0], inherited)
     identifier, strategy = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY)
     children = [_scenario_goal(draft, argued, point, inherited) for point in points]
-    draft.put(
-        Element(
-            strategy,
-            Kind.STRATEGY,
-            f"Argument over {counted(len(points), 'scenario')}: initial states and constants",
-            supported_by=tuple(children),
-            **draft.over(children, scenarios=True),
-        )
-    )
+    said = f"Argument over {counted(len(points), 'scenario')}: initial states and constants"
+    draft.strategy(strategy, said, children, True)
     draft.put(
         Element(
             identifier,
@@ -137,7 +118,7 @@ def _environment_goal(
 
 def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tuple[str, Defeater]]) -> str:
     point, target = argued.requirement.points[at], argued.requirement.asked_text
-    own = draft.against(argued.claim_at(at))
+    own = draft.against(argued.claim.at(at))
     verdict = STATUS_OF[point.verdict.value]
     status = worst_status(verdict, *([Status.DEFEATED] if own or inherited else []))
     identifier = draft.name(Kind.GOAL)
@@ -145,9 +126,9 @@ def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tu
     grounds = grounds_at(draft, argued.run, argued.requirement, at) if holds else ()
     kind = Kind.SOLUTION if holds else Kind.COUNTER_SOLUTION if verdict is Status.VIOLATED else Kind.CONTEXT
     results = (draft.solution(argued.run),) if holds else ()
-    proofs = draft.proofs(argued.claim_at(at), kind)
+    proofs = draft.proofs(argued.claim.at(at), kind)
     grades = [Grade.PROVEN if proofs else Grade.RECOMPUTED]
-    grades += draft.grades(argued.claim) + draft.grades(argued.claim_at(at))
+    grades += draft.grades(argued.claim) + draft.grades(argued.claim.at(at))
     draft.put(
         Element(
             identifier,
@@ -161,11 +142,11 @@ def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tu
             **draft.standing(status, grounds, *grades),
         )
     )
-    draft.goals[argued.claim_at(at)] = identifier
+    draft.goals[argued.claim.at(at)] = identifier
     if verdict is Status.VIOLATED:
         draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is {target}", argued.run, proofs)
     draft.challenge(identifier, own)
-    draft.refuted(identifier, argued.claim_at(at))
+    draft.refuted(identifier, argued.claim.at(at))
     return identifier
 
 
@@ -227,23 +208,22 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
             for part in document.result.explanations:
                 if (part.name, part.planner) == (each.name, each.planner):
                     for line in itertools.islice(cause_lines(document.result, part), 1):
-                        yield _file_context(draft, document, f"How it fails: {one_line(line)}", "")
+                        yield _file_context(draft, document, f"How it fails: {one_line(line)}")
         if document.kind == "require" and same_sources(document, argued.run):
             for answer in document.result.answers if document.result.requirement.name == each.name else ():
                 if answer.planner == each.planner and not asks_for_recall(answer):
                     words = f"What it asks of the detector: {answer_text(document.result, answer)}"
-                    yield _file_context(draft, document, words, "")
-
+                    yield _file_context(draft, document, words)
         if document.kind == "rate" and document.result.acceptance is None and is_rate_of(document, argued.run):
             about = document.result.requirement, document.result.planner
             if about == (each.name, each.planner):
-                yield _file_context(draft, document, f"How often it fails: {rate_text(document.result)}", "")
+                yield _file_context(draft, document, f"How often it fails: {rate_text(document.result)}")
 
 
-def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> str:
+def _file_context(draft: Draft, document: Document, words: str) -> str:
     note = f"{name_text(draft.path(document))}, SHA-256 {document.sha256}"
     note += ", not verified here" if document.sha256 in draft.unverified else ""
-    return draft.context(words, note, amlas, draft.url(document))
+    return draft.context(words, note, url=draft.url_of(document.sha256))
 
 
 def rate_text(rate: RateResult) -> str:
@@ -262,7 +242,7 @@ def grounds_at(draft: Draft, run: Document, each: RequirementResult, at: int) ->
     on each other rests on `FREE_ASSUMES`, which no data test: a verdict from it is conditional.
     """
     point, claim = each.points[at], Claim(run.sha256, each.name, each.planner)
-    found = [*draft.verification(run), *draft.residual(claim), *draft.residual(replace(claim, point=at))]
+    found = [*draft.verification(run), *draft.residual(claim), *draft.residual(claim.at(at))]
     if point.whatever_predicted is None:
         found += [*memory_grounds(draft, run, point), *statistics_grounds(draft, run, point)]
     return tuple(dict.fromkeys(found))

@@ -1,27 +1,24 @@
 """Two bundles compared: every claim before and after, what it falls by, and whether it stands again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
+import numpy as np
+
+from verifier.base.arrays import Floats
+from verifier.base.documents import Sha256, Share
+from verifier.base.errors import ExitCode
 from verifier.checking.verdicts import SEVERITY, Verdict
-from verifier.evidence.changes.chances import chances_worse
-from verifier.evidence.changes.document import (
-    Activity,
-    BundleRecord,
-    ChangeRecord,
-    ClaimRecord,
-    DiffResult,
-    Relation,
-)
 from verifier.evidence.changes.impact import IMPACT, OF_PEOPLE, Change, ClaimKind, changes_between, reached
 from verifier.evidence.changes.sides import Side, digest, side_of
 from verifier.evidence.settings import Domain
 from verifier.evidence.status import Status, severity
+from verifier.questions.compare.scores import drawn_probabilities
+from verifier.study.case import Study
 
+Relation: TypeAlias = Literal["unaffected", "equal", "better", "worse", "doubtful", "new", "gone"]
 NOTHING = "0" * 64
 _SHOWN = ("documented", "declared", "undeveloped")
 _STATUS = ("status", "grade", "conditional_on", "doubts")  # without identifiers, which move
@@ -29,6 +26,102 @@ _DOUBTFUL = ("conditional", "defeated", "inconclusive")
 _MOVED: tuple[Relation, ...] = ("better", "worse", "doubtful")
 _Key: TypeAlias = tuple[ClaimKind, str, str, str]
 """Kind, name for people, planner, and the requirement of the spec that it is about."""
+
+
+@dataclass(frozen=True)
+class BundleRecord:
+    """One of the two: its name, the digest of its manifest, and the version of the program that built it."""
+
+    name: str
+    digest: Sha256
+    verifier: str
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What people do again.
+
+    Attributes:
+        duty: whose documents show it.
+        done_by: names of documents for it that the bundle before did not have.
+    """
+
+    text: str
+    duty: str
+    done_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ChangeRecord:
+    """One row of the impact table that applies.
+
+    Attributes:
+        what: each difference, in words.
+        recompute: what the program does again.
+        recomputed: whether the new bundle has it.
+    """
+
+    kind: Change
+    changed: str
+    what: tuple[str, ...]
+    recompute: str
+    recomputed: bool
+    repeat: tuple[Activity, ...]
+
+
+@dataclass(frozen=True)
+class ClaimRecord:
+    """One claim in both bundles.
+
+    Attributes:
+        kind, name: what is claimed, and of what: a requirement, a hazard, or empty.
+        before, after: its status; empty where the bundle does not have it.
+        relation: unaffected where equal inputs reach it, by their hash, what it rests on is equal, and no change
+            makes it fall; equal where the outcome is.
+        worse: probability that the requirement is met with less than before, by posterior draws; None where nothing
+            is drawn, or nothing changed.
+        reached_by: SHA-256 over what reaches it, before and after.
+        falls_by: the changes by which it falls.
+        stands_again: whether everything these ask for is in the new bundle, and its status is not worse.
+    """
+
+    kind: ClaimKind
+    name: str
+    planner: str
+    before: str
+    after: str
+    relation: Relation
+    worse: Share | None
+    reached_by: tuple[Sha256, Sha256]
+    falls_by: tuple[Change, ...]
+    stands_again: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffResult:
+    """Result of `verify evidence diff`.
+
+    Attributes:
+        changes: rows of the impact table, in its order.
+        open_: claims that do not stand again.
+        findings_gone: of an assessor, whatever their state, that the new bundle does not have as they were.
+    """
+
+    schema: ClassVar[str] = "verifier.bundle_diff"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    old: BundleRecord
+    new: BundleRecord
+    changes: tuple[ChangeRecord, ...]
+    claims: tuple[ClaimRecord, ...]
+    open_: int
+    findings_gone: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Inconclusive where a claim does not stand again, or a finding is gone."""
+        return ExitCode.INCONCLUSIVE if self.open_ or self.findings_gone else ExitCode.SATISFIED
 
 
 @dataclass(frozen=True)
@@ -124,9 +217,11 @@ def _stands(side: Side) -> Iterator[tuple[_Key, _Stand]]:
         yield ("requirements", name, "", name), _by_people(side, "requirements", said)
     for (about, words), (verdict, upper, numbers) in side.per_hour.items():
         names = [about] if about else list(side.requirements)
-        reach = digest([side.reach_per_hour, *(side.reach(each, each) for each in names)])
+        stated = side.reach_per_hour if about else str(side.context.triggers)
+        reach = digest([stated, *(side.reach(each, each) for each in names)])
         bad = (float(SEVERITY.index(Verdict(verdict))), upper)
-        yield ("risk", f"{about}, {words}" if about else words, "", about), _Stand(verdict, reach, numbers, bad)
+        kind: ClaimKind = "risk" if about else "triggers"
+        yield (kind, f"{about}, {words}" if about else "", "", about), _Stand(verdict, reach, numbers, bad)
     for duty in OF_PEOPLE:
         yield (duty, "", "", ""), _by_people(side, duty, reached(side, duty))
 
@@ -162,8 +257,42 @@ def _with_chances(claims: Sequence[ClaimRecord], old: Side, new: Side) -> tuple[
         and old.numbers_of(each.name, each.planner) != new.numbers_of(each.name, each.planner)
         for each in claims
     ]
-    chances = chances_worse(old, new) if any(moved) else {}
+    chances = _chances_worse(old, new) if any(moved) else {}
     return tuple(
         replace(each, worse=chances.get((each.name, each.planner))) if looked_at else each
         for each, looked_at in zip(claims, moved, strict=True)
     )
+
+
+def _chances_worse(old: Side, new: Side) -> dict[tuple[str, str], float]:
+    """Requirement and planner -> posterior probability that its worst scenario is worse now.
+
+    Equal matrices are drawn alike in both, others independently. Requirements of means, and systems that decide, are
+    left out.
+    """
+    same = old.files[old.request.matrices] == new.files[new.request.matrices]
+    studies = [Study.of(side.inputs, side.request.options) for side in (old, new)]
+    if any(study.data is None for study in studies):
+        return {}
+    count = min(study.data.draws for study in studies if study.data is not None)
+    before, after = (_scores(study, count, 0 if same else k) for k, study in enumerate(studies))
+    return {key: float(np.mean(after[key] < before[key])) for key in before if key in after}
+
+
+def _scores(study: Study, count: int, shift: int) -> dict[tuple[str, str], Floats]:
+    """(count,) worst over scenarios, larger being better, of every requirement and planner."""
+    found, settings = dict[tuple[str, str], Floats](), study.options.confidence
+    assert study.data is not None
+    assert settings is not None
+    data, settings = replace(study.data, draws=count), replace(settings, seed=settings.seed + shift)
+    for case in study.cases:
+        if case.decides or case.study.inputs.frames > 1:
+            continue
+        for requirement, objective in zip(study.requirements, case.objectives, strict=True):
+            if requirement.over_profile or requirement.target is None:
+                continue
+            sign = -1 if requirement.comparison.startswith("<") else 1
+            parts = [(sign * part).min(axis=1) for part in drawn_probabilities(objective, data, settings)]
+            key, scores = (requirement.name, case.planner.name), np.concatenate(parts)
+            found[key] = np.minimum(found[key], scores) if key in found else scores
+    return found

@@ -1,18 +1,15 @@
-"""What a change makes fall, and what people have to do again: one table, and how each of its rows is recognised.
+"""What a change makes fall, and what people do again: the table `impact.toml`, and how its rows are recognised."""
 
-A claim falls by a row until what the row asks for is there: new matrices where it takes them, and for every duty of
-people that it names a document which the bundle before did not have.
-"""
-
-from __future__ import annotations
-
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.stats import chi2
 
+from verifier.base.documents import read_document
 from verifier.base.numbers import p_value_text
 from verifier.base.words import counted, listed, name_text
 from verifier.evidence.bundle.manifest import digest_of
@@ -23,14 +20,15 @@ from verifier.evidence.settings import Domain
 from verifier.study.options import RunOptions
 
 Change: TypeAlias = Literal[
-    "detector", "sensor", "planner", "odd_widened", "odd_narrowed", "requirement", "exposure", "more_data", "look",
-    "other_data", "counting", "options", "program",
+    "detector", "sensor", "planner", "odd_widened", "odd_narrowed", "requirement", "exposure", "triggers",
+    "more_data", "look", "other_data", "counting", "options", "program",
 ]  # fmt: skip
 CHANGES: tuple[Change, ...] = get_args(Change)
 ClaimKind: TypeAlias = Literal[
-    "met", "requirements", "risk", "training_data", "test_data", "model", "odd", "counting", "tool"
+    "met", "requirements", "risk", "triggers", "training_data", "test_data", "model", "odd", "counting", "tool"
 ]
-"""That a requirement is met, and that it is right; a rate or risk per hour; and what people answer for."""
+"""That a requirement is met, and that it is right; a rate or risk per hour; that the known triggering conditions are
+acceptable; and what people answer for."""
 OF_PEOPLE: tuple[ClaimKind, ...] = ("training_data", "test_data", "model", "odd", "counting", "tool")
 
 
@@ -56,77 +54,10 @@ class Row:
     lost: bool = False
 
 
-_TESTED = (
-    ("separation of training and test data", "training_data"),
-    ("latency and integration tests", "integration"),
-)
+_TABLE = Path(__file__).with_name("impact.toml")
 IMPACT: Mapping[Change, Row] = {
-    "detector": Row(
-        "detector: training, weights, threshold, preprocessing",
-        "matrices, all runs, required recalls",
-        _TESTED,
-        ("met", "training_data"),
-        matrices=True,
-    ),
-    "sensor": Row(
-        "sensor, mounting, calibration",
-        "matrices, all runs, required recalls",
-        (*_TESTED, ("requirements on the data, coverage of the operational design domain", "test_data")),
-        ("met", "training_data", "test_data"),
-        matrices=True,
-    ),
-    "planner": Row(
-        "planner, vehicle, model of the system",
-        "chains, runs, required recalls",
-        (("validation of the model", "model"),),
-        ("model", "met"),
-    ),
-    "odd_widened": Row(
-        "operational design domain, widened",
-        "conditions, shares, unknown encounters, exposure",
-        (("hazard analysis", "requirements"), ("requirements on the data", "test_data"), ("monitor", "odd")),
-        ("odd", "test_data", "risk"),
-    ),
-    "odd_narrowed": Row(
-        "operational design domain, narrowed", "shares, exposure", (("monitor of the boundary", "odd"),), ("odd",)
-    ),
-    "requirement": Row(
-        "requirement or target",
-        "its runs",
-        (("link to the hazard analysis", "requirements"),),
-        ("requirements", "risk"),
-        own=True,
-    ),
-    "exposure": Row(
-        "exposure, acceptance, hazards, triggering conditions",
-        "rates and risk",
-        (("sources of exposure", "exposure"), ("sources of acceptance", "acceptance")),
-        ("risk",),
-    ),
-    "more_data": Row("more data of the same kind", "matrices, bounds", (("annotation check", "test_data"),), ()),
-    "look": Row(
-        "one look more than the bounds allow for",
-        "all runs, with --looks or --bounds anytime",
-        (),
-        ("met",),
-        lost=True,
-    ),
-    "other_data": Row(
-        "other test data",
-        "matrices, all runs",
-        (("coverage of the domain", "test_data"), ("separation of training and test data", "training_data")),
-        ("met", "test_data", "training_data"),
-    ),
-    "counting": Row(
-        "matching, false positives, bins, labels",
-        "matrices, all runs",
-        (("reason for what counts as detected", "counting"),),
-        ("counting", "met"),
-    ),
-    "options": Row("options of the run", "all runs", (), ("met",)),
-    "program": Row(
-        "version of the program", "check with the new one", (("known problems of both versions", "tool"),), ("tool",)
-    ),
+    each.pop("kind"): read_document(Row, each, _TABLE.name)
+    for each in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["change"]
 }
 _COUNTED_BY = ("labelling", "labels", "matching", "false_positives", "grouping", "variables", "where", "contexts")
 UNLIKELY = 1e-3
@@ -173,6 +104,9 @@ def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]
     found["requirement"] += _changed(old.requirements, new.requirements)
     conditions = [{each.name for each in side.context.risk.conditions} for side in (old, new)]
     found["exposure"] += _changed(*(_stated(side, conditions) for side in (old, new)))
+    found["triggers"] += _changed(
+        *({each.name: replace(each, sha256=None) for each in side.context.triggers} for side in (old, new))
+    )
     found["counting"] += _changed(_of(old, _COUNTED_BY) | _edges(old), _of(new, _COUNTED_BY) | _edges(new))
     settings, counting = _options(old.request.options, new.request.options)
     found["counting"] += counting
@@ -229,7 +163,6 @@ def _stated(side: Side, conditions: Sequence[Set[str]]) -> dict[str, Any]:
         **{f"condition {each.name}": each.matrices for each in risk.conditions if each.name in common},
         **{f"share of {name}": each for name, each in shares.items()},
         **{f"hazard {each.name}": each for each in risk.hazards},
-        **{f"triggering condition {each.name}": replace(each, sha256=None) for each in context.triggers},
         "encounters in no condition": risk.unlisted,
         "initial states": risk.initial,
         "confidence of the risk": risk.confidence,

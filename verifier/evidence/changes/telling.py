@@ -1,16 +1,15 @@
 """What changed between two bundles, told once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from verifier.base.numbers import number_text
 from verifier.base.words import counted, listed, name_text, some_of
-from verifier.evidence.changes.document import ChangeRecord, ClaimRecord, DiffResult
+from verifier.evidence.changes.claims import ChangeRecord, ClaimRecord, DiffResult
 from verifier.evidence.context import DUTIES
+from verifier.evidence.telling import CLAIM
 from verifier.telling.blocks import Block, Listing, Paragraph, Table
-from verifier.telling.terminal import blocks_lines, text_of
 
+_DUTIES = {**DUTIES, "triggers": "that the list of triggering conditions is complete"}
 _RELATIONS = {
     "unaffected": "unaffected: equal inputs reach it",
     "equal": "made again, equal",
@@ -18,11 +17,6 @@ _RELATIONS = {
     "new": "new",
     "gone": "no longer claimed",
 }
-
-
-def diff_table(found: DiffResult) -> str:
-    """The output of `verify evidence diff`."""
-    return text_of(blocks_lines(list(diff_blocks(found))))
 
 
 def diff_blocks(found: DiffResult) -> Iterator[Block]:
@@ -39,7 +33,7 @@ def diff_blocks(found: DiffResult) -> Iterator[Block]:
     )
     yield Table("Claims", ("claim", "before", "now", "compared", "falls by"), claims)
     activities = dict.fromkeys(
-        f"{one.text} ({DUTIES[one.duty]}): "
+        f"{one.text} ({_DUTIES[one.duty]}): "
         f"{f'done, {listed([*map(name_text, one.done_by)])}' if one.done_by else 'open, no new document'}"
         for each in found.changes
         for one in each.repeat
@@ -61,6 +55,8 @@ def _again(each: ChangeRecord) -> str:
 def _claim(each: ClaimRecord) -> str:
     if each.kind == "met":
         return f"{name_text(each.name)} is met, planner {name_text(each.planner)}"
+    if each.kind == "triggers":
+        return CLAIM
     if each.kind == "risk":
         return f"per hour: {name_text(each.name)}"
     return f"{name_text(each.name)}: {DUTIES[each.kind]}" if each.name else DUTIES[each.kind]

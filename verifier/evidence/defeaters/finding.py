@@ -16,6 +16,7 @@ from verifier.evidence.defeaters.values import (
     Claim,
     Defeater,
     Doubt,
+    basis_of,
     claimed,
     claims_on,
     confirmed,
@@ -91,7 +92,7 @@ def straddles_target(run: Document) -> Iterator[Doubt]:
                 f"{name_text(claim.requirement)}: {counted(len(points), 'scenario')} undecided; in "
                 f"{name_text(point.scenario)} P lies in {bounds_text(*point.bounds(source))}, which "
                 f"straddles {each.asked_text}",
-                tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k in points),
+                tuple(map(claim.at, points)),
                 "more data" if needed is None else f"about {needed_text(needed)}, as verify run says",
             )
 
@@ -111,7 +112,7 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
                 "no_bounds",
                 f"{name_text(claim.requirement)}, {name_text(point.scenario)}: P = "
                 f"{probability_text(point.probability)} alone was compared with {each.asked_text}, {how}",
-                (Claim(claim.run, claim.requirement, claim.planner, k),),
+                (claim.at(k),),
                 "a verdict from the confidence bounds (--verdict-from bounds)",
             )
 
@@ -175,7 +176,7 @@ def policy_sensitive(run: Document, alternatives: Mapping[str, Document], *, wea
                     f"{name_text(claim.requirement)}: under the policy '{name_text(policy)}' "
                     f"{counted(len(changed), 'scenario')} would be judged otherwise: in "
                     f"{name_text(mine.scenario)} {_judged(yours)}, not {_judged(mine)}",
-                    tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k, _, _ in changed),
+                    tuple(claim.at(k) for k, _, _ in changed),
                     "a reason for the policy, or data for which it makes no difference",
                 )
 
@@ -205,9 +206,7 @@ def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
         for k, point in enumerate(each.points):
             text = vacuity_text(point)
             if text and point.verdict is not Verdict.VACUOUS:
-                told.setdefault((claim.requirement, text), []).append(
-                    Claim(claim.run, claim.requirement, claim.planner, k)
-                )
+                told.setdefault((claim.requirement, text), []).append(claim.at(k))
     for (name, text), claims in told.items():
         yield from doubt(
             "vacuous",
@@ -256,8 +255,13 @@ def find_defeaters(
             )
     doubts = [doubt for run in runs for doubt in _doubts(run, documents, context, alternatives, field)]
     unique = dict.fromkeys(each for each in doubts if each.claims)
+    of = {run.sha256: run for run in runs}
     return tuple(
-        Defeater(f"D{number}", each.kind, each.message, each.claims, each.remedy)
+        Defeater(
+            **vars(each),
+            id=f"D{number}",
+            basis={claim: basis_of(of[claim.run], claim) for claim in each.claims},
+        )
         for number, each in enumerate(unique, start=1)
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verifier.base.documents import json_values
-from verifier.evidence.following.numbers import Misfits, misfits, near, once, ordered, shares
+from verifier.evidence.resting import Misfits, misfits, near, once, ordered, shares
 
 if TYPE_CHECKING:
     from verifier.collision.document import CollisionStudy, DetectorRecord, PolicyRecord, RankingRecord, ScoreRecord

@@ -8,8 +8,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from verifier.base.documents import fraction_of
-from verifier.evidence.following.numbers import Misfits, known_names, misfits, near, once
-from verifier.evidence.resting import ROUNDING, SOLVING, is_probability
+from verifier.evidence.resting import ROUNDING, SOLVING, Misfits, is_probability, known_names, misfits, near, once
 from verifier.questions.explain.explain_result import DEVIATION_ASSUMES
 
 if TYPE_CHECKING:

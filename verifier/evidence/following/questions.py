@@ -12,8 +12,7 @@ import numpy as np
 from verifier.analysis.comparison import non_dominated
 from verifier.base.documents import fraction_of
 from verifier.checking.verdicts import Verdict
-from verifier.evidence.following.numbers import Misfits, misfits, near, once, ordered
-from verifier.evidence.resting import ROUNDING, SOLVING
+from verifier.evidence.resting import ROUNDING, SOLVING, Misfits, misfits, near, once, ordered
 from verifier.study.points import block_text
 
 if TYPE_CHECKING:

@@ -9,22 +9,33 @@ from typing import TYPE_CHECKING
 
 from verifier.base.documents import fraction_of, json_values
 from verifier.base.errors import LimitError, UsageError, VerifierError
-from verifier.evidence.following.numbers import Misfits, misfits, near, once, ordered
-from verifier.evidence.resting import ROUNDING
+from verifier.checking.verdicts import Verdict, WithinBounds, verdict_of
+from verifier.evidence.resting import ROUNDING, Misfits, misfits, near, once, ordered
 
 if TYPE_CHECKING:
     from verifier.evidence.documents import Document
-    from verifier.evidence.rates.document import RateBounds, RateResult
+    from verifier.evidence.rates.document import RateBounds, RateExposure, RateResult
     from verifier.evidence.residual_risk.document import RiskResult
     from verifier.evidence.triggers import TriggersResult
 
 
 def rate_misfits(rate: RateResult) -> Misfits:
-    """Bounds that exposures allow, levels, and what a demonstration asks for."""
-    from verifier.evidence.rates.demonstration import encounters_needed, hours_needed
-
-    most = math.fsum(term.exposure.upper for term in rate.terms)
+    """Bounds that exposures allow, levels, verdict, and what a demonstration asks for."""
+    most, total = math.fsum(term.exposure.upper for term in rate.terms), 0.0
+    yield from _criterion(rate)
+    for k, term in enumerate(rate.terms):
+        yield from _exposure(f"/terms/{k}/exposure", term.exposure)
+        total += term.probability * (term.exposure.per_hour or 0.0)
+    if rate.per_hour is not None and not near(total, rate.per_hour):
+        yield "/per_hour", f"expected {total}, the sum of probability and exposure over the terms"
+    yield from once("/other_bounds", (told.source for _, told in _all_bounds(rate)))
     for where, told in _all_bounds(rate):
+        if told.lower > told.upper:
+            yield f"{where}/lower", f"expected at most the upper bound, {told.upper}"
+        if told.level is not None and told.error_probability is not None:
+            level = 1 - (told.error_probability + told.error_exposure)
+            if not near(level, told.level):
+                yield f"{where}/level", f"expected {level}, 1 minus both errors"
         yield from ordered(f"{where}/upper", (told.lower, told.upper), 0, most * (1 + ROUNDING))
         for name in ("level", "error_probability", "error_exposure"):
             if not 0 <= (getattr(told, name) or 0) <= 1:
@@ -34,55 +45,87 @@ def rate_misfits(rate: RateResult) -> Misfits:
         held = rate.per_hour is None or told.source == "interval" or near(rate.per_hour, told.lower)
         if not held and not told.lower <= (rate.per_hour or 0) <= told.upper * (1 + ROUNDING):
             yield f"{where}/upper", f"expected bounds of the rate, {rate.per_hour}"
-    for k, term in enumerate(rate.terms):
-        yield from ordered(f"/terms/{k}/exposure/lower", (term.exposure.lower, term.exposure.upper), 0)
-        if not 0 <= (term.exposure.level or 0) <= 1:
-            yield f"/terms/{k}/exposure/level", "expected a level from 0 to 1"
-        counted = (term.exposure.encounters is None, term.exposure.hours is None)
-        if counted != ((term.exposure.kind != "count"),) * 2:
-            yield f"/terms/{k}/exposure/kind", "expected encounters and hours of a count, and of nothing else"
     known = None not in (term.exposure.per_hour for term in rate.terms)
     if known != (rate.per_hour is not None):
         yield "/per_hour", "expected a rate where each exposure has one, and nowhere else"
     yield from _counted(rate)
-    if rate.demonstration is not None and rate.acceptance is not None:
-        shown, accepted = rate.demonstration, fraction_of(rate.acceptance.per_hour)
-        asked = Fraction(repr(shown.confidence)), shown.events
-        try:
-            hours = float(hours_needed(accepted, *asked))
-            count = encounters_needed(accepted / Fraction(most), *asked) if most else None
-        except (LimitError, ValueError) as error:
-            yield "/demonstration/confidence", str(error)
-            return
-        yield from misfits("/demonstration/hours", shown.hours, hours)
-        apart = abs((shown.encounters or 0) - (count or 0))
-        if (shown.encounters is None) != (count is None) or apart > 1 + ROUNDING * (count or 0):
-            yield "/demonstration/encounters", f"expected {count}, got {shown.encounters}"
-    elif (rate.demonstration is None) != (rate.acceptance is None):
+    yield from _demonstrated(rate, most)
+
+
+def _criterion(rate: RateResult) -> Misfits:
+    """The verdict of a rate follows from its bounds, which are rounded outwards, and from its reason."""
+    low, high = rate.bounds.lower, rate.bounds.upper
+    limit = None if rate.acceptance is None else fraction_of(rate.acceptance.per_hour)
+    inner = math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
+    models = {verdict_of(start, end, "<=", limit).value for start, end in ((low, high), inner)}
+    reason, said = rate.reason, rate.verdict.value
+    if reason is not None and not isinstance(reason, WithinBounds):
+        models, said = models if said == "inconclusive" else set(), reason.model_verdict
+    if said not in models and not (said == "vacuous" and "satisfied" in models):
+        yield "/verdict", f"expected {' or '.join(sorted(models)) or 'inconclusive'}, got {said}"
+    if rate.condition is not None and rate.verdict not in (Verdict.SATISFIED, Verdict.VIOLATED):
+        yield "/condition", f"expected none of a verdict {rate.verdict.value}"
+
+
+def _exposure(where: str, told: RateExposure) -> Misfits:
+    """The ends of an interval in order, with the estimate between them; of a count, encounters by hours."""
+    if told.per_hour is not None and not told.lower <= told.per_hour <= told.upper:
+        yield f"{where}/per_hour", "expected a rate within its own bounds"
+    if told.lower > told.upper:
+        yield f"{where}/lower", f"expected at most the upper bound, {told.upper}"
+    hours = None if told.hours is None else float(fraction_of(told.hours))
+    rate, encounters = told.per_hour, float(told.encounters or 0)
+    if hours is not None and (rate is None or not near(encounters, rate * hours)):
+        yield f"{where}/per_hour", "expected encounters by hours"
+    yield from ordered(f"{where}/lower", (told.lower, told.upper), 0)
+    if not 0 <= (told.level or 0) <= 1:
+        yield f"{where}/level", "expected a level from 0 to 1"
+    if (told.encounters is None, told.hours is None) != ((told.kind != "count"),) * 2:
+        yield f"{where}/kind", "expected encounters and hours of a count, and of nothing else"
+
+
+def _demonstrated(rate: RateResult, most: float) -> Misfits:
+    """What testing alone would take to show a criterion, at `most` encounters per hour."""
+    from verifier.evidence.rates.demonstration import encounters_needed, hours_needed
+
+    if (rate.demonstration is None) != (rate.acceptance is None):
         yield "/acceptance", "expected a criterion with what would demonstrate it, or neither"
+    if rate.demonstration is None or rate.acceptance is None:
+        return
+    shown, accepted = rate.demonstration, fraction_of(rate.acceptance.per_hour)
+    asked = Fraction(repr(shown.confidence)), shown.events
+    try:
+        hours = float(hours_needed(accepted, *asked))
+        count = encounters_needed(accepted / Fraction(most), *asked) if most else None
+    except (LimitError, ValueError) as error:
+        yield "/demonstration/confidence", str(error)
+        return
+    yield from misfits("/demonstration/hours", shown.hours, hours)
+    apart = abs((shown.encounters or 0) - (count or 0))
+    if (shown.encounters is None) != (count is None) or apart > 1 + ROUNDING * (count or 0):
+        yield "/demonstration/encounters", f"expected {count}, got {shown.encounters}"
 
 
 RATED = ("rate", "risk", "triggers")
 """Kinds of documents that are made from runs."""
 
 
-def run_of(rate: Document, documents: Iterable[Document]) -> Document | None:
-    """The run among documents that a rate is from."""
-    named = {given.sha256 for given in rate.result.inputs}
-    return next((each for each in documents if each.kind == "run" and each.sha256 in named), None)
-
-
 def against_its_run(document: Document, documents: Iterable[Document]) -> Misfits:
-    """As `rate_against_run` or `risk_against_runs`, where all its runs are among the documents."""
-    runs = runs_behind(document, documents) if document.kind == "risk" else None
-    if runs is not None:
-        yield from risk_against_runs(document.result, runs)
-    sources = sources_behind(document, documents) if document.kind == "triggers" else None
-    if sources is not None:
-        yield from triggers_against(document.result, sources)
-    run = run_of(document, documents) if document.kind == "rate" else None
-    if run is not None:
-        yield from rate_against_run(document.result, run)
+    """As `rate_against_run`, `risk_against_runs` or `triggers_against`, where what it is from is there."""
+    there = {each.sha256: each for each in documents}
+    runs = {digest: each for digest, each in there.items() if each.kind == "run"}
+    if document.kind == "risk":
+        wanted = [run.sha256 for run in document.result.runs]
+        if {*wanted} <= runs.keys():
+            yield from risk_against_runs(document.result, [runs[digest] for digest in wanted])
+    elif document.kind == "triggers":
+        named = {each.sha256 for each in document.result.inputs if each.role != "context"}
+        if named <= there.keys():
+            yield from triggers_against(document.result, [each for digest, each in there.items() if digest in named])
+    elif document.kind == "rate":
+        run = next((runs[given.sha256] for given in document.result.inputs if given.sha256 in runs), None)
+        if run is not None:
+            yield from rate_against_run(document.result, run)
 
 
 def alone(document: Document, documents: Iterable[Document]) -> str:
@@ -225,13 +268,6 @@ def risk_misfits(risk: RiskResult) -> Misfits:
         yield from misfits(f"/environments/{k}", json_values(where), json_values(follows), 0.0)
 
 
-def runs_behind(risk: Document, documents: Iterable[Document]) -> list[Document] | None:
-    """The runs that a risk is from; None where one of them is not among the documents."""
-    there = {each.sha256: each for each in documents if each.kind == "run"}
-    wanted = [run.sha256 for run in risk.result.runs]
-    return [there[digest] for digest in wanted] if {*wanted} <= there.keys() else None
-
-
 def risk_against_runs(risk: RiskResult, runs: list[Document]) -> Misfits:
     """Whether the risk is that of its runs, made again from what it states."""
     from verifier.evidence.residual_risk.assembly import residual_risk, stated_in
@@ -264,13 +300,6 @@ def triggers_misfits(found: TriggersResult) -> Misfits:
     for k, pair in enumerate(found.pairs):
         if (pair.items is None) == (pair.reason == ""):
             yield f"/pairs/{k}/reason", "expected a reason where the items are not known, and nowhere else"
-
-
-def sources_behind(found: Document, documents: Iterable[Document]) -> Sequence[Document] | None:
-    """The runs and matrices that triggering conditions are from; None where some are not among the documents."""
-    wanted = {each.sha256 for each in found.result.inputs if each.role != "context"}
-    there = {each.sha256: each for each in documents if each.sha256 in wanted}
-    return list(there.values()) if there.keys() == wanted else None
 
 
 def triggers_against(found: TriggersResult, sources: Sequence[Document]) -> Misfits:

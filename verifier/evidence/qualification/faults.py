@@ -1,7 +1,5 @@
 """Faults that are put into the program to see whether the suite finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The tables of the kit and of its suite, what they leave open, and which known problems a result is touched by."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tomllib
@@ -50,16 +48,12 @@ def queries_of(problem: Row, tables: Tables) -> Sequence[Row]:
     return own or next(of_feature, ())
 
 
-def gaps(tables: Tables, commands: Collection[str]) -> list[str]:
-    """What a release must not leave open, for people; empty where every row leads on in both directions.
+def gaps(tables: Tables, commands: Collection[str]) -> Iterator[str]:
+    """What a release must not leave open, for people; nothing where every row leads on in both directions.
 
     Args:
         commands: of the program; each belongs to a feature.
     """
-    return list(_gaps(tables, commands))
-
-
-def _gaps(tables: Tables, commands: Collection[str]) -> Iterator[str]:
     features, tests = {each["id"]: each for each in tables["feature"]}, tables["test"]
     of, tested = requirement_feature(tables), {each["requirement"] for each in tests}
     for name, row in features.items():

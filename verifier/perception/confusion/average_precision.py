@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
-from verifier.base.documents import json_values
 from verifier.base.libraries import library
 from verifier.base.statistics import drawn_with_replacement, few_units_note, percentile_ends, reaching
 from verifier.perception.confusion.counts import ConfusionCounts
@@ -90,7 +89,7 @@ def with_average_precision(
         )
         found.append(ClassPrecision(name, objects, value, ends[0], ends[1], tuple(own)))
     record = AveragePrecision("drive" if by_drive else "frame", LEVEL, draws, seed, tuple(found))
-    counts = replace(counts, metadata={**counts.metadata, "average_precision": json_values(record)})
+    counts = replace(counts, metadata={**counts.metadata, "average_precision": record})
     note = few_units_note(units, record.unit)
     return counts if note is None else with_sanity(counts, [remark("few-units", f"average precision is {note}")])
 

@@ -21,15 +21,15 @@ the frames of a track alike too, and that contradicts the channel just as much.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints
-from verifier.base.numbers import fixed, p_value_text
+from verifier.base.arrays import Floats, Ints, Mask
+from verifier.perception.confusion.document_dependence import BinTest, DependenceTest
 
 CONTRADICTED_BELOW = 0.01
 """A p-value below this contradicts the channel without memory."""
@@ -40,113 +40,6 @@ RESIDUAL_WORK = 5 * 10**6
 """The same for a residual test, of which there is one per class and context function."""
 
 _NUMBERS_AT_ONCE = 2**22
-
-
-@dataclass(frozen=True)
-class BinDependence:
-    """How the misses of one class follow each other within one distance bin.
-
-    Attributes:
-        bin: number of the bin, from 0.
-        pairs, after_miss, joint: as in `Dependence`, of the pairs with both frames in the bin; all 0 where only pairs
-            across its ends reach it.
-        expected_after_miss: as in `Dependence`.
-        p_value: of the test by these pairs; 1 without one.
-    """
-
-    bin: int
-    pairs: int
-    after_miss: int
-    joint: int
-    expected_after_miss: float | None
-    p_value: float
-
-    def __post_init__(self) -> None:
-        if self.bin < 0 or not 0 <= self.joint <= self.after_miss <= self.pairs or not 0 < self.p_value <= 1:
-            raise ValueError("the numbers of a test of dependence in one bin must fit together")
-
-    def document(self) -> dict[str, Any]:
-        """The numbers as JSON values."""
-        return {
-            "bin": self.bin,
-            "pairs": self.pairs,
-            "after_miss": self.after_miss,
-            "joint_misses": self.joint,
-            "expected_miss_after_miss": self.expected_after_miss,
-            "p_value": self.p_value,
-        }
-
-
-@dataclass(frozen=True)
-class Dependence:
-    """How the misses of one class follow each other.
-
-    Attributes:
-        label: name of the class.
-        objects: annotated objects of it that lie on a track and in a bin; one per frame.
-        misses: those not reported as what they are.
-        pairs: pairs of successive frames of a track.
-        after_miss: pairs with a miss in the first frame.
-        joint: those with a miss in both.
-        expected_joint: mean of `joint` over all permutations.
-        expected_after_miss: mean, over the pairs with a miss in the first frame, of the share of misses in the bin
-            and class of the second: what the matrices say of that frame. None without such a pair.
-        p_value: of the test above.
-        permutations: B.
-        bins: the test of each distance bin that a frame of a pair lies in, by number; empty where bins are not known.
-    """
-
-    label: str
-    objects: int
-    misses: int
-    pairs: int
-    after_miss: int
-    joint: int
-    expected_joint: float
-    expected_after_miss: float | None
-    p_value: float
-    permutations: int
-    bins: tuple[BinDependence, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.joint <= self.after_miss <= self.pairs <= self.objects:
-            raise ValueError("joint misses, misses before a frame, pairs and objects must decrease in this order")
-        if not self.joint <= self.misses <= self.objects or not 0 < self.p_value <= 1:
-            raise ValueError("the numbers of a test of dependence must fit together")
-
-    @property
-    def miss_after_miss(self) -> float | None:
-        """Chance of a miss after a miss; None where there was none to follow."""
-        return self.joint / self.after_miss if self.after_miss else None
-
-    @property
-    def mean_run(self) -> float | None:
-        """Mean length of runs of misses: every miss that no miss precedes begins one. None without a miss."""
-        return self.misses / (self.misses - self.joint) if self.misses else None
-
-    @property
-    def expected_run(self) -> float | None:
-        """The mean length if outcomes had no memory: misses by mean number of runs over all permutations."""
-        return self.misses / (self.misses - self.expected_joint) if self.misses else None
-
-    def document(self) -> dict[str, Any]:
-        """The numbers as JSON values."""
-        return {
-            "label": self.label,
-            "objects": self.objects,
-            "misses": self.misses,
-            "pairs": self.pairs,
-            "after_miss": self.after_miss,
-            "joint_misses": self.joint,
-            "expected_joint_misses": self.expected_joint,
-            "miss_after_miss": self.miss_after_miss,
-            "expected_miss_after_miss": self.expected_after_miss,
-            "mean_run": self.mean_run,
-            "expected_mean_run": self.expected_run,
-            "p_value": self.p_value,
-            "permutations": self.permutations,
-            **({"bins": [each.document() for each in self.bins]} if self.bins else {}),
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +81,7 @@ class Outcomes:
         return before[found], after[found]
 
 
-def dependence(outcomes: Outcomes, labels: Sequence[str], seed: int = 0) -> tuple[tuple[Dependence, ...], ...]:
+def dependence(outcomes: Outcomes, labels: Sequence[str], seed: int = 0) -> tuple[tuple[DependenceTest, ...], ...]:
     """The test for each score threshold and each class that has a pair of successive frames.
 
     Args:
@@ -285,7 +178,7 @@ def _described(
     threshold: int,
     reached: Ints,
     permutations: int,
-) -> Iterator[Dependence]:
+) -> Iterator[DependenceTest]:
     """What was found at one threshold, class by class; `reached` is (labels, bins + 1), the last of all pairs."""
     miss = outcomes.level <= threshold
     items = np.bincount(outcomes.stratum).astype(np.float64)
@@ -304,33 +197,33 @@ def _described(
         p_values = reached[number] / (1 + permutations)
         reach = np.concatenate([first[own], second[own]])
         touched = [] if outcomes.bin is None else np.unique(outcomes.bin[reach]).tolist()
-        yield Dependence(
-            name,
-            int(np.count_nonzero(mine)),
-            int(np.count_nonzero(mine & miss)),
-            int(np.count_nonzero(own)),
-            int(np.count_nonzero(after)),
-            int(np.count_nonzero(after & miss[second])),
-            float(expected[own].sum()),
-            _mean(expected_next[after]),
-            float(p_values[-1]),
-            permutations,
-            tuple(
-                BinDependence(
-                    place,
-                    int(np.count_nonzero(own & (in_bin == place))),
-                    int(np.count_nonzero(after & (in_bin == place))),
-                    int(np.count_nonzero(after & miss[second] & (in_bin == place))),
-                    _mean(expected_next[after & (in_bin == place)]),
-                    float(p_values[place]),
+        yield DependenceTest(
+            label=name,
+            objects=int(np.count_nonzero(mine)),
+            misses=int(np.count_nonzero(mine & miss)),
+            **_pairs(own, after, miss[second], expected_next),
+            expected_joint_misses=float(expected[own].sum()),
+            p_value=float(p_values[-1]),
+            permutations=permutations,
+            bins=tuple(
+                BinTest(
+                    bin=place,
+                    **_pairs(own & (in_bin == place), after & (in_bin == place), miss[second], expected_next),
+                    p_value=float(p_values[place]),
                 )
                 for place in touched
             ),
         )
 
 
-def _mean(values: Floats) -> float | None:
-    return float(values.mean()) if len(values) else None
+def _pairs(pairs: Mask, after: Mask, missed: Mask, expected: Floats) -> dict[str, Any]:
+    """Counts of pairs of frames, those after a miss, and the share of misses that the matrices expect of these."""
+    return {
+        "pairs": int(np.count_nonzero(pairs)),
+        "after_miss": int(np.count_nonzero(after)),
+        "joint_misses": int(np.count_nonzero(after & missed)),
+        "expected_miss_after_miss": float(expected[after].mean()) if after.any() else None,
+    }
 
 
 def _permuted(
@@ -351,29 +244,3 @@ def _permuted(
         for low, high in mixed:
             levels[:, low:high] = rng.permuted(levels[:, low:high], axis=1)
         yield levels
-
-
-def classes_tested(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The test of each class in the metadata of a confusion document; none of a family, whose members have theirs."""
-    found = metadata.get("dependence")
-    return found["classes"] if isinstance(found, Mapping) else []
-
-
-def dependence_remark(tests: Iterable[Mapping[str, Any]]) -> str | None:
-    """A warning when tests of classes contradict the channel without memory; None when none does.
-
-    Args:
-        tests: of a confusion document, as `perception.confusion.document_dependence` checks them, or of a run, as
-            `verifier.analysis.channel_test.class_tests` makes them. One without a p-value is not tested.
-    """
-    parts = [
-        f"after a missed {test['label']} the next frame misses it with probability "
-        f"{fixed(test['miss_after_miss'], 2)}, not {fixed(test['expected_miss_after_miss'], 2)} "
-        f"({test['joint_misses']} of {test['after_miss']} frame pairs, p = {p_value_text(test['p_value'])})"
-        for test in tests
-        if test.get("p_value", 1) < CONTRADICTED_BELOW and test["after_miss"]
-    ]
-    if not parts:
-        return None
-    rejected = f"warning: memoryless assumption rejected: {'; '.join(parts)}"
-    return f"{rejected}. P and bounds may be wrong in either direction."

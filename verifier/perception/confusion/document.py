@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from verifier.base.documents import json_values
 from verifier.base.files import json_of, read_json, write_text
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
 from verifier.perception.confusion.data_set import annotation_error, looks_at
 from verifier.perception.confusion.document_contexts import context_bin, context_head, context_rows
+from verifier.perception.confusion.document_dependence import is_later
 from verifier.perception.confusion.document_reader import (
     ADDED_IN_2,
     AXES,
@@ -155,7 +157,9 @@ def confusion_text(found: ConfusionMatrices | ConfusionCounts) -> str:
     if counts.by_context is not None:
         head["contexts"] = context_head(counts.by_context)
     head |= dict(counts.metadata)
-    lines = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}," for key, value in head.items()]
+    lines = [
+        f"  {json.dumps(key)}: {json.dumps(json_values(value), ensure_ascii=False)}," for key, value in head.items()
+    ]
     bins = [_bin_text(counts, index) for index in range(counts.bins.count)]
     body = '  "bins": [\n' + ",\n".join(bins) + "\n  ]"
     if counts.sequences is not None:
@@ -165,9 +169,8 @@ def confusion_text(found: ConfusionMatrices | ConfusionCounts) -> str:
 
 def _version(counts: ConfusionCounts) -> int:
     """The first version of the document that can say all this."""
-    tests = counts.metadata.get("dependence", [])
-    listed = tests if isinstance(tests, list) else [tests]
-    later = any("combined" in each or any("bins" in test for test in each["classes"]) for each in listed)
+    tests = counts.metadata.get("dependence", ())
+    later = any(map(is_later, tests if isinstance(tests, tuple) else [tests]))
     tracks = counts.sequences is not None and counts.sequences.tracks is not None
     added = any(key in counts.metadata for key in ADDED_IN_2) or counts.by_context is not None
     return 2 if tracks or later or added else 1

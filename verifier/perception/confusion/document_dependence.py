@@ -1,122 +1,195 @@
 """The key `dependence` of a confusion document: whether misses follow misses (see `dependence`)."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+from verifier.base.documents import Count, Derives, Limits, Magnitude, MisfitError, Share, derived, read_document
 from verifier.base.errors import shown
-from verifier.perception.confusion.document_variables import Fail, is_number
+from verifier.perception.confusion.document_variables import Fail
 
-COUNTS = ("objects", "misses", "pairs", "after_miss", "joint_misses", "permutations")
-SHARES = ("miss_after_miss", "expected_miss_after_miss", "p_value")
-NUMBERS = ("expected_joint_misses", "mean_run", "expected_mean_run")
-COUNTS_OF_BIN = ("pairs", "after_miss", "joint_misses")
-SHARES_OF_BIN = ("expected_miss_after_miss", "p_value")
-SHARE = "a share from 0 to 1"
 COMBINED = "Fisher's method over the files that were merged"
 """Which test `p_value` belongs to where counts of several files were added."""
 IN_PARTS = "Fisher's method over the parts that were counted"
 """The same of one count in parts, each of which is tested alone: counted at once, all are permuted together."""
-NULL_WITHOUT_ONE = ("miss_after_miss", "expected_miss_after_miss", "mean_run", "expected_mean_run")
 
 
-def check_dependence(found: Any, members: int | None, fail: Fail, bins: int | None) -> None:
-    """Refuse a value of the key that is not as the schema says.
+def _check_share(test: "BinTest | DependenceTest") -> None:
+    if (test.expected_miss_after_miss is None) != (test.after_miss == 0):
+        expected = "a share from 0 to 1" if test.after_miss else "null"
+        raise MisfitError(
+            ["expected_miss_after_miss"], f"expected {expected}, got {shown(test.expected_miss_after_miss)}"
+        )
+
+
+def _check_most(test: "BinTest | DependenceTest", **most: float) -> None:
+    for name, limit in most.items():
+        if getattr(test, name) > limit:
+            said = f"expected at most {limit}, from the numbers beside it, got {getattr(test, name)}"
+            raise MisfitError([name], said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinTest:
+    """How the misses of one class follow each other within one distance bin.
+
+    Attributes:
+        bin: number of the bin, from 0.
+        pairs, after_miss, joint_misses: as in `DependenceTest`, of the pairs with both frames in the bin; all 0 where
+            only pairs across its ends reach it.
+        expected_miss_after_miss: as in `DependenceTest`.
+        p_value: of the test by these pairs; 1 without one.
+    """
+
+    bin: Count
+    pairs: Count
+    after_miss: Count
+    joint_misses: Count
+    expected_miss_after_miss: Share | None
+    p_value: Share
+
+    def __post_init__(self) -> None:
+        _check_most(self, after_miss=self.pairs, joint_misses=self.after_miss)
+        _check_share(self)
+
+    @property
+    def miss_after_miss(self) -> float | None:
+        """Chance of a miss after a miss; None where there was none to follow."""
+        return _chance(self)
+
+
+def _chance(test: "BinTest | DependenceTest") -> float | None:
+    return test.joint_misses / test.after_miss if test.after_miss else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DependenceTest(Derives):
+    """How the misses of one class follow each other along tracks.
+
+    Attributes:
+        label: name of the class.
+        objects: annotated objects of it that lie on a track and in a bin; one per frame.
+        misses: those not reported as what they are.
+        pairs: pairs of successive frames of a track.
+        after_miss: pairs with a miss in the first frame; joint_misses: those with a miss in both.
+        expected_joint_misses: their mean when outcomes are permuted among the objects of one bin and class.
+        miss_after_miss: joint_misses / after_miss; None where there was none to follow.
+        expected_miss_after_miss: mean, over the pairs with a miss in the first frame, of the share of misses in the
+            bin and class of the second: what the matrices say of that frame. None without such a pair.
+        mean_run: mean length of runs of misses, for every miss that no miss precedes begins one; None without a miss.
+        expected_mean_run: the same if reports had no memory: misses by the mean number of runs over all permutations.
+        p_value: chance of so many joint misses or more if reports had no memory; see `dependence`.
+        permutations: how many were drawn; of merged files, all together.
+        bins: the test of each distance bin that a frame of a pair lies in. Version 2; empty where bins are not known.
+    """
+
+    label: str
+    objects: Count
+    misses: Count
+    pairs: Count
+    after_miss: Count
+    joint_misses: Count
+    expected_joint_misses: Magnitude
+    miss_after_miss: Share | None = derived(_chance)
+    expected_miss_after_miss: Share | None
+    mean_run: Magnitude | None = derived(lambda test: test.run_by(test.joint_misses))
+    expected_mean_run: Magnitude | None = derived(lambda test: test.run_by(test.expected_joint_misses))
+    p_value: Share
+    permutations: Count
+    bins: Annotated[tuple[BinTest, ...], Limits(min_length=1)] = ()
+
+    def __post_init__(self) -> None:
+        # Every run of misses begins with a miss that none precedes.
+        following = max(self.misses - 1, 0)
+        _check_most(
+            self,
+            after_miss=min(self.pairs, self.misses),
+            joint_misses=min(self.after_miss, following),
+            expected_joint_misses=following,
+            pairs=self.objects,
+        )
+        _check_share(self)
+        super().__post_init__()
+        for number, (test, before) in enumerate(zip(self.bins[1:], self.bins, strict=False), 1):
+            if test.bin <= before.bin:
+                raise MisfitError(["bins", number, "bin"], f"expected a bin after {before.bin}, got {test.bin}")
+        for name in ("pairs", "after_miss", "joint_misses"):
+            total = sum(getattr(test, name) for test in self.bins)
+            if total > getattr(self, name):
+                said = f"expected {name} of at most {getattr(self, name)} in all bins, as of the class, got {total}"
+                raise MisfitError(["bins"], said)
+
+    def run_by(self, joint: float) -> float | None:
+        """Mean length of runs of misses of which so many follow another; None without a miss."""
+        return self.misses / (self.misses - joint) if self.misses else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependence:
+    """Whether successive frames depend on each other.
+
+    Attributes:
+        seed: of the permutations; None where merged files had different ones.
+        combined: of merged files, whose counts add and whose p-values are combined. Version 2.
+        classes: each once.
+    """
+
+    seed: Count | None
+    combined: Annotated[str, Limits(pattern=f"^({COMBINED}|{IN_PARTS})$")] | None = None
+    classes: tuple[DependenceTest, ...]
+
+    def __post_init__(self) -> None:
+        if self.seed is None and self.combined is None:
+            raise MisfitError(["seed"], "expected an integer from 0, got null")
+        labels = [test.label for test in self.classes]
+        for number, label in enumerate(labels):
+            if label in labels[:number]:  # one test would hide the other
+                raise MisfitError(["classes", number, "label"], f"the class {shown(label)} has a test already")
+
+
+Told = Dependence | tuple[Dependence, ...]
+"""What a document says: of a family one for each score threshold."""
+
+
+def read_dependence(found: Any, members: int | None, file: str, fail: Fail, bins: int | None) -> Told:
+    """The value of the key in a document.
 
     Args:
-        found: the value.
+        found: as decoded.
         members: how many matrices the file holds in a family; None where it is none.
+        file: what messages call it.
         fail: makes the complaint from a JSON pointer and a text.
         bins: how many distance bins the file has; None for the first version of the document, which has neither the
             test of a bin nor one that `combined_dependence` made.
+
+    Raises:
+        InputError: it is none.
     """
     if members is None:
-        _check_member("/dependence", found, fail, bins)
-        return
+        return _read("/dependence", found, file, fail, bins)
     if not isinstance(found, list) or len(found) != members:
         raise fail("/dependence", f"expected a list of {members} tests, one per score threshold, got {shown(found)}")
-    for number, each in enumerate(found):
-        _check_member(f"/dependence/{number}", each, fail, bins)
+    return tuple(_read(f"/dependence/{number}", test, file, fail, bins) for number, test in enumerate(found))
 
 
-def _check_member(path: str, found: Any, fail: Fail, bins: int | None) -> None:
-    of_files = bins is not None and isinstance(found, dict) and "combined" in found
-    expected_keys = {"seed", "classes", "combined"} if of_files else {"seed", "classes"}
-    if not isinstance(found, dict) or set(found) != expected_keys or not isinstance(found["classes"], list):
-        raise fail(path, f"expected an object with 'seed' and a list 'classes', got {shown(found)}")
-    if not _is_count(found["seed"]) and not (of_files and found["seed"] is None):
-        raise fail(f"{path}/seed", f"expected an integer from 0, got {shown(found['seed'])}")
-    if of_files and found["combined"] not in (COMBINED, IN_PARTS):
-        raise fail(
-            f"{path}/combined", f"expected {shown(COMBINED)} or {shown(IN_PARTS)}, got {shown(found['combined'])}"
-        )
-    keys = {"label", *COUNTS, *SHARES, *NUMBERS}
-    for number, each in enumerate(found["classes"]):
-        at = f"{path}/classes/{number}"
-        if not isinstance(each, dict) or set(each) - (set() if bins is None else {"bins"}) != keys:
-            raise fail(at, f"expected an object with the keys {', '.join(sorted(keys))}, got {shown(each)}")
-        if not isinstance(each["label"], str):
-            raise fail(f"{at}/label", f"expected a class name, got {shown(each['label'])}")
-        for key in COUNTS:
-            if not _is_count(each[key]):
-                raise fail(f"{at}/{key}", f"expected an integer from 0, got {shown(each[key])}")
-        for key in (*SHARES, *NUMBERS):
-            value, most = each[key], 1 if key in SHARES else float("inf")
-            nothing = key in NULL_WITHOUT_ONE and each["misses" if "run" in key else "after_miss"] == 0
-            if value is not None if nothing else not is_number(value) or not 0 <= value <= most:
-                expected = "null" if nothing else SHARE if most == 1 else "a number from 0"
-                raise fail(f"{at}/{key}", f"expected {expected}, got {shown(value)}")
-        _check_fits_together(at, each, {other["label"] for other in found["classes"][:number]}, fail)
-        if "bins" in each:
-            _check_bins(f"{at}/bins", each, fail, bins or 0)
+def _read(path: str, found: Any, file: str, fail: Fail, bins: int | None) -> Dependence:
+    read = read_document(Dependence, found, file, path)
+    if bins is None and is_later(read):
+        raise fail(path, "tests of bins, and combined ones, belong to version 2 of the document")
+    for number, test in enumerate(read.classes):
+        if test.bins and test.bins[-1].bin >= (bins or 0):
+            last = f"{path}/classes/{number}/bins/{len(test.bins) - 1}/bin"
+            raise fail(last, f"expected the number of one of {bins} bins, from 0, got {test.bins[-1].bin}")
+    return read
 
 
-def _check_fits_together(at: str, test: Mapping[str, Any], before: set[str], fail: Fail) -> None:
-    """Refuse a class with two tests, of which one would hide the other, and numbers that no tracks can give."""
-    if test["label"] in before:
-        raise fail(f"{at}/label", f"the class {shown(test['label'])} has a test already")
-    # Every run of misses begins with a miss that none precedes.
-    following = max(test["misses"] - 1, 0)
-    most = {"after_miss": min(test["pairs"], test["misses"]), "joint_misses": min(test["after_miss"], following)}
-    for key, limit in most.items():
-        if test[key] > limit:
-            raise fail(f"{at}/{key}", f"expected at most {limit}, from the numbers beside it, got {test[key]}")
-    expected = test["expected_joint_misses"]
-    if is_number(expected) and expected > following:
-        raise fail(
-            f"{at}/expected_joint_misses", f"expected at most {following}, one less than misses, got {expected}"
-        )
+def is_later(found: Dependence) -> bool:
+    """Whether only the second version of the document can say this."""
+    return found.combined is not None or any(test.bins for test in found.classes)
 
 
-def _check_bins(path: str, test: Mapping[str, Any], fail: Fail, bins: int) -> None:
-    """Refuse tests of bins that are not as the schema says, or that do not fit the test of their class."""
-    found, keys = test["bins"], {"bin", *COUNTS_OF_BIN, *SHARES_OF_BIN}
-    if not isinstance(found, list) or not found:
-        raise fail(path, f"expected a list of tests of bins, got {shown(found)}")
-    least = 0
-    for number, each in enumerate(found):
-        at = f"{path}/{number}"
-        if not isinstance(each, dict) or set(each) != keys:
-            raise fail(at, f"expected an object with the keys {', '.join(sorted(keys))}, got {shown(each)}")
-        if not _is_count(each["bin"]) or not least <= each["bin"] < bins:
-            raise fail(f"{at}/bin", f"expected the number of a bin, {least} to {bins - 1}, got {shown(each['bin'])}")
-        least, most = each["bin"] + 1, float("inf")
-        for key in COUNTS_OF_BIN:
-            if not _is_count(each[key]) or each[key] > most:
-                limit = "an integer from 0" if most == float("inf") else f"an integer from 0 to {most}"
-                raise fail(f"{at}/{key}", f"expected {limit}, got {shown(each[key])}")
-            most = each[key]
-        for key in SHARES_OF_BIN:
-            value, nothing = each[key], key in NULL_WITHOUT_ONE and each["after_miss"] == 0
-            if value is not None if nothing else not is_number(value) or not 0 <= value <= 1:
-                raise fail(f"{at}/{key}", f"expected {'null' if nothing else SHARE}, got {shown(value)}")
-    for key in COUNTS_OF_BIN:
-        total = sum(each[key] for each in found)
-        if total > test[key]:
-            raise fail(path, f"expected {key} of at most {test[key]} in all bins, as of the class, got {total}")
-
-
-def combined_dependence(parts: Sequence[Any], how: str = COMBINED) -> dict[str, Any] | list[dict[str, Any]]:
+def combined_dependence(parts: Sequence[Told], how: str = COMBINED) -> Told:
     """The tests of several files, which hold different frames, as one: counts add, chances come by Fisher's method.
 
     If no file's reports have a memory then, of k files, -2 sum log p has at most the tails of the chi-squared law
@@ -127,62 +200,57 @@ def combined_dependence(parts: Sequence[Any], how: str = COMBINED) -> dict[str, 
     that have a pair in it.
 
     Args:
-        parts: values of the key `dependence`, at least one; of families, all over the same score thresholds.
+        parts: at least one; of families, all over the same score thresholds.
         how: what the document calls it, `COMBINED` or `IN_PARTS`.
     """
-    if isinstance(parts[0], list):
-        return [_combined_member(each, how) for each in zip(*parts, strict=True)]
-    return _combined_member(parts, how)
+    families = [part for part in parts if isinstance(part, tuple)]
+    if families:
+        return tuple(_combined_member(members, how) for members in zip(*families, strict=True))
+    return _combined_member([part for part in parts if isinstance(part, Dependence)], how)
 
 
-def _combined_member(parts: Sequence[Mapping[str, Any]], how: str) -> dict[str, Any]:
+def _combined_member(parts: Sequence[Dependence], how: str) -> Dependence:
     if len(parts) == 1:
-        return dict(parts[0])
-    classes = [each for part in parts for each in part["classes"]]
-    labels = dict.fromkeys(each["label"] for each in classes)
-    seeds = {part["seed"] for part in parts}
+        return parts[0]
+    tests: dict[str, list[DependenceTest]] = {}
+    for test in (test for part in parts for test in part.classes):
+        tests.setdefault(test.label, []).append(test)
+    seeds = {part.seed for part in parts}
+    seed = seeds.pop() if len(seeds) == 1 else None
+    return Dependence(seed=seed, combined=how, classes=tuple(map(_combined_class, tests.values())))
+
+
+def _combined_class(parts: Sequence[DependenceTest]) -> DependenceTest:
+    by_bin: dict[int, list[BinTest]] = {}
+    for test in (test for part in parts for test in part.bins if all(other.bins for other in parts)):
+        by_bin.setdefault(test.bin, []).append(test)
+    return DependenceTest(
+        label=parts[0].label,
+        objects=sum(part.objects for part in parts),
+        misses=sum(part.misses for part in parts),
+        **_sums(parts),
+        expected_joint_misses=sum(part.expected_joint_misses for part in parts),
+        p_value=fisher([part.p_value for part in parts]),
+        permutations=sum(part.permutations for part in parts),
+        bins=tuple(together(by_bin[number]) for number in sorted(by_bin)),
+    )
+
+
+def together(tests: Sequence[BinTest]) -> BinTest:
+    """The tests of one bin in several files, or of several bins, as one of the first bin: of those with a pair."""
+    tested = [test.p_value for test in tests if test.pairs]
+    return BinTest(bin=tests[0].bin, **_sums(tests), p_value=fisher(tested) if tested else 1.0)
+
+
+def _sums(tests: Iterable[BinTest | DependenceTest]) -> dict[str, Any]:
+    """Counts of pairs of several tests, of different frames, and the share that follows from them."""
+    tests = list(tests)
+    after_miss = sum(test.after_miss for test in tests)
+    expected = sum(test.after_miss * (test.expected_miss_after_miss or 0.0) for test in tests)
     return {
-        "seed": seeds.pop() if len(seeds) == 1 else None,
-        "combined": how,
-        "classes": [_combined_class([each for each in classes if each["label"] == label]) for label in labels],
-    }
-
-
-def _combined_class(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    total = {key: sum(each[key] for each in parts) for key in (*COUNTS, "expected_joint_misses")}
-    misses = total["misses"]
-    return {
-        "label": parts[0]["label"],
-        **total,
-        **added(parts),
-        "mean_run": misses / (misses - total["joint_misses"]) if misses else None,
-        "expected_mean_run": misses / (misses - total["expected_joint_misses"]) if misses else None,
-        "p_value": fisher([each["p_value"] for each in parts]),
-        **({"bins": _combined_bins(parts)} if all("bins" in each for each in parts) else {}),
-    }
-
-
-def _combined_bins(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    by_bin: dict[int, list[Mapping[str, Any]]] = {}
-    for each in (each for part in parts for each in part["bins"]):
-        by_bin.setdefault(each["bin"], []).append(each)
-    return [_combined_bin(by_bin[number]) for number in sorted(by_bin)]
-
-
-def _combined_bin(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    found = {key: value for key, value in added(parts).items() if key != "miss_after_miss"}
-    tested = [each["p_value"] for each in parts if each["pairs"]]
-    return {"bin": parts[0]["bin"], **found, "p_value": fisher(tested) if tested else 1.0}
-
-
-def added(tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Counts of pairs of several tests, of different frames, and the shares that follow from them."""
-    total: dict[str, Any] = {key: sum(each[key] for each in tests) for key in COUNTS_OF_BIN}
-    expected = sum(each["after_miss"] * (each["expected_miss_after_miss"] or 0.0) for each in tests)
-    after_miss = total["after_miss"]
-    return {
-        **total,
-        "miss_after_miss": total["joint_misses"] / after_miss if after_miss else None,
+        "pairs": sum(test.pairs for test in tests),
+        "after_miss": after_miss,
+        "joint_misses": sum(test.joint_misses for test in tests),
         "expected_miss_after_miss": expected / after_miss if after_miss else None,
     }
 
@@ -199,7 +267,3 @@ def fisher(p_values: Sequence[float]) -> float:
 def _surprise(p_value: float) -> float:
     """-log p; infinite for a p-value that was rounded to 0."""
     return -math.log(p_value) if p_value else math.inf
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0

@@ -47,7 +47,7 @@ class AveragePrecision:
     classes: tuple[ClassPrecision, ...]
 
 
-def check_average_precision(told: Any, document: Mapping[str, Any], file: str | None) -> AveragePrecision:
+def read_average_precision(told: Any, document: Mapping[str, Any], file: str | None) -> AveragePrecision:
     """What a document of matrices says of average precision.
 
     Raises:

@@ -16,8 +16,8 @@ from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
 from verifier.perception.confusion.data_set import DataSetRecord
 from verifier.perception.confusion.document_contexts import ContextsReader
-from verifier.perception.confusion.document_dependence import check_dependence
-from verifier.perception.confusion.document_precision import check_average_precision
+from verifier.perception.confusion.document_dependence import read_dependence
+from verifier.perception.confusion.document_precision import read_average_precision
 from verifier.perception.confusion.document_tracks import TracksReader
 from verifier.perception.confusion.document_variables import (
     ORDER_HINT,
@@ -117,11 +117,13 @@ class DocumentReader:
                 raise self.fail(f"/{key}", "NaN and infinities are not JSON numbers") from None
         if "dependence" in metadata:
             later = document["version"] > 1
-            check_dependence(metadata["dependence"], members, self.fail, bins if later else None)
+            metadata["dependence"] = read_dependence(
+                metadata["dependence"], members, self.file or "the document", self.fail, bins if later else None
+            )
         if "localisation" in metadata:
             self._check_localisation(metadata["localisation"], bins)
         if "average_precision" in metadata:
-            check_average_precision(metadata["average_precision"], document, self.file)
+            metadata["average_precision"] = read_average_precision(metadata["average_precision"], document, self.file)
         if "data_set" in metadata:
             read_document(DataSetRecord, metadata["data_set"], self.file or "the document", "/data_set")
         if "remarks" in metadata:

@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from verifier.base.documents import Count, Limits, Magnitude, Share
+from verifier.base.documents import Count, Limits, Magnitude
 from verifier.perception.confusion.bins import Scope
-from verifier.perception.confusion.contexts import OfTracks, ReplayTest, ResidualTest
+from verifier.perception.confusion.contexts import Kind, OfTracks, ReplayTest, ResidualTest
 from verifier.perception.confusion.data_set import DataSetRecord
-from verifier.perception.confusion.document_dependence import COMBINED, IN_PARTS
+from verifier.perception.confusion.document_dependence import Dependence
 from verifier.perception.confusion.document_precision import AveragePrecision
 from verifier.perception.confusion.matrices import LARGEST_COUNT
 from verifier.perception.settings import FalsePositiveCounting, Gaps, Labelling, Units
@@ -110,6 +110,38 @@ class ContextsRecord:
 
 
 @dataclass(frozen=True)
+class LikelihoodRatio:
+    """The e-value of a class in favour of a richer context function, see `context_selection.log10_e_value`."""
+
+    label: str
+    against: str
+    log10_e: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsedContexts:
+    """What a result says of the contexts that a detector remembers: as the file says it, and their tests.
+
+    Attributes:
+        kind, cap, of, gaps, period_s, units, tracks: as in `ContextsRecord`; contexts of errors that persist, too.
+        used: the context function by its name; tests, replays: of this one.
+        e_values: against all contexts that the file counts.
+    """
+
+    kind: Kind
+    cap: Count
+    of: Literal["outcome"]
+    gaps: Gaps
+    period_s: Annotated[float, Limits(gt=0, le=1e6)] | None = None
+    units: Units | None = None
+    tracks: Mapping[str, OfTracks] | None = None
+    used: str
+    tests: tuple[ResidualTest, ...]
+    e_values: tuple[LikelihoodRatio, ...]
+    replays: tuple[ReplayTest, ...]
+
+
+@dataclass(frozen=True)
 class BinRecord:
     """One bin.
 
@@ -143,65 +175,6 @@ class RemarkRecord:
 
     kind: str
     text: str
-
-
-@dataclass(frozen=True)
-class BinTest:
-    """The test of one distance bin, with both frames of a pair in it; its p-value is 1 without a pair."""
-
-    bin: Count
-    pairs: Count
-    after_miss: Count
-    joint_misses: Count
-    expected_miss_after_miss: Share | None
-    p_value: Share
-
-
-@dataclass(frozen=True)
-class DependenceTest:
-    """Of one class: whether a miss follows a miss along tracks.
-
-    Attributes:
-        objects: annotated objects on tracks, one per frame; misses: those not reported as what they are.
-        pairs: of successive frames of a track.
-        after_miss: pairs with a miss in the first frame; joint_misses: with a miss in both.
-        expected_joint_misses: their mean when outcomes are permuted among the objects of one bin and class.
-        miss_after_miss: joint_misses / after_miss; None without a miss before a frame.
-        expected_miss_after_miss: what the matrices say of the frames after a miss.
-        mean_run: mean length of runs of misses; expected_mean_run: the same if reports had no memory.
-        p_value: chance of so many joint misses or more if reports had no memory.
-        permutations: of merged files, all together.
-        bins: the test of each distance bin that a frame of a pair lies in. Version 2.
-    """
-
-    label: str
-    objects: Count
-    misses: Count
-    pairs: Count
-    after_miss: Count
-    joint_misses: Count
-    expected_joint_misses: Magnitude
-    miss_after_miss: Share | None
-    expected_miss_after_miss: Share | None
-    mean_run: Magnitude | None
-    expected_mean_run: Magnitude | None
-    p_value: Share
-    permutations: Count
-    bins: Annotated[tuple[BinTest, ...], Limits(min_length=1)] = ()
-
-
-@dataclass(frozen=True)
-class Dependence:
-    """Whether successive frames depend on each other.
-
-    Attributes:
-        seed: of the permutations; None where merged files had different ones.
-        combined: of merged files, whose counts add and whose p-values are combined. Version 2.
-    """
-
-    seed: Count | None
-    classes: tuple[DependenceTest, ...]
-    combined: Annotated[str, Limits(pattern=f"^({COMBINED}|{IN_PARTS})$")] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

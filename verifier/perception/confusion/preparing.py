@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.choices import counting_rule, default_measure, filters, reader_options, reading
 from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.dependence import Outcomes, dependence
+from verifier.perception.confusion.document_dependence import Dependence, Told
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH
 from verifier.perception.confusion.tracks import frame_numbers, track_numbers
@@ -80,12 +79,8 @@ def _with_distances(settings: CountSettings, data: DetectionSet, part: bool) -> 
     return data
 
 
-def dependence_document(
-    data: DetectionSet, observed: Observed, rule: CountingRule, seed: int = 0
-) -> dict[str, Any] | list[dict[str, Any]] | None:
+def dependence_document(data: DetectionSet, observed: Observed, rule: CountingRule, seed: int = 0) -> Told | None:
     """The key `dependence` of a confusion document: the test of each class that has tracks.
-
-    Of a family over score thresholds it is a list with one entry for each.
 
     Returns:
         None where the annotations have no tracks, or none with two successive frames.
@@ -96,8 +91,8 @@ def dependence_document(
     found = dependence(outcomes, rule.classes, seed)
     if not found[0]:
         return None
-    documents = [{"seed": seed, "classes": [each.document() for each in classes]} for classes in found]
-    return documents[0] if rule.thresholds is None else documents
+    tests = tuple(Dependence(seed=seed, classes=classes) for classes in found)
+    return tests[0] if rule.thresholds is None else tests
 
 
 def track_outcomes(data: DetectionSet, observed: Observed, rule: CountingRule) -> Outcomes | None:

@@ -14,10 +14,11 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from verifier.base.arrays import Ints
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.document_dependence import IN_PARTS, check_dependence, combined_dependence
+from verifier.perception.confusion.document_dependence import IN_PARTS, Told, combined_dependence, read_dependence
 from verifier.perception.confusion.document_reader import METADATA
 from verifier.perception.confusion.drives import DriveTable, sequences_in_drives
 from verifier.perception.confusion.localisation import with_localisation
@@ -76,7 +77,7 @@ def shard_record(
         "rows": rows,
         "tables": [asdict(each.without_folders) for each in tables.files],
         "digests": [[found.digests.get(path) for path in each.paths] for each in tables.files],
-        "tests": list(found.tests),
+        "tests": json_values(found.tests),
         "localised": None if table is None else table.tolist(),
         "accepted": list(accepted),
         "drives": None if drives is None else {"drives": dict(drives.drives), **drives.record()},
@@ -104,7 +105,7 @@ class ReadShard:
     rows: list[list[int]]
     tables: tuple[FilesInOrder, ...]
     digests: list[list[str | None]]
-    tests: list[Any]
+    tests: list[Told]
     localised: Ints | None
     accepted: list[str]
     drives: DriveTable | None
@@ -132,22 +133,13 @@ class ReadShard:
             if drives is not None:
                 places = dict.fromkeys(drives["drives"], Place(drives["name"]))
                 drives = DriveTable(drives["of"], drives["drives"], places, drives["name"], drives["sha256"])
-            accepted, named, tests = (
-                list(map(str, told["accepted"])),
-                list(map(str, told["named"])),
-                list(told["tests"]),
-            )
+            accepted, named = list(map(str, told["accepted"])), list(map(str, told["named"]))
             table = told["localised"]
             bins = counts.bins.shape[0]
             table = None if table is None else np.array(table, dtype=np.int64).reshape(bins + 1, bins)
-            for test in tests:
-                check_dependence(
-                    test,
-                    None if counts.thresholds is None else len(counts.thresholds),
-                    _damaged,
-                    bins,
-                )
-        except (UsageError, AttributeError, KeyError, TypeError, ValueError):
+            members = None if counts.thresholds is None else len(counts.thresholds)
+            tests = [read_dependence(test, members, name, _damaged, bins) for test in told["tests"]]
+        except (InputError, UsageError, AttributeError, KeyError, TypeError, ValueError):
             message = "what the shard says of itself is damaged"
             raise InputError(message, Place(name, path="/source/shard"), "count the shard again") from None
         return cls(name, counts, (number, of), rows, tables, digests, tests, table, accepted, drives, named)

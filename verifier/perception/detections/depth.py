@@ -104,7 +104,7 @@ def with_depth(
         for row in rows.tolist():
             away[row] = _annotation_depth(depth, data, row, name)
         for row in seen.tolist():
-            reported[row] = _box_depth(depth, np.asarray(found.box_2d)[row])
+            reported[row] = box_depth(depth, np.asarray(found.box_2d)[row])
     record: dict[str, Any] = {
         "role": "depth",
         "name": Path(folder).name,
@@ -320,7 +320,7 @@ def _annotation_depth(depth: NDArray[np.float64], data: DetectionSet, row: int, 
     """The depth in the rectangle of an annotation; the error of one outside the image."""
     assert data.annotations.box_2d is not None  # checked by the caller
     box = data.annotations.box_2d[row]
-    found = _box_depth(depth, box)
+    found = box_depth(depth, box)
     if found is None:
         values = ", ".join(f"{value:g}" for value in box)
         raise InputError(
@@ -331,8 +331,13 @@ def _annotation_depth(depth: NDArray[np.float64], data: DetectionSet, row: int, 
     return found
 
 
-def _box_depth(depth: NDArray[np.float64], box: NDArray[np.float64]) -> float | None:
-    """The median of the known medians of rows, NaN where there is none; None for a box outside the image."""
+def box_depth(depth: NDArray[np.float64], box: NDArray[np.float64]) -> float | None:
+    """The median of the known medians of rows, NaN where there is none; None for a box outside the image.
+
+    Args:
+        depth: (height, width) along the optical axis; 0 or NaN where it is unknown.
+        box: (4,) left, top, right, bottom in pixels; pixel (i, j) covers [j, j + 1) x [i, i + 1). NaN for no box.
+    """
     if np.isnan(box).any():
         return math.nan
     low = np.floor(box[:2])
@@ -346,7 +351,9 @@ def _box_depth(depth: NDArray[np.float64], box: NDArray[np.float64]) -> float | 
     part = part[(part > 0).any(axis=1)]
     if not len(part):
         return math.nan
-    return float(np.median(np.nanmedian(np.where(part > 0, part, np.nan), axis=1)))
+    part = np.sort(np.where(part > 0, part, np.nan), axis=1)  # NaN comes last
+    count, rows = np.count_nonzero(part > 0, axis=1), np.arange(len(part))
+    return float(np.median((part[rows, (count - 1) // 2] + part[rows, count // 2]) / 2))
 
 
 def _known(data: DetectionSet, ignore: tuple[str, ...]) -> DetectionSet:

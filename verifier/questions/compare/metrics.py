@@ -20,7 +20,7 @@ from verifier.analysis.intervals.drive_items import drive_items
 from verifier.analysis.objective import Objective
 from verifier.base.arrays import Floats, Ints
 from verifier.base.statistics import drawn_with_replacement, few_units_note, percentile_ends, reaching
-from verifier.perception.confusion.document_precision import check_average_precision
+from verifier.perception.confusion.document_precision import AveragePrecision
 from verifier.perception.confusion.matrices import ConfusionMatrices
 from verifier.perception.confusion.recall import wilson
 from verifier.questions.compare.compare_result import Configuration, RequirementComparison
@@ -86,12 +86,8 @@ def class_metrics(studies: Mapping[str, Study], swaps: Swaps, seed: int) -> tupl
 
 def _of_detector(detector: str, study: Study, needed: set[tuple[int, int]], seed: int) -> Iterator[ClassMetrics]:
     file, matrices = study.inputs.confusion, study.matrices.whole
-    told = matrices.metadata.get("average_precision")
-    labels = [sorted(label)[0] if len(label) == 1 else sorted(label) for label in matrices.labels]
-    by_class = {}
-    if told is not None:
-        document = {"labels": labels, "sequences": () if file.sequences is None else file.sequences.names}
-        by_class = {each.label: each for each in check_average_precision(told, document, file.name).classes}
+    told: AveragePrecision | None = matrices.metadata.get("average_precision")
+    by_class = {} if told is None else {precision.label: precision for precision in told.classes}
     drives: tuple[str, ...] = ()
     table = matrices.counts[None]
     if file.sequences is not None and len(file.sequences.names) > 1:

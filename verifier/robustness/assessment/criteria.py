@@ -3,51 +3,43 @@
 P(phi) by `verifier.pipeline`, lambda(y, v) by `verifier.collision`, RobROC by `verifier.closedloop`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from verifier.base.documents import json_values
+from verifier.base.documents import InputFile, json_values
 from verifier.base.errors import InputError, Place
 from verifier.base.numbers import exact_text
+from verifier.base.statistics import percentile_ends, reaching
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curvefiles import CurveFile, read_curves
 from verifier.closedloop.curves import area, robroc
 from verifier.pipeline import verified
-from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.degradation import Degradation, Level, TradeOffLimit
-from verifier.robustness.assessment.result import DegradationResult, degradation_result
+from verifier.robustness.assessment.result import DegradationResult
 from verifier.robustness.brackets import Criterion
 from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
-from verifier.robustness.campaign.draws import change_interval, share_interval
-from verifier.robustness.campaign.judging import (
-    collision_at,
-    is_strict,
-    margin_of,
-    run_options,
-    worst_bounds,
-    worst_probability,
-)
+from verifier.robustness.campaign.judging import collision_at, requirement_row, run_options
 from verifier.robustness.campaign.looking import Progress, no_progress
+from verifier.robustness.campaign.result import requirement_criterion
+from verifier.robustness.draws import CONFIDENCE, share_interval
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.results import RunResult, engines_of
 
 
 def degradation_of(
-    assessment: Assessment,
+    asked: Degradation,
     folder: Path,
     progress: Progress = no_progress,
     runs: dict[str, RunResult] | None = None,
-) -> DegradationResult | None:
-    """All criteria at all levels; None where the assessment asks for none.
+) -> DegradationResult:
+    """All criteria at all levels.
 
     Args:
-        assessment: names files and limits.
+        asked: names files and limits.
         folder: where its paths start from.
         progress: wraps the levels whose requirements are checked.
         runs: by the file of matrices; those that are there are not made again, and those that are made are put there.
@@ -55,18 +47,14 @@ def degradation_of(
     Raises:
         VerifierError: as reading and checking these files raises.
     """
-    asked = assessment.degradation
-    if asked is None:
-        return None
     criteria = list(_metrics(asked))
-    inputs: list[Mapping[str, str]] = []
+    inputs: list[InputFile] = []
     remarks: list[str] = []
     settings: dict[str, object] = {}
     if asked.run is not None:
         results = _verified(asked, asked.run, folder, progress, {} if runs is None else runs)
         criteria += _requirements(results)
-        files = dict.fromkeys(each for result in results for each in result.inputs)
-        inputs += [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in files]
+        inputs += dict.fromkeys(each for result in results for each in result.inputs)
         remarks += dict.fromkeys(each for result in results for each in result.remarks)
         settings = {
             **json_values(results[0].settings),
@@ -84,9 +72,8 @@ def degradation_of(
         remarks += said
         criteria.append(found)
         inputs += sources
-    return degradation_result(
-        assessment, tuple(criteria), tuple(inputs), settings or None, tuple(dict.fromkeys(remarks))
-    )
+    said = list(dict.fromkeys(remarks))
+    return DegradationResult(asked, tuple(criteria), tuple(inputs), settings or None, tuple(said))
 
 
 def _metrics(asked: Degradation) -> Iterator[Criterion]:
@@ -109,7 +96,8 @@ def _change_ends(first: Level, level: Level, name: str) -> tuple[float, float] |
         return None
     if level is first:
         return 0.0, 0.0  # by definition, and not by what was measured
-    return change_interval(first.drawn[name], level.drawn[name], float(after - before), level.objects)
+    ends = percentile_ends(level.drawn[name] - first.drawn[name], CONFIDENCE)  # the draws are equal
+    return reaching(ends, float(after - before), level.objects, (-1.0, 1.0))
 
 
 def _of_change(ends: tuple[float, float] | None, limit: Fraction) -> Verdict | None:
@@ -140,40 +128,29 @@ def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
     for number, first in enumerate(results[0].requirements):
         if first.threshold is None:
             continue
-        series = [result.requirements[number] for result in results]
-        yield Criterion(
-            "requirement",
-            first.name if len(planners) == 1 else f"{first.name}, planner {first.planner}",
-            f"P {first.target_text}",
-            tuple(float(worst_probability(each)) for each in series),
-            tuple(map(margin_of, series)),
-            tuple(each.verdict for each in series),
-            tuple(worst_bounds(each) for each in series),
-            strict=is_strict(first),
-        )
+        rows = [requirement_row(result.requirements[number]) for result in results]
+        name = first.name if len(planners) == 1 else f"{first.name}, planner {first.planner}"
+        yield requirement_criterion(rows, name, f"P {first.target_text}")
 
 
 def _collision(
     asked: Degradation, limit: CollisionLimit, folder: Path
-) -> tuple[Criterion, list[Mapping[str, str]], list[str]]:
+) -> tuple[Criterion, list[InputFile], list[str]]:
     """lambda at the distance and speed of the limit, the files it is from and what is said there; a level without
     pairs has no value."""
     values: list[float | None] = []
     ends: list[tuple[float, float] | None] = []
-    inputs: list[Mapping[str, str]] = []
+    inputs: list[InputFile] = []
     remarks: list[str] = []
     for level in asked.levels:
-        if level.pairs is None:
-            raise ValueError("a level without pairs")
-        if level.without_pairs:  # nothing was reported, so that lambda is not defined
-            values.append(None)
-            ends.append(None)
-            continue
-        value, interval, source, said = collision_at(folder / level.pairs, limit)
-        remarks += said
+        assert level.pairs is not None  # asked of every level
+        value, interval = None, None
+        if not level.without_pairs:  # else nothing was reported, so that lambda is not defined
+            value, interval, source, said = collision_at(folder / level.pairs, limit)
+            remarks += said
+            inputs.append(source)
         values.append(value)
         ends.append(interval)
-        inputs.append(source)
     margins = tuple(None if each is None else float(limit.at_most - Fraction(each)) for each in values)
     name = f"lambda({limit.distance_m:g} m, {limit.speed_mps:g} m/s)"
     told = f"at most {exact_text(limit.at_most)}"
@@ -183,7 +160,7 @@ def _collision(
 
 def _trade_off(
     asked: Degradation, limit: TradeOffLimit, folder: Path
-) -> tuple[Criterion, list[Mapping[str, str]], list[str]]:
+) -> tuple[Criterion, list[InputFile], list[str]]:
     """RobROC of the mildest level's curve and this level's, by the area of the mildest level's."""
     files = [read_curves(folder / level.curves) for level in asked.levels if level.curves is not None]
     curves = [_curve(each, limit, mildest=number == 0).curve for number, each in enumerate(files)]
@@ -202,11 +179,11 @@ def _trade_off(
     if ends[0] is not None:
         ends = ((1.0, 1.0), *ends[1:])  # by definition, and not by what was measured
     verdicts = tuple(None if each is None else verdict_of(*each, ">=", limit.at_least) for each in ends)
-    inputs = [{"role": "curves", "name": PurePath(each.name).name, "sha256": each.sha256} for each in files]
+    inputs = [InputFile.of("curves", each.name, each.sha256) for each in files]
     name = f"RobROC by baseline, {limit.detector}, {limit.metric}"
     told = f"at least {exact_text(limit.at_least)}"
     criterion = Criterion("trade-off", name, told, tuple(shares), margins, verdicts, ends)
-    return criterion, list(inputs), [remark for each in files for remark in each.remarks]
+    return criterion, inputs, [remark for each in files for remark in each.remarks]
 
 
 def _curve(file: CurveFile, limit: TradeOffLimit, *, mildest: bool) -> NamedCurve:

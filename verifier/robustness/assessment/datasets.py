@@ -18,11 +18,7 @@ image (Wang, Bovik, Sheikh and Simoncelli 2004, Sec. III-B and C). Easily confus
 windows and sample covariances, which is what some libraries compute unless told otherwise.
 """
 
-from __future__ import annotations
-
-import csv
 import hashlib
-import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -33,8 +29,10 @@ from numpy.typing import NDArray
 from scipy.ndimage import correlate1d
 
 from verifier.base.arrays import Floats
+from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.base.files import read_bytes, read_text
+from verifier.base.files import read_bytes
+from verifier.base.tables import read_table
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.feature_distances import (
     CwSsimSettings,
@@ -103,7 +101,7 @@ def source_names(assessment: Assessment, folder: Path) -> tuple[str, ...]:
     return tuple(f"image {number}" for number in range(1, files.count + 1))
 
 
-def input_records(assessment: Assessment, folder: Path) -> Iterator[dict[str, str]]:
+def input_records(assessment: Assessment, folder: Path) -> Iterator[InputFile]:
     """Role, name and SHA-256 of all files and folders that the data sets and the detector name.
 
     That of a folder is the SHA-256 of its files' names and digests, in the order of their names.
@@ -111,6 +109,7 @@ def input_records(assessment: Assessment, folder: Path) -> Iterator[dict[str, st
     Raises:
         InputError: something cannot be read.
     """
+    files: list[tuple[str, str | Path | None]] = []
     for data in (assessment.source, *assessment.targets):
         named: dict[str, str | Path | None] = {"images": data.files.images, "features": data.files.features}
         if data.detections is not None:
@@ -121,19 +120,13 @@ def input_records(assessment: Assessment, folder: Path) -> Iterator[dict[str, st
             named |= {"annotations": given.file, "class map": given.class_map, "frames": given.frames}
         if data.files.depth is not None:
             named |= {"depth": data.files.depth.folder}
-        for role, name in named.items():
-            if name is not None:
-                yield _record(f"{role} of {data.name}", folder / name)
-    for where, name in assessment.samples.items():
-        yield _record(f"sample of {where}", folder / name)
-    if assessment.detector is not None:
-        for role, name in (("detector", assessment.detector.file), ("class map", assessment.detector.class_map)):
-            if name is not None:
-                yield _record(role if role == "detector" else f"{role} of the detector", folder / name)
-
-
-def _record(role: str, path: Path) -> dict[str, str]:
-    return {"role": role, "name": path.name, "sha256": _digest(path)}
+        files += [(f"{role} of {data.name}", name) for role, name in named.items()]
+    files += [(f"sample of {where}", name) for where, name in assessment.samples.items()]
+    if (used := assessment.detector) is not None:
+        files += [("detector", used.file), ("class map of the detector", used.class_map)]
+    for role, name in files:
+        if name is not None:
+            yield InputFile(role, Path(name).name, _digest(folder / name))
 
 
 def _digest(path: Path) -> str:
@@ -221,21 +214,15 @@ def _paired(source: Path, target: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _pairs_table(path: Path) -> dict[str, str]:
-    text, _ = read_text(path)
-    rows = csv.reader(io.StringIO(text))
+    table = read_table(path, {"target": "text", "source": "text"}, others=True)
+    targets, sources = (
+        [table.texts[name][code] for code in table.columns[name].tolist()] for name in ("target", "source")
+    )
     found: dict[str, str] = {}
-    try:
-        header = [each.strip() for each in next(rows, [])]
-        if header[:2] != ["target", "source"]:
-            raise InputError("expected the columns target and source", Place(str(path), 1))
-        for row in rows:
-            if len(row) < 2:
-                raise InputError("expected two names", Place(str(path), rows.line_num))
-            if row[0] in found:
-                raise InputError(f"{shown(row[0])} has two lines", Place(str(path), rows.line_num))
-            found[row[0]] = row[1]
-    except csv.Error as error:
-        raise InputError(f"not a readable CSV file: {error}", Place(str(path), rows.line_num)) from None
+    for row, name in enumerate(targets):
+        if name in found:
+            raise InputError(f"{shown(name)} has two lines", table.place(row))
+        found[name] = sources[row]
     return found
 
 
@@ -257,8 +244,7 @@ def luma(image: Pixels) -> Floats:
         raise ValueError(f"expected an image (H, W) or (H, W, 3) of uint8, got {image.shape} of {image.dtype}")
     if image.ndim == 2:
         return image.astype(np.float64)
-    found: Floats = image @ np.array(_LUMA)
-    return found
+    return np.asarray(image @ np.array(_LUMA))
 
 
 def mse(one: Floats, other: Floats) -> float:
@@ -297,8 +283,7 @@ def _blurred(image: Floats) -> Floats:
     weights = np.exp(-(np.arange(-half, half + 1) ** 2) / (2 * SSIM_SIGMA**2))
     weights /= weights.sum()
     rows: Floats = correlate1d(image, weights, axis=0)[half:-half]
-    found: Floats = correlate1d(rows, weights, axis=1)[:, half:-half]
-    return found
+    return np.asarray(correlate1d(rows, weights, axis=1)[:, half:-half])
 
 
 def _check_alike(one: Floats, other: Floats) -> None:

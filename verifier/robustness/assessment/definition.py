@@ -1,17 +1,18 @@
 """What an assessment file says, as one value per system: circumstances, data sets, distances, tolerance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
+from verifier.base.errors import UsageError
 from verifier.base.numbers import exact_text
 from verifier.robustness.assessment.circumstances import Circumstance, Scaling
 from verifier.robustness.assessment.degradation import Degradation
-from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Performance
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import Occurrence, Proportions
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
+from verifier.robustness.detection_metrics import Performance
 
 
 @dataclass(frozen=True)
@@ -178,3 +179,12 @@ def _check_unique(kind: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two of one name: {kind} '{name}'")
+
+
+def changed(assessment: Assessment, hint: str = "", **changes: Any) -> Assessment:
+    """The assessment with what was measured or made; UsageError, with this hint, for what does not fit together."""
+    try:
+        return replace(assessment, **changes)
+    except ValueError as error:
+        told = f"\n  hint: {hint}" if hint else ""
+        raise UsageError(f"{assessment.key}: {error}{told}") from None

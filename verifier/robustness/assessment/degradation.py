@@ -9,17 +9,17 @@ requirements. So for each level of a disturbance (visibility, blur, ...), from m
     collision     lambda(y, v) <= limit             limit - lambda(y, v)        (Xu et al. 2021, eq. (1))
     trade-off     RobROC / baseline >= limit        RobROC / baseline - limit   (Pezzementi et al. 2021, eq. (14))
 
-Where each criterion breaks, and which of them saw it first, is told below.
-
-Where a criterion holds and breaks is told by `verifier.robustness.brackets`.
+Where each criterion holds and breaks is told by `verifier.robustness.brackets`, and which of them saw it first below.
 
 All of this is about the numbers of these images. Other images of the same kind would give others, so a criterion
 also has an interval and a verdict for every level, where these can be had: a failure is *sure* where the interval
 lies beyond the limit. One criterion fails *surely before* another one where it surely fails at a level up to which
 the other surely holds. Each interval is right at its own confidence; not all of them at once.
-"""
 
-from __future__ import annotations
+The data of the levels are given, or made from the source images under a mutation of which one parameter is the level.
+An infinite level, and one that is marked as unchanged, has the images as they were taken. Noise is drawn from one
+seed per image, the same at every level, so that levels differ by the disturbance and not by the draw.
+"""
 
 import math
 import re
@@ -27,14 +27,76 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.checking.verdicts import Verdict
-from verifier.robustness.assessment.level_recipe import LevelRecipe
-from verifier.robustness.brackets import Break, Criterion, Scale
-from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
+from verifier.closedloop.curves import FPR_MAX
+from verifier.robustness.adr import LEVELS
+from verifier.robustness.brackets import Break, Criterion, Kind, Scale
+from verifier.robustness.campaign.definition import CollisionLimit, Counting, SystemModelRun
+from verifier.robustness.mutators import AnyMutation, Composition, Mutation
+from verifier.robustness.mutators.catalogue import Plain
+
+LEVEL = "level"
+"""As the value of a parameter: the level."""
+
+
+@dataclass(frozen=True)
+class LevelRecipe:
+    """What is done to the source images at each level.
+
+    Attributes:
+        steps: mutations in their order: name, and parameters of which one, in all steps together, is `LEVEL`.
+        counting: None where no matrices and no pairs are wanted.
+        adr_levels: false positives per source image at which the average detection rate has its thresholds.
+        most_false_positives: per image, at which a trade-off curve has efficiency 0.
+        keep_images: whether the images of the levels are written, too.
+        seed: of what is drawn.
+
+    Raises:
+        ValueError: no parameter, or more than one, is the level; a mutation or parameter that does not exist.
+    """
+
+    steps: tuple[tuple[str, Mapping[str, Plain]], ...]
+    counting: Counting | None = None
+    adr_levels: tuple[float, ...] = LEVELS
+    most_false_positives: float = FPR_MAX
+    keep_images: bool = False
+    seed: int = 0
+    _where: tuple[int, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        steps = tuple((name, MappingProxyType(dict(given))) for name, given in self.steps)
+        object.__setattr__(self, "steps", steps)
+        places = [(at, key) for at, (_, given) in enumerate(steps) for key, value in given.items() if value == LEVEL]
+        if len(places) != 1:
+            raise ValueError(f'expected one parameter that is "{LEVEL}", found {len(places)}')
+        object.__setattr__(self, "_where", places[0])
+        if not 0 < self.most_false_positives < math.inf:
+            raise ValueError(f"expected a positive number of false positives, got {self.most_false_positives}")
+
+    @property
+    def parameter(self) -> str:
+        """The one that is the level."""
+        return self._where[1]
+
+    def mutation(self, at: float, unchanged: bool = False) -> AnyMutation | None:
+        """What is done at a level; None for an infinite or unchanged one.
+
+        Raises:
+            ValueError: the mutation does not allow this level.
+        """
+        if unchanged or math.isinf(at):
+            return None
+        step, parameter = self._where
+        made = []
+        for number, (name, given) in enumerate(self.steps):
+            values = {**given, parameter: at} if number == step else dict(given)
+            made.append(Mutation(name, values))
+        return made[0] if len(made) == 1 else Composition(tuple(made))
 
 
 @dataclass(frozen=True)
@@ -168,22 +230,34 @@ def _rises(values: Sequence[float]) -> bool:
     return all(one < other for one, other in pairwise(values))
 
 
-def in_order(breaks: Sequence[Break], levels: Sequence[float]) -> tuple[tuple[Break, ...], ...]:
+@dataclass(frozen=True)
+class CriterionName:
+    """Which criterion."""
+
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True)
+class SureOrder:
+    """Two criteria of which the number of images leaves no doubt which fails first."""
+
+    earlier: CriterionName
+    later: CriterionName
+
+
+def in_order(breaks: Sequence[Break], levels: Sequence[float]) -> tuple[tuple[CriterionName, ...], ...]:
     """Those that break, in groups: who saw it first, then who saw it next.
 
     Only tested levels order them: criteria that fail first at the same level are in one group, since where in
     between they broke was not tested.
     """
-    order = {at: number for number, at in enumerate(levels)}
-    failing = [each for each in breaks if each.fails_at is not None]
-    places = sorted({order[each.fails_at] for each in failing if each.fails_at is not None})
-    return tuple(
-        tuple(each for each in failing if each.fails_at is not None and order[each.fails_at] == at) for at in places
-    )
+    groups = (tuple(CriterionName(each.kind, each.name) for each in breaks if each.fails_at == at) for at in levels)
+    return tuple(group for group in groups if group)
 
 
-def surely_before(criteria: Sequence[Criterion]) -> tuple[tuple[Criterion, Criterion], ...]:
-    """(earlier, later), two that fail: one surely does at a level up to which the other surely holds everywhere."""
+def surely_before(criteria: Sequence[Criterion]) -> tuple[SureOrder, ...]:
+    """Of two that fail, one surely does at a level up to which the other surely holds everywhere."""
     failing = [each for each in criteria if any(one is not None and each.fails(one) for one in each.margins)]
     found = []
     for earlier in failing:
@@ -192,5 +266,5 @@ def surely_before(criteria: Sequence[Criterion]) -> tuple[tuple[Criterion, Crite
         for later in () if fails is None else failing:
             before = later.verdicts[: (fails or 0) + 1]
             if before and all(each is Verdict.SATISFIED for each in before):
-                found.append((earlier, later))
+                found.append(SureOrder(*(CriterionName(each.kind, each.name) for each in (earlier, later))))
     return tuple(found)

@@ -9,9 +9,10 @@ from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
 from verifier.base.result import recorded
 from verifier.robustness.assessment.circumstances import Circumstance, Scaling, priorities
 from verifier.robustness.assessment.definition import DataSet, Sweep
+from verifier.robustness.assessment.degradation import CriterionName, SureOrder
 from verifier.robustness.assessment.measures import DistanceRule
 from verifier.robustness.assessment.plan import Occurrence, PlanSummary
-from verifier.robustness.assessment.result import AssessmentResult, SystemResult, TargetResult
+from verifier.robustness.assessment.result import AssessmentResult, DegradationResult, SystemResult, TargetResult
 from verifier.robustness.brackets import Break, Criterion, Kind, Scale
 
 T = TypeVar("T")
@@ -171,22 +172,6 @@ class CriterionRecord:
 
 
 @dataclass(frozen=True)
-class CriterionName:
-    """Which criterion."""
-
-    kind: Kind
-    name: str
-
-
-@dataclass(frozen=True)
-class SureOrder:
-    """Two criteria of which the number of images leaves no doubt which fails first."""
-
-    earlier: CriterionName
-    later: CriterionName
-
-
-@dataclass(frozen=True)
 class DegradationRecord:
     """What the levels of a disturbance showed, from the mildest on.
 
@@ -252,7 +237,7 @@ def assess_document(result: AssessmentResult) -> AssessResult:
     return AssessResult(
         title=result.title,
         verdict=result.verdict.value,
-        inputs=tuple(InputFile(**each) for each in result.inputs),
+        inputs=result.inputs,
         versions=result.versions,
         grid={each.assessment.key: tuple(data.target.name for data in each.targets) for each in result.systems},
         systems=tuple(map(_system, result.systems)),
@@ -272,7 +257,7 @@ def _system(found: SystemResult) -> SystemRecord:
         sweeps=tuple(map(_sweep, given.sweeps)),
         plan=None if found.plan is None else found.plan.summary(),
         made=None if made is None else MadeRecord(made.identity, made.lowest_score, made.images),
-        degradation=None if found.degradation is None else _degradation(found),
+        degradation=None if found.degradation is None else _degradation(found.degradation),
     )
 
 
@@ -314,18 +299,12 @@ def _target(found: TargetResult) -> TargetRecord:
     )
 
 
-def _degradation(found: SystemResult) -> DegradationRecord:
-    given, result = found.assessment.degradation, found.degradation
-    if given is None or result is None:
-        raise ValueError("a degradation result without a degradation")
+def _degradation(found: DegradationResult) -> DegradationRecord:
     return recorded(
         DegradationRecord,
-        *(result, given),
-        levels=tuple(map(_level, result.levels)),
-        inputs=tuple(InputFile(**each) for each in result.inputs),
-        criteria=tuple(map(criterion_record, result.criteria, result.breaks)),
-        seen=tuple(tuple(map(name_record, group)) for group in result.seen),
-        surely_before=order_records(result.surely_before),
+        *(found, found.degradation),
+        levels=tuple(map(_level, found.levels)),
+        criteria=tuple(map(criterion_record, found.criteria, found.breaks)),
     )
 
 
@@ -343,16 +322,6 @@ def criterion_record(each: Criterion, one: Break) -> CriterionRecord:
 def _all(each: Criterion, known: Sequence[T | None]) -> Sequence[T | None]:
     """One entry per level; none of them known where nothing is."""
     return known or (None,) * len(each.values)
-
-
-def name_record(each: Criterion | Break) -> CriterionName:
-    """Which criterion."""
-    return CriterionName(each.kind, each.name)
-
-
-def order_records(orders: Sequence[tuple[Criterion, Criterion]]) -> tuple[SureOrder, ...]:
-    """Of pairs: the earlier one and the later one."""
-    return tuple(SureOrder(name_record(one), name_record(other)) for one, other in orders)
 
 
 def _level(value: float | None) -> Level:

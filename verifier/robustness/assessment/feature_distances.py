@@ -55,8 +55,7 @@ MOST_DISTANCES = 10**11
 def euclidean(one: Floats, other: Floats) -> Floats:
     """(n,) Euclidean distances of row i of one (n, k) from row i of the other (n, k)."""
     _check_paired(one, other)
-    found: Floats = np.linalg.norm(one - other, axis=1)
-    return found
+    return np.asarray(np.linalg.norm(one - other, axis=1))
 
 
 def cosine(one: Floats, other: Floats) -> Floats:
@@ -67,8 +66,7 @@ def cosine(one: Floats, other: Floats) -> Floats:
         raise ValueError("a feature vector is zero: it has no direction")
     unit, turned = one / lengths[0][:, None], other / lengths[1][:, None]
     # 1 - u.v as |u - v|^2 / 2, which does not cancel for vectors that are nearly parallel.
-    found: Floats = ((unit - turned) ** 2).sum(axis=1) / 2
-    return found
+    return np.asarray(((unit - turned) ** 2).sum(axis=1) / 2)
 
 
 def frechet(one: Floats, other: Floats) -> float:
@@ -321,5 +319,4 @@ def _sums(values: Floats, window: int) -> Floats:
 def _weight(shape: tuple[int, ...], sigma: float) -> Floats:
     y, x = (np.arange(length) - (length - 1) / 2 for length in shape)
     weight = np.exp(-(y[:, None] ** 2 + x[None, :] ** 2) / (2 * sigma**2))
-    found: Floats = weight / weight.sum()
-    return found
+    return np.asarray(weight / weight.sum())

@@ -12,44 +12,43 @@ Everything lies below one folder, which is new or empty:
 Equal files, images and seeds give equal bytes; with a cache of detections a run that was stopped is soon caught up.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from verifier.base.blocks import Pool
-from verifier.base.errors import UsageError
+from verifier.base.errors import InputError, Place, UsageError
 from verifier.perception.confusion.choices import default_measure
 from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.depth import depth_file
 from verifier.robustness.adr import AdrSettings, pick_thresholds
-from verifier.robustness.assessment.definition import Assessment, DataSet
+from verifier.robustness.assessment.definition import Assessment, DataSet, changed
 from verifier.robustness.assessment.degradation import Degradation
-from verifier.robustness.assessment.detected import measured
 from verifier.robustness.assessment.follow_up import check_complete, make_follow_up
-from verifier.robustness.assessment.levels import check_levels, made_levels
+from verifier.robustness.assessment.levels import check_levels, made_levels, wanted_of
+from verifier.robustness.assessment.measures import IMAGE_MEASURES
 from verifier.robustness.assessment.plan import Plan
-from verifier.robustness.assessment.preflight import check_depth_files, check_sizes, check_target
 from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.brackets import gaps
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
-from verifier.robustness.campaign.draws import ADR
 from verifier.robustness.campaign.looking import Condition, Looking, Opened, Progress, Sources, no_progress
-from verifier.robustness.campaign.made_files import new_folder, write_coco
+from verifier.robustness.campaign.made_files import check_new, check_outside, new_folder, write_coco
 from verifier.robustness.campaign.making import UnderTest, depth_remarks, operating_remarks
 from verifier.robustness.campaign.preflight import check_detector, check_places
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
+from verifier.robustness.detection_metrics import measured
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
 from verifier.robustness.detectors.run import identity_digest
-from verifier.robustness.mutators import MUTATORS
+from verifier.robustness.draws import ADR
+from verifier.robustness.mutators import MUTATORS, Composition, Mutation, needs_depth
 from verifier.robustness.rates import threshold_remarks
 from verifier.study.results import RunResult
 
 FOLLOW_UP = "follow-up"
 """What the target data set that is made is called."""
+DEFINED = "choose metrics that are defined where nothing is detected, such as recall and AP"
 _AS_FOLDER = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
@@ -96,7 +95,7 @@ def check_made(assessment: Assessment, plan: Plan | None, folder: Path, target: 
     if not _AS_FOLDER.match(assessment.key):
         raise UsageError(f"{assessment.key}: the name of a system is that of its folder: letters, digits, _ and -")
     if target is not None:
-        check_target(target, assessment, folder)
+        _check_target(target, assessment, folder)
     if plan is not None:
         check_complete(assessment.circumstances)
         if any(each.name == FOLLOW_UP for each in assessment.all_targets()):
@@ -112,8 +111,8 @@ def check_made(assessment: Assessment, plan: Plan | None, folder: Path, target: 
         check_detector(assessment.detector, scenes, folder)
         if asked is not None and recipe is not None:
             check_levels(asked, scenes, assessment.detector.policy)
-    check_depth_files(assessment, plan, scenes)
-    check_sizes(assessment, plan)
+    _check_depth_files(assessment, plan, scenes)
+    _check_sizes(assessment, plan)
     return scenes
 
 
@@ -145,29 +144,25 @@ def make(
     if under_test is not None:
         metrics = assessment.metrics or ("precision", "recall")
         source = _performed(made.source, under_test.source, under_test, metrics)
-        made = _checked(made, metrics=metrics, source=source)
+        made = changed(made, DEFINED, metrics=metrics, source=source)
     images = 0
     if plan is not None:
         target, images = _follow_up(made, plan, scenes, under_test, workshop)
-        made = _checked(made, targets=(*made.targets, target))
+        made = changed(made, DEFINED, targets=(*made.targets, target))
     asked = made.degradation
     if asked is not None and asked.recipe is not None and under_test is not None and looking is not None:
         levels = workshop.target / "levels"
 
         def wanted(done: Degradation) -> dict[tuple[float, float], float]:
-            from verifier.robustness.assessment.criteria import (
-                degradation_of,
-            )  # Storm is loaded only where it is asked
+            from verifier.robustness.assessment.criteria import degradation_of  # Storm is loaded where it is asked
 
-            judged = degradation_of(replace(assessment, degradation=done), folder, runs=workshop.runs)
-            assert judged is not None
-            return {
-                gap: width for one in judged.criteria for gap, width in gaps(one, judged.levels, done.scale).items()
-            }
+            judged = degradation_of(done, folder, runs=workshop.runs)
+            found = (gaps(one, judged.levels, done.scale) for one in judged.criteria)
+            return {gap: width for each in found for gap, width in each.items()}
 
         refine = (workshop.refine, wanted) if workshop.refine else None
         done = made_levels(asked, looking, under_test, levels, workshop.cache, refine)
-        made = _checked(made, degradation=done)
+        made = changed(made, DEFINED, degradation=done)
     identity = None if under_test is None else MappingProxyType(dict(under_test.detector.identity))
     remarks = tuple(_remarks(assessment, scenes, plan, under_test))
     return made, MadeHere(identity, None if under_test is None else under_test.lowest_score, images, remarks)
@@ -214,7 +209,6 @@ def _follow_up(
 ) -> tuple[DataSet, int]:
     """The target data set: its images, and what the detector makes of them, read back from their files."""
     folder = workshop.target / "follow_up"
-    new_folder(folder)
     moved = make_follow_up(plan, scenes, folder, workshop.progress)
     names = tuple(each.name for each in plan.shares if each.images)
     target = DataSet(FOLLOW_UP, names, files=DataFiles(images=str(folder.absolute())))
@@ -239,10 +233,47 @@ def _write(folder: Path, data: DetectionSet, moved: tuple[MovedBoxes, ...], dete
     write_coco(folder, data, {each.name: each.size for each in moved}, default_measure(data), detected)
 
 
-def _checked(assessment: Assessment, **changes: Any) -> Assessment:
-    """The assessment with what was made; what does not fit together (a metric that is not defined) is told."""
-    try:
-        return replace(assessment, **changes)
-    except ValueError as error:
-        hint = "choose metrics that are defined where nothing is detected, such as recall and AP"
-        raise UsageError(f"{assessment.key}: {error}\n  hint: {hint}") from None
+def _check_depth_files(assessment: Assessment, plan: Plan | None, scenes: Scenes) -> None:
+    """Look for the depth map of every image, where they will be needed; InputError for one that is not there."""
+    given = scenes.depth
+    if given is None or given.folder is None:
+        return
+    needed: set[str] = set()
+    for each in () if plan is None else plan.images:
+        steps = [Mutation(name, parameters) for name, parameters in each.mutations]
+        if each.source not in needed and needs_depth(Composition(tuple(steps))):
+            needed.add(each.source)
+    asked = assessment.degradation
+    recipe = None if asked is None else asked.recipe
+    if asked is not None and recipe is not None:
+        mutations = [recipe.mutation(each.at, each.unchanged) for each in asked.levels]
+        if wanted_of(asked).distances or any(each is not None and needs_depth(each) for each in mutations):
+            needed.update(scenes.files)
+    if needed and not given.folder.is_dir():
+        raise InputError("no such folder", Place(str(given.folder)))
+    for name in sorted(needed):
+        depth_file(given.folder, name)
+
+
+def _check_sizes(assessment: Assessment, plan: Plan | None) -> None:
+    """Refuse distances from image to image where a mutation changes the size of follow-up images; UsageError."""
+    compared = [each.name for each in assessment.rules.values() if each.measure in IMAGE_MEASURES]
+    for each in () if plan is None or not compared else plan.images:
+        for name, parameters in each.mutations:
+            if parameters.get("canvas") == "cropped":
+                raise UsageError(
+                    f"{assessment.key}: {name} with canvas = 'cropped' changes the size of images, "
+                    f"and '{compared[0]}' compares images of equal size\n"
+                    '  hint: canvas = "kept", or a distance of features'
+                )
+
+
+def _check_target(target: Path, assessment: Assessment, folder: Path) -> None:
+    """Refuse a folder for what is made that holds something, or lies where inputs are read from."""
+    check_new(
+        target, "name another folder, or remove this one; with --cache no image is put through the detector again"
+    )
+    files = assessment.source.files
+    for name in (files.images, None if files.depth is None else files.depth.folder):
+        if name is not None:
+            check_outside("--make", target, folder / name)

@@ -9,20 +9,19 @@ The assessment of one system: distances, the metamorphic relation, the verdict, 
 circumstances -> missing test cases -> plan -> performance and distances -> relation per metric -> verdict
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from fractions import Fraction
+from pathlib import Path
 
 from verifier.base.blocks import HERE, Pool
+from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.base.numbers import exact_text
 from verifier.base.statistics import FEW_UNITS, few_units_note
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment, DataSet
-from verifier.robustness.assessment.detected import with_measured
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.measures import DatasetDistance
 from verifier.robustness.assessment.plan import Plan, follow_up_plan
@@ -33,10 +32,9 @@ from verifier.robustness.assessment.result import (
     MadeHere,
     SystemResult,
     TargetResult,
-    least_scale,
     outcomes,
 )
-from verifier.robustness.assessment.samples import with_samples
+from verifier.robustness.assessment.samples import with_measured, with_samples
 from verifier.robustness.campaign.detecting import PACKAGES
 from verifier.robustness.campaign.looking import Progress, no_progress
 from verifier.robustness.campaign.scenes import Scenes
@@ -57,7 +55,8 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: P
         InputError: files that cannot be read or do not belong together.
         VerifierError: as checking the requirements of a degradation raises.
     """
-    _check_cache(settings)
+    if settings.cache is not None and Path(settings.cache).exists() and not Path(settings.cache).is_dir():
+        raise InputError("--cache: expected a folder, found a file", Place(settings.cache))
     file = read_assessment(settings.file)
     folder = Path(settings.file).absolute().parent
     chosen = tuple(with_samples(each, folder) for each in _chosen(settings, file))
@@ -71,7 +70,7 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: P
         raise UsageError("--plan: no system that is assessed has a table 'follow_up'")
     prepared = [_prepared(system, folder, settings) for system in chosen]  # before anything is made
     systems = tuple(_with_verdicts(system, folder, settings, progress, pool) for system in prepared)
-    assessment_file = {"role": "assessment", "name": PurePath(file.name).name, "sha256": file.sha256}
+    assessment_file = InputFile.of("assessment", file.name, file.sha256)
     inputs = [record for system in systems for record in input_records(system.assessment, folder)]
     extractors = any(rule.extractor for system in chosen for rule in system.rules.values())
     used = (*(() if settings.make is None else PACKAGES), *(("torch", "torchvision") if extractors else ()))
@@ -86,11 +85,6 @@ class _Prepared:
     assessment: Assessment
     plan: Plan | None
     scenes: Scenes | None
-
-
-def _check_cache(settings: AssessSettings) -> None:
-    if settings.cache is not None and Path(settings.cache).exists() and not Path(settings.cache).is_dir():
-        raise InputError("--cache: expected a folder, found a file", Place(settings.cache))
 
 
 def _chosen(settings: AssessSettings, file: AssessmentFile) -> Iterator[Assessment]:
@@ -129,11 +123,11 @@ def _with_verdicts(
         assessment, made = make(assessment, system.plan, system.scenes, folder, workshop)
     assessment = with_measured(assessment, folder)
     computed = computed_distances(assessment, folder)
-    degradation = None
-    if assessment.degradation is not None and assessment.degradation.recipe is None:
+    degradation, asked = None, assessment.degradation
+    if asked is not None and asked.recipe is None:
         from verifier.robustness.assessment.criteria import degradation_of  # Storm is loaded only where it is asked
 
-        degradation = degradation_of(assessment, folder, progress, None if workshop is None else workshop.runs)
+        degradation = degradation_of(asked, folder, progress, None if workshop is None else workshop.runs)
     return assess(assessment, computed, system.plan, degradation, made)
 
 
@@ -182,7 +176,8 @@ def _judged(assessment: Assessment, target: DataSet, computed: Mapping[str, Data
     source = assessment.source.performance
     if source is None or target.performance is None:
         return TargetResult(target, distances, ())
-    scale = least_scale(assessment.shown_in(target), assessment.tolerance_scaling)
+    scales = (each.scale(assessment.tolerance_scaling) for each in assessment.shown_in(target))
+    scale = min(scales, default=Fraction(1))  # of data that hold several circumstances the strictest one rules
     found = outcomes(assessment.metrics, source, target.performance, assessment.rules, distances, scale)
     unchecked = tuple(
         name
@@ -193,19 +188,11 @@ def _judged(assessment: Assessment, target: DataSet, computed: Mapping[str, Data
 
 
 def _definition_remarks(assessment: Assessment) -> Iterator[str]:
-    lacking = {
-        "no frequency in use": [each for each in assessment.circumstances if each.frequency is None],
-        "no frequency in the source data": [
-            each for each in assessment.circumstances if each.source_frequency is None
-        ],
-        "no assessed significance": [each for each in assessment.circumstances if each.risk is None],
-        "no transformation": [each for each in assessment.circumstances if each.transformation is None],
-    }
     consequences = {
-        "no frequency in use": "its share of follow-up test cases is not known",
-        "no frequency in the source data": "what is missing is not known",
-        "no assessed significance": "it comes last in the priorities",
-        "no transformation": "no follow-up image can be made for it",
+        "frequency": "no frequency in use; its share of follow-up test cases is not known",
+        "source_frequency": "no frequency in the source data; what is missing is not known",
+        "risk": "no assessed significance; it comes last in the priorities",
+        "transformation": "no transformation; no follow-up image can be made for it",
     }
     counted = [each for one in assessment.circumstances for each in (one.counted, one.source_counted) if each]
     few = few_units_note(min((each.images for each in counted), default=FEW_UNITS), "image")
@@ -216,9 +203,10 @@ def _definition_remarks(assessment: Assessment) -> Iterator[str]:
         )
     if assessment.tolerance_scaling == "stated" and any(each.risk for each in assessment.circumstances):
         yield 'significance orders test cases here; with tolerance_scaling = "significance" it tightens epsilon, too'
-    for what, without in lacking.items():
+    for field, told in consequences.items():
+        without = [each for each in assessment.circumstances if getattr(each, field) is None]
         if without:
-            yield f"{_listed(without)}: {what}; {consequences[what]}"
+            yield f"{_listed(without)}: {told}"
     total = assessment.total_frequency
     if assessment.occurrence == "exclusive" and assessment.circumstances and total < 1:
         yield (

@@ -18,14 +18,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from verifier.base.documents import InputFile
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, worst_verdict
-from verifier.robustness.assessment.circumstances import Circumstance, Scaling
 from verifier.robustness.assessment.definition import Assessment, DataSet
-from verifier.robustness.assessment.degradation import in_order, surely_before
-from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Performance
+from verifier.robustness.assessment.degradation import CriterionName, Degradation, SureOrder, in_order, surely_before
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.brackets import Break, Criterion, break_of
+from verifier.robustness.detection_metrics import Performance
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,6 @@ def outcomes(
             )
 
 
-def least_scale(circumstances: Sequence[Circumstance], by: Scaling = "stated") -> Fraction:
-    """The scale for data that hold all of these circumstances: the strictest one rules; 1 where there is none."""
-    return min((each.scale(by) for each in circumstances), default=Fraction(1))
-
-
 @dataclass(frozen=True)
 class TargetResult:
     """One target data set against the source.
@@ -134,28 +130,35 @@ class DegradationResult:
     """What the levels of a disturbance showed.
 
     Attributes:
-        levels: from the mildest on.
-        breaks: one per criterion.
         criteria: with one value per level.
         settings: how the requirements were checked, by name; None where none were.
         remarks: what a reader must know to read the numbers rightly.
     """
 
-    levels: tuple[float, ...]
-    breaks: tuple[Break, ...]
+    degradation: Degradation
     criteria: tuple[Criterion, ...]
-    inputs: tuple[Mapping[str, str], ...] = ()
+    inputs: tuple[InputFile, ...] = ()
     settings: Mapping[str, Any] | None = None
     remarks: tuple[str, ...] = ()
 
     @property
-    def seen(self) -> tuple[tuple[Break, ...], ...]:
+    def levels(self) -> tuple[float, ...]:
+        """From the mildest on."""
+        return tuple(each.at for each in self.degradation.levels)
+
+    @property
+    def breaks(self) -> tuple[Break, ...]:
+        """One per criterion."""
+        return tuple(break_of(each, self.levels, self.degradation.scale) for each in self.criteria)
+
+    @property
+    def seen(self) -> tuple[tuple[CriterionName, ...], ...]:
         """Those that break, grouped: who saw it first, who next."""
         return in_order(self.breaks, self.levels)
 
     @property
-    def surely_before(self) -> tuple[tuple[Criterion, Criterion], ...]:
-        """(earlier, later) of which the number of images leaves no doubt."""
+    def surely_before(self) -> tuple[SureOrder, ...]:
+        """Pairs of which the number of images leaves no doubt."""
         return surely_before(self.criteria)
 
 
@@ -206,7 +209,7 @@ class AssessmentResult(Result):
     """Everything one `verify assess` found."""
 
     title: str
-    inputs: tuple[Mapping[str, str], ...]
+    inputs: tuple[InputFile, ...]
     systems: tuple[SystemResult, ...]
     versions: Mapping[str, str]
 
@@ -251,18 +254,3 @@ class AssessmentResult(Result):
     def plans(self) -> dict[str, Plan]:
         """The plan of each system that has one, by the system's key."""
         return {each.assessment.key: each.plan for each in self.systems if each.plan is not None}
-
-
-def degradation_result(
-    found: Assessment,
-    criteria: tuple[Criterion, ...],
-    inputs: tuple[Mapping[str, str], ...] = (),
-    settings: Mapping[str, Any] | None = None,
-    remarks: tuple[str, ...] = (),
-) -> DegradationResult:
-    """The breaks of the criteria at the levels of the assessment; ValueError where it has no degradation."""
-    if found.degradation is None:
-        raise ValueError("no degradation was asked for")
-    levels = tuple(each.at for each in found.degradation.levels)
-    breaks = tuple(break_of(each, levels, found.degradation.scale) for each in criteria)
-    return DegradationResult(levels, breaks, criteria, inputs, settings, remarks)

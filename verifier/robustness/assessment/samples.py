@@ -1,12 +1,10 @@
-"""How often circumstances are met, counted in a labelled sample, and features of images by an extractor of a library.
+"""Files in place of numbers: frequencies by a labelled sample, performance by detections, features of images.
 
 A sample is a table (CSV or Parquet) with the columns `image` and `circumstance`: a row for each circumstance that an
 image shows, and one with an empty circumstance for an image that shows none. The images are a sample of those in use,
 or of the source data; the relative frequency (M2 of Wozniak, Segura and Mazo 2024, Table 2) is a share of them, and
 its interval that of Clopper and Pearson (1934), for images that were drawn independently of each other.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,8 +18,11 @@ from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, UsageError, one_line, unknown_name
 from verifier.base.libraries import library
 from verifier.base.tables import read_table
+from verifier.perception.detections import Reading, read_class_map, read_detections
+from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.assessment.circumstances import Counted
-from verifier.robustness.assessment.definition import Assessment
+from verifier.robustness.assessment.definition import Assessment, DataSet, changed
+from verifier.robustness.detection_metrics import measured
 from verifier.robustness.detectors.images import read_image
 
 LIBRARY = "torchvision:"
@@ -47,10 +48,7 @@ def with_samples(assessment: Assessment, folder: Path) -> Assessment:
                 known[at] = replace(each, frequency=share, counted=found)
             elif where == "source" and each.source_frequency is None:
                 known[at] = replace(each, source_frequency=share, source_counted=found)
-    try:
-        return replace(assessment, circumstances=tuple(known))
-    except ValueError as error:
-        raise UsageError(f"{assessment.key}: {error}") from None
+    return changed(assessment, circumstances=tuple(known))
 
 
 def _counts(path: Path, names: Sequence[str]) -> dict[str, Counted]:
@@ -66,6 +64,39 @@ def _counts(path: Path, names: Sequence[str]) -> dict[str, Counted]:
         raise InputError("no image in the sample", Place(str(path)))
     of = {name: len(np.unique(images[shown == code])) for code, name in enumerate(texts)}
     return {name: Counted(of.get(name, 0), count) for name in names}
+
+
+def with_measured(assessment: Assessment, folder: Path) -> Assessment:
+    """The assessment with the performance of every data set whose detections are given.
+
+    The metrics that were chosen are measured; without a choice precision and recall, which then are the choice.
+
+    Args:
+        assessment: names files and metrics.
+        folder: where its paths start from.
+
+    Raises:
+        InputError: files that cannot be read.
+        UsageError: a chosen metric that is not defined on a data set, or a library that is missing.
+    """
+    data = (assessment.source, *assessment.targets)
+    if not any(each.detections is not None for each in data):
+        return assessment
+    metrics = assessment.metrics or ("precision", "recall")
+    source, *targets = (_measured(each, metrics, folder) for each in data)
+    return changed(assessment, source=source, targets=tuple(targets), metrics=metrics)
+
+
+def _measured(data: DataSet, metrics: tuple[str, ...], folder: Path) -> DataSet:
+    files = data.detections
+    if files is None:
+        return data
+    mapping = None if files.class_map is None else read_class_map(folder / files.class_map)
+    paths = folder / files.annotations, folder / files.detections
+    found = read_detections(files.format, *paths, Reading(mapping))
+    policy = replace(CONVENTIONS["coco"], threshold=float(files.iou))
+    least = None if files.min_score is None else float(files.min_score)
+    return replace(data, performance=measured(found, metrics, policy, least))
 
 
 def extracted(name: str, images: Sequence[Path]) -> Floats:

@@ -5,8 +5,6 @@ or the loosest threshold with at most so many false positives per image on the s
 whatever the disturbance does (Pezzementi et al. 2018, section II-A).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

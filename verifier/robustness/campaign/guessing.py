@@ -14,8 +14,6 @@ printed. A network is run once on the first image, which shows shapes that the f
 and scores have.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -30,13 +28,13 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import read_bytes, read_json
-from verifier.base.libraries import library
 from verifier.perception.detections.recognition import recognised
 from verifier.robustness.campaign.definition import ANNOTATION_FORMATS
 from verifier.robustness.campaign.made_files import DISTANCE_FIELD
 from verifier.robustness.campaign.scenes import image_files
 from verifier.robustness.detectors import OnnxInput, OnnxLayout, OnnxOutput, open_onnx, read_image
 from verifier.robustness.detectors.onnx_decode import network_input
+from verifier.robustness.detectors.onnx_file import open_session, run_session
 from verifier.robustness.mutators import needs_depth
 from verifier.robustness.mutators.sweeps import published
 from verifier.robustness.settings import CampaignInitSettings
@@ -81,7 +79,9 @@ def proposal(settings: CampaignInitSettings) -> Proposal:
     """
     guess = Guesses()
     first = image_files(Path(settings.images))[0]
-    session = _session(settings.onnx)
+    session = open_session(read_bytes(settings.onnx), settings.onnx)
+    if len(session.get_inputs()) != 1:
+        raise InputError("the network has several inputs; expected one", Place(settings.onnx))
     metadata = dict(session.get_modelmeta().custom_metadata_map)
     put_in = _input(session, metadata, guess)
     outputs, seconds = _run(session, put_in, first, settings.onnx)
@@ -97,22 +97,6 @@ def proposal(settings: CampaignInitSettings) -> Proposal:
     return Proposal(
         text, others, guess.reasons, 1000 * seconds, not isinstance(session.get_inputs()[0].shape[0], int)
     )
-
-
-def _session(path: str) -> Any:
-    runtime = library("onnxruntime")
-    options = runtime.SessionOptions()
-    options.log_severity_level = 4
-    try:
-        session = runtime.InferenceSession(read_bytes(path), options, providers=["CPUExecutionProvider"])
-    except InputError:
-        raise
-    except Exception as error:  # onnxruntime's errors share no base
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"not a network that onnxruntime can run: {first[:160]}", Place(path)) from None
-    if len(session.get_inputs()) != 1:
-        raise InputError("the network has several inputs; expected one", Place(path))
-    return session
 
 
 def _literal(text: str | None) -> Any:
@@ -162,19 +146,16 @@ def _input(session: Any, metadata: Mapping[str, str], guess: Guesses) -> dict[st
 
 def _run(session: Any, put_in: Mapping[str, Any], image: Path, path: str) -> tuple[dict[str, NDArray[Any]], float]:
     """The outputs for an image, and the seconds that it takes."""
-    given = network_input(read_image(image), OnnxInput(**put_in))
-    given = given[None] if put_in["axes"].startswith("N") else given
+    read, layout = read_image(image), OnnxInput(**put_in)
+    given = network_input(read, layout)
+    given = given[None] if layout.batch_axis else given
     names = [each.name for each in session.get_outputs()]
     best = float("inf")
-    try:
-        for _ in range(TIMED):
-            start = time.perf_counter()
-            values = session.run(names, {session.get_inputs()[0].name: given})
-            best = min(best, time.perf_counter() - start)
-    except Exception as error:  # onnxruntime's errors share no base
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"the network fails on an image of {given.shape}: {first[:160]}", Place(path)) from None
-    return {name: np.asarray(value) for name, value in zip(names, values, strict=True)}, best
+    for _ in range(TIMED):
+        start = time.perf_counter()
+        values = run_session(session, {session.get_inputs()[0].name: given}, names, read, path)
+        best = min(best, time.perf_counter() - start)
+    return {name: np.asarray(value) for name, value in values.items()}, best
 
 
 def _output(
@@ -285,7 +266,7 @@ def _annotations(settings: CampaignInitSettings) -> tuple[list[str], str]:
     if name not in ANNOTATION_FORMATS:
         known = ", ".join(ANNOTATION_FORMATS)
         raise InputError(f"annotations as {name}; campaigns read {known}", Place(settings.annotations))
-    told = f'format = "{name}", file = {_quoted(_relative(settings.annotations, settings.output))}'
+    told = f'format = "{name}", file = {_path(settings.annotations, settings.output)}'
     if name != "coco":
         return [], told
     document, _ = read_json(settings.annotations)
@@ -325,9 +306,9 @@ def _class_map(classes: Sequence[str], categories: Sequence[str], guess: Guesses
     return "\n".join([*lines, "* -> ignore"]) + "\n"
 
 
-def _relative(path: str, output: str) -> str:
+def _path(path: str, output: str) -> str:
     """A path as the campaign file names it, from its own folder."""
-    return Path(os.path.relpath(path, Path(output).absolute().parent)).as_posix()
+    return _quoted(Path(os.path.relpath(path, Path(output).absolute().parent)).as_posix())
 
 
 def _quoted(text: str) -> str:
@@ -356,16 +337,16 @@ def _text(
 ) -> str:
     """The campaign file."""
     name = Path(settings.onnx).stem.replace("@", "_")
-    data = [f"images = {_quoted(_relative(settings.images, settings.output))}", f"annotations = {{ {annotations} }}"]
+    data = [f"images = {_path(settings.images, settings.output)}", f"annotations = {{ {annotations} }}"]
     if settings.depth is not None:
-        data.append(f"depth = {{ folder = {_quoted(_relative(settings.depth, settings.output))} }}")
+        data.append(f"depth = {{ folder = {_path(settings.depth, settings.output)} }}")
         mutations = f'list = "{settings.mutations}"'
     else:
         plain = [each.text for each in published(settings.mutations) if not needs_depth(each)]
         guess("mutations", "without haze and defocus", "no --depth, which they need")
         mutations = "sweep = [\n" + "".join(f"    {_quoted(each)},\n" for each in plain) + "]"
     key = name if all(each.isalnum() or each in "-_" for each in name) else _quoted(name)
-    detector = [f"[detectors.{key}]", 'kind = "onnx"', f"file = {_quoted(_relative(settings.onnx, settings.output))}"]
+    detector = [f"[detectors.{key}]", 'kind = "onnx"', f"file = {_path(settings.onnx, settings.output)}"]
     detector.append(f"classes = [{', '.join(map(_quoted, classes))}]")
     detector += ['class_map = "classes.txt"'] if mapped else []
     detector.append(f"min_score = {guess('min_score', 0.25, 'from which score on does the system act?')}")
@@ -375,6 +356,6 @@ def _text(
     if settings.spec is not None:
         edges = guess("counting.edges_m", "[0, 10, 20, inf]", "distance bins of the matrices")
         parts.append(f"[counting]\nedges_m = {edges}")
-        parts.append(f"[run]\nspec = {_quoted(_relative(settings.spec, settings.output))}")
+        parts.append(f"[run]\nspec = {_path(settings.spec, settings.output)}")
     listed = "".join(f"# {key} = {told}\n" for key, told in guess.reasons.items())
     return f"# Written by verify campaign init. Guessed, to be confirmed:\n{listed}\n" + "\n\n".join(parts) + "\n"

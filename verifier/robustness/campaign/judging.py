@@ -1,18 +1,16 @@
 """What the parts say of one condition: P by `verifier.pipeline`, lambda by `verifier.collision`."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import numpy as np
 
-from verifier.base.documents import json_values, read_document
+from verifier.base.documents import InputFile, json_values, read_document
 from verifier.base.errors import InputError
 from verifier.base.files import make_folder, write_text
 from verifier.base.statistics import reaching
@@ -29,10 +27,10 @@ from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.campaign.definition import CollisionLimit, Counting, SystemModelRun
 from verifier.robustness.campaign.detecting import KEPT
-from verifier.robustness.campaign.draws import CONFIDENCE, DRAWS, FEWEST_IMAGES
 from verifier.robustness.campaign.file import Campaign
 from verifier.robustness.campaign.making import matrices_of
 from verifier.robustness.campaign.result import RequirementRow
+from verifier.robustness.draws import CONFIDENCE, DRAWS, FEWEST_UNITS
 from verifier.study.case import Study
 from verifier.study.inputs import checked_names, make_grid, read_inputs, refuse_others
 from verifier.study.options import RunOptions, Selection
@@ -66,23 +64,16 @@ def run_options(run: SystemModelRun) -> RunOptions:
     return RunOptions(selection=selection, empty_columns=run.empty_columns)
 
 
-def worst_probability(each: RequirementResult) -> Fraction:
+def requirement_row(each: RequirementResult) -> RequirementRow:
     """The worst over the scenarios: the least, or the greatest where the target is an upper limit."""
-    return Fraction(each.points[each.least(range(len(each.points)))].value)
+    worst, target = Fraction(each.points[each.least(range(len(each.points)))].value), each.threshold
+    margin = None if target is None else float(target - worst if each.is_upper else worst - target)
+    strict = each.target is not None and each.target.comparison in ("<", ">")
+    asked = each.name, each.planner, each.asked_text
+    return RequirementRow(*asked, float(worst), _worst_bounds(each), each.verdict_text, margin, strict)
 
 
-def margin_of(each: RequirementResult) -> float | None:
-    """By how much the worst probability meets the target; None without one."""
-    target, value = each.threshold, worst_probability(each)
-    return None if target is None else float(target - value if each.is_upper else value - target)
-
-
-def is_strict(each: RequirementResult) -> bool:
-    """Whether a probability that equals the target fails."""
-    return each.target is not None and each.target.comparison in ("<", ">")
-
-
-def worst_bounds(each: RequirementResult) -> tuple[float, float] | None:
+def _worst_bounds(each: RequirementResult) -> tuple[float, float] | None:
     """The confidence bounds of the worst over the scenarios: what the verdict is from."""
     sure = [point.uncertainty.confidence_bounds for point in each.points if point.uncertainty is not None]
     known = [bounds for bounds in sure if bounds is not None]
@@ -131,16 +122,10 @@ def checked_runs(
             kept = _kept_run(record, key)
             if kept is None:
                 result = verified(Study.of(inputs, options), storm)
-                kept = KeptRun(key, tuple(map(_requirement, result.requirements)), result.json_text())
+                kept = KeptRun(key, tuple(map(requirement_row, result.requirements)), result.json_text())
                 write_text(record, json.dumps(json_values(kept)) + "\n")
             texts[detector, name or BASELINE], rows[detector, name or BASELINE] = kept.document, kept.requirements
     return texts, rows
-
-
-def _requirement(each: RequirementResult) -> RequirementRow:
-    worst = float(worst_probability(each)), worst_bounds(each)
-    asked = each.name, each.planner, each.asked_text
-    return RequirementRow(*asked, *worst, each.verdict_text, margin_of(each), is_strict(each))
 
 
 def _kept_run(record: Path, key: str) -> KeptRun | None:
@@ -154,26 +139,22 @@ def _kept_run(record: Path, key: str) -> KeptRun | None:
 
 def collision_at(
     path: Path, limit: CollisionLimit
-) -> tuple[float | None, tuple[float, float] | None, Mapping[str, str], tuple[str, ...]]:
+) -> tuple[float | None, tuple[float, float] | None, InputFile, tuple[str, ...]]:
     """lambda at the distance and speed of the limit, its interval, the file of pairs and its remarks; None where not
     defined."""
     found = read_pairs(path)
     grid = Grid(np.array([limit.distance_m]), np.array([limit.speed_mps]))
     estimate = collision_map(found.pairs, grid, BrakingPolicy(limit.deceleration_mps2, limit.reaction_s))
     value = float(estimate.probability[0, 0])
-    source = {"role": "pairs", "name": PurePath(path).name, "sha256": str(found.origin.get("sha256", ""))}
-    return (
-        None if math.isnan(value) else value,
-        _lambda_interval(found.pairs, estimate),
-        source,
-        tuple(found.origin.get("remarks", ())),
-    )
+    source = InputFile.of("pairs", str(path), str(found.origin.get("sha256", "")))
+    remarks = tuple(found.origin.get("remarks", ()))
+    return None if math.isnan(value) else value, _lambda_interval(found.pairs, estimate), source, remarks
 
 
 def _lambda_interval(pairs: Pairs, estimate: CollisionMap) -> tuple[float, float] | None:
     """The percentile interval over drawn images, the same draws in every level of as many images, no closer than the
     images near that distance allow."""
-    if pairs.image_count < FEWEST_IMAGES or math.isnan(float(estimate.probability[0, 0])):
+    if pairs.image_count < FEWEST_UNITS or math.isnan(float(estimate.probability[0, 0])):
         return None
     rng = np.random.default_rng(0)
     found, _ = bootstrap_intervals(pairs, estimate, rng=rng, level=CONFIDENCE, replicates=DRAWS)

@@ -4,8 +4,6 @@ A block is some images under one condition, and what a detector reports in them 
 under any number of workers, and kept in the same cache. Workers see the same files under the same names.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -204,7 +202,7 @@ def reported(
         for block in blocks:
             rows |= block.runs[at][0]
             digests |= block.runs[at][1]
-        run = DetectorRun(tuple(detector.classes), detector.identity, rows, digests, len(rows), 0, 0)
+        run = DetectorRun(tuple(detector.classes), detector.identity, rows, digests)
         found.append(with_detections(truth, run, class_map))
         write_coco(folder, found[-1], sizes, measure(found[-1]), True, ids, scenes.category_ids)
     return found

@@ -4,21 +4,20 @@ Haze blends a pixel at depth D with weight 1 - exp(-beta D), defocus spreads it 
 Beside the weights with which blends and blurs predict an ADR (`verifier.robustness.prediction`) stand these shares.
 """
 
-from __future__ import annotations
-
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from verifier.base.arrays import Floats
 from verifier.base.documents import Count, Share
 from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.mutators import AnyMutation
 from verifier.robustness.mutators.defocus import Lens
-from verifier.robustness.mutators.photometric import extinction_per_m
+from verifier.robustness.mutators.photometric import scattering_per_m
 
+_SIMPLE = {"haze": "alpha", "defocus": "sigma_px"}
 EDGES = {"alpha": np.linspace(0, 1, 11), "sigma_px": np.append(np.linspace(0, 3.5, 8), np.inf)}
 """Of the bins: blends by tenths, blurs by half pixels."""
 
@@ -55,20 +54,14 @@ def magnitudes(scenes: Scenes, mutations: Mapping[str, AnyMutation]) -> Iterator
     known = np.concatenate(depths)
     known = known[known > 0]
     for name, each in deep.items():
-        parameter, magnitude = _SIMPLE[each.steps[0].name](each.steps[0].parameters, known)
+        given: Mapping[str, Any] = each.steps[0].parameters
+        parameter = _SIMPLE[each.steps[0].name]
+        if parameter == "alpha":
+            beta = scattering_per_m(given.get("visibility_m", math.inf), given.get("beta_per_m"))
+            magnitude = -np.expm1(-beta * known)
+        else:
+            magnitude = Lens(given["kappa_m_px"], given["focus_m"]).spread_px(known)
         counts = np.histogram(magnitude, EDGES[parameter])[0]
         if len(known):
             shares = tuple((counts / len(known)).tolist())
             yield Magnitudes(name, parameter, tuple(EDGES[parameter][:-1].tolist()), shares, len(known))
-
-
-def _blend(given: Mapping[str, Any], depth_m: Floats) -> tuple[str, Floats]:
-    beta = given["beta_per_m"] if "beta_per_m" in given else extinction_per_m(given["visibility_m"])
-    return "alpha", -np.expm1(-beta * depth_m)
-
-
-def _blur(given: Mapping[str, Any], depth_m: Floats) -> tuple[str, Floats]:
-    return "sigma_px", Lens(given["kappa_m_px"], given["focus_m"]).spread_px(depth_m)
-
-
-_SIMPLE = {"haze": _blend, "defocus": _blur}

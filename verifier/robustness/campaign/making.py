@@ -12,11 +12,9 @@ that `verify run`, `verify collision` and `verify robroc` read; with `keep_image
   sensitivities that are standardized on the source images and kept.
 """
 
-from __future__ import annotations
-
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -27,12 +25,12 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import write_text
 from verifier.base.numbers import exact_text
-from verifier.closedloop.closed_loop_curve import standard_sensitivities
+from verifier.closedloop.closed_loop_curve import judged_sums, standard_sensitivities
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import REMARKS, curves_json, with_remarks
 from verifier.closedloop.curves import FPR_MAX, judged_curve
 from verifier.closedloop.detection_outcomes import Judged
-from verifier.closedloop.roboticizer import Standardizer, localize
+from verifier.closedloop.roboticizer import Standardizer
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.choices import Filters, count_job, default_measure
 from verifier.perception.confusion.counts import ConfusionCounts
@@ -41,22 +39,21 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import remark, with_sanity
 from verifier.perception.detections import ClassMap
 from verifier.perception.detections.columns import Boxes, DetectionSet
+from verifier.perception.detections.depth import box_depth
 from verifier.perception.detections.distances import distance
 from verifier.perception.matching import MatchingPolicy, match
 from verifier.robustness.adr import LEVELS, AdrSettings, detection_rates, pick_thresholds
 from verifier.robustness.campaign.definition import Counting, DetectorChoice
-from verifier.robustness.campaign.draws import ADR, drawn_curve, drawn_metrics
 from verifier.robustness.campaign.scenes import Scenes, by_frame
-from verifier.robustness.detection_metrics import TABLE_6, coco_metrics, count_hits, judged
+from verifier.robustness.detection_metrics import TABLE_6, judged, measured
 from verifier.robustness.detectors import Detector
+from verifier.robustness.draws import ADR, drawn_metrics
 from verifier.robustness.mutators import AnyMutation
 
 ROC = "roc_a"
 KNOWN = ("precision", "recall", *TABLE_6, ADR)
 """The metrics that are measured under every condition."""
 BY_MEDIAN = "reported distances are median depths of rectangles, of the images before they were degraded"
-PLAIN_CAMERA = np.eye(3)
-"""Depth alone is asked of the localizer, and no camera changes it."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +162,7 @@ class Maker:
         if not len(data.annotations):  # a mutation can move everything out of the images
             return dict.fromkeys(names)
         choice = self.under_test.choice
-        found = metric_values(data, names, choice.policy, self.under_test.lowest_score)
+        found = dict(measured(data, names, choice.policy, self.under_test.lowest_score).values)
         if ADR in names:
             settings = AdrSettings(self.wanted.adr_levels, choice.policy)
             rates = detection_rates(data, pick_thresholds(self.under_test.source, settings), settings)
@@ -218,7 +215,10 @@ class Maker:
         # As the paper's 100, up to the rate at which efficiency is 0 where that is higher.
         sensitivities = standard_sensitivities(highest=max(1.0, most))
         curve = judged_curve(one, sensitivities, most)
-        drawn = None if weights is None else drawn_curve(one, sensitivities, most, weights)
+        drawn = None
+        if weights is not None:
+            sums = judged_sums(one, sensitivities, np.ones(found.images, np.bool_), most)
+            drawn = sums.drawn(weights.astype(float))
         write_text(path, curves_json([NamedCurve(ROC, self.wanted.curve or "", condition, curve)], "", self.remarks))
         return str(path.absolute()), drawn
 
@@ -231,7 +231,8 @@ def localized(scenes: Scenes, boxes: Boxes, mutation: AnyMutation | None) -> Flo
     assert box is not None  # a detector reports rectangles
     for name, rows in zip(scenes.files, by_frame(boxes, len(scenes.files)), strict=True):
         if len(rows):
-            away[rows] = localize(scenes.moved_depth_m(name, mutation), box[rows], PLAIN_CAMERA)[:, 2]
+            depth = scenes.moved_depth_m(name, mutation)
+            away[rows] = [box_depth(depth, one) for one in box[rows]]
     return away
 
 
@@ -260,26 +261,6 @@ def operating_remarks(choice: DetectorChoice, source: DetectionSet) -> Iterator[
             f"{exact_text(rate)} false positives per image, so every detection counts; it would have more if it "
             "were set to report lower scores"
         )
-
-
-def metric_values(
-    data: DetectionSet, names: Sequence[str], policy: MatchingPolicy, lowest_score: float | None
-) -> dict[str, Fraction | None]:
-    """Precision and recall from the lowest score on, and COCO's metrics of all detections where one is chosen; None
-    or left out for what is not defined.
-
-    Raises:
-        UsageError: a library that is missing, or boxes that the data do not have.
-    """
-    hits = count_hits(data, policy, lowest_score)
-    right, false, missed = (sum(each) for each in (hits.true_positives, hits.false_positives, hits.false_negatives))
-    found: dict[str, Fraction | None] = {
-        "precision": Fraction(right, right + false) if right + false else None,
-        "recall": Fraction(right, right + missed) if right + missed else None,
-    }
-    if any(name in TABLE_6 for name in names):
-        found |= {name: Fraction(value) for name, value in coco_metrics(data).named.items()}
-    return found
 
 
 def measure_of(counting: Counting | None, data: DetectionSet) -> str:

@@ -1,17 +1,16 @@
 """What a campaign found, as one document: a row for each detector under each mutation, and the files behind it."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from verifier.base.documents import Count, InputFile, Magnitude, Share
+from verifier.base.documents import Count, Magnitude, Share
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.closedloop.trade_offs import TradeOffs
+from verifier.robustness.brackets import Criterion
 from verifier.robustness.campaign.magnitudes import Magnitudes
-from verifier.robustness.rates import AdrResult, Ends
+from verifier.robustness.rates import AdrResult, DocumentHead, Ends
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,19 @@ class RequirementRow:
     verdict: str
     margin: float | None = None
     strict: bool = False
+
+    @property
+    def outcome(self) -> Verdict:
+        """The verdict without what it depends on."""
+        return Verdict(self.verdict.partition(",")[0])
+
+
+def requirement_criterion(rows: Sequence[RequirementRow], name: str, limit: str) -> Criterion:
+    """A requirement that has a target, at several levels."""
+    values, margins, verdicts, bounds = (
+        tuple(getattr(each, part) for each in rows) for part in ("probability", "margin", "outcome", "bounds")
+    )
+    return Criterion("requirement", name, limit, values, margins, verdicts, bounds, rows[0].strict)
 
 
 @dataclass(frozen=True)
@@ -91,17 +103,11 @@ class CampaignRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CampaignDocument:
+class CampaignDocument(DocumentHead):
     """Result of `verify campaign`; as `CampaignResult`. `not_defined` says why of the metrics without areas."""
 
     schema: ClassVar[str] = "verifier.campaign"
     version: ClassVar[int] = 1
-    command: tuple[str, ...] = ()
-    title: str
-    inputs: tuple[InputFile, ...]
-    settings: Mapping[str, Any]
-    versions: Mapping[str, str]
-    remarks: tuple[str, ...]
     detectors: Mapping[str, Mapping[str, Any]]
     campaign: tuple[CampaignRow, ...]
     magnitudes: tuple[Magnitudes, ...] = ()
@@ -125,6 +131,7 @@ class CampaignResult(Result):
     runs: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     TOLD = "verifier.telling.rates:campaign_table"
+    WRITTEN = "verifier.robustness.campaign.result:study_of"
     NAMED_BY = ("detector", "condition")
     METRICS = ("average_precision", "recall", "adr", "normalised", "collision")
 
@@ -141,18 +148,7 @@ class CampaignResult(Result):
     @property
     def verdict(self) -> Verdict:
         """The worst of all requirements under all conditions; no target where none was asked."""
-        told = (one.verdict.partition(",")[0] for row in self.study.campaign for one in row.requirements)
-        return worst_verdict(map(Verdict, told))
-
-    def document(self) -> CampaignDocument:
-        """The document."""
-        return self.study
-
-    def json_text(self) -> str:
-        """The document as text."""
-        from verifier.base.files import document_text
-
-        return document_text(self.study)
+        return worst_verdict(one.outcome for row in self.study.campaign for one in row.requirements)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One flat row per detector and condition, with the same columns throughout."""
@@ -176,3 +172,8 @@ class CampaignResult(Result):
                 probability = None if one is None else one.probability
                 flat |= {f"P_{label}": probability, f"P_{label}_lower": lower, f"P_{label}_upper": upper}
             yield {name: "" if value is None else value for name, value in flat.items()}
+
+
+def study_of(result: CampaignResult) -> CampaignDocument:
+    """The document of a campaign."""
+    return result.study

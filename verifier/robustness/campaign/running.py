@@ -8,8 +8,6 @@ Below the folder of a campaign: DETECTOR/CONDITION with `annotations.json`, `det
 from, so that another run keeps what is still right; `cache`, the detections by image.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,10 +36,10 @@ from verifier.perception.detections.cameras import read_cameras
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
 from verifier.robustness.campaign.detecting import KEPT, PACKAGES, condition_names, detect_all, digest, read_condition
-from verifier.robustness.campaign.draws import CONFIDENCE, weights_of
 from verifier.robustness.campaign.file import Campaign, read_campaign
 from verifier.robustness.campaign.judging import check_run, checked_runs, collision_at
 from verifier.robustness.campaign.logs import campaign_logs, read_poses
+from verifier.robustness.campaign.made_files import check_outside
 from verifier.robustness.campaign.magnitudes import magnitudes
 from verifier.robustness.campaign.making import (
     BY_MEDIAN,
@@ -52,11 +50,12 @@ from verifier.robustness.campaign.making import (
     depth_remarks,
     operating_remarks,
 )
-from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places
+from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places, named
 from verifier.robustness.campaign.refining import breaks, further, sweeps
 from verifier.robustness.campaign.result import CampaignDocument, CampaignResult, CampaignRow, RequirementRow
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
 from verifier.robustness.detectors.images import image_size
+from verifier.robustness.draws import CONFIDENCE, weights_of
 from verifier.robustness.mutators import moves_boxes
 from verifier.robustness.rates import AdrResult, Ends, adr_of
 from verifier.study.provenance import installed_versions
@@ -133,10 +132,10 @@ def _checked(campaign: Campaign) -> Scenes:
     for name, choice in campaign.detectors.items():
         tried(partial(choice.opened, root))
         if scenes is not None:
-            tried(partial(_named, f"detectors.{name}", partial(check_detector, choice, scenes, root)))
+            tried(partial(named, f"detectors.{name}", partial(check_detector, choice, scenes, root)))
     if scenes is not None:
         tried(partial(check_places, scenes, given, root))
-        tried(partial(_check_depth, campaign, scenes))
+        tried(partial(_check_depth, scenes))
         tried(partial(_check_people, campaign, scenes))
         if campaign.counting is not None and scenes.truth is not None:
             policy, before = next(iter(campaign.detectors.values())).policy, len(problems)
@@ -155,17 +154,10 @@ def _checked(campaign: Campaign) -> Scenes:
     return scenes
 
 
-def _named(about: str, check: Callable[[], Any]) -> None:
-    try:
-        check()
-    except UsageError as error:
-        raise UsageError(str(error) if str(error).startswith(f"{about}: ") else f"{about}: {error}") from None
-
-
-def _check_depth(campaign: Campaign, scenes: Scenes) -> None:
-    if campaign.data.depth is not None and campaign.data.depth.folder is not None:
+def _check_depth(scenes: Scenes) -> None:
+    if scenes.depth is not None and scenes.depth.folder is not None:
         for name in scenes.files:
-            depth_file(campaign.root / campaign.data.depth.folder, name)
+            depth_file(scenes.depth.folder, name)
         first, path = next(iter(scenes.files.items()))
         scenes.depth_m(first, image_size(path) or (0, 0))
 
@@ -180,9 +172,7 @@ def _check_people(campaign: Campaign, scenes: Scenes) -> None:
 
 def _check_target(target: Path, campaign: Campaign) -> None:
     """Refuse a folder of somebody else, or among the inputs."""
-    images = campaign.root / str(campaign.data.images)
-    if target.resolve().is_relative_to(images.resolve()):
-        raise UsageError(f"--output: {target} lies in {images}, a folder of inputs, which would change")
+    check_outside("--output", target, campaign.root / str(campaign.data.images))
     if target.is_dir() and any(target.iterdir()) and not (target / KEPT).is_dir():
         raise InputError("expected a new or empty folder, or that of an earlier run", Place(str(target)))
     make_folder(target / KEPT)

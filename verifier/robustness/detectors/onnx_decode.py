@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, softmax
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, shown
@@ -30,8 +31,7 @@ class Placement:
     def to_image(self, box: Floats) -> Floats:
         """(n, 4) boxes in pixels of the image, from pixels of the input."""
         scale = np.array([self.image[1] / self.placed[1], self.image[0] / self.placed[0]])
-        corner: Floats = (box - np.tile([self.left, self.top], 2)) * np.tile(scale, 2)
-        return corner
+        return np.asarray((box - np.tile([self.left, self.top], 2)) * np.tile(scale, 2))
 
 
 def placement(size: tuple[int, int], layout: OnnxInput) -> Placement:
@@ -202,12 +202,12 @@ class _Reader:
         scores = table[:, first:end]
         self._check_columns(scores.shape[1])
         if layout.activation == "softmax":
-            scores = _softmax(scores)
+            scores = softmax(scores, axis=1)
         elif layout.activation == "sigmoid":
-            scores = _sigmoid(scores)
+            scores = expit(scores)
         if layout.objectness_column is not None:
             certain = table[:, layout.objectness_column, np.newaxis]
-            scores = scores * (_sigmoid(certain) if layout.activation == "sigmoid" else certain)
+            scores = scores * (expit(certain) if layout.activation == "sigmoid" else certain)
         return scores
 
     def _check_columns(self, columns: int) -> None:
@@ -248,8 +248,7 @@ class _Reader:
         label = table[row, self.layout.label_column]
         if not ((label == np.floor(label)) & (np.abs(label) < 2**31)).all():
             raise self.fail(name, "expected whole numbers of at most 31 bits")
-        numbers: NDArray[np.int64] = label.astype(np.int64)
-        return numbers
+        return np.asarray(label.astype(np.int64))
 
     def _count(self, rows: int) -> int:
         if self.layout.count is None:
@@ -260,16 +259,3 @@ class _Reader:
         if not 0 <= number <= rows or number != int(number):
             raise self.fail(name, f"expected one number of rows from 0 to {rows}, found {shown(given.tolist())}")
         return int(number)
-
-
-def _sigmoid(value: Floats) -> Floats:
-    # exp of a number that is never positive, so that nothing overflows.
-    small = np.exp(-np.abs(value))
-    result: Floats = np.where(value >= 0, 1 / (1 + small), small / (1 + small))
-    return result
-
-
-def _softmax(value: Floats) -> Floats:
-    power = np.exp(value - value.max(axis=1, keepdims=True))
-    result: Floats = power / power.sum(axis=1, keepdims=True)
-    return result

@@ -1,7 +1,7 @@
 """A detector in an ONNX file, run by onnxruntime: the only module that knows onnxruntime."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, shown, unknown_error, unknown_name
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.robustness.detectors.onnx_decode import decoded, network_input, placement
@@ -77,16 +77,11 @@ class OnnxDetector:
 
     def _run(self, given: NDArray[Any], image: Image) -> dict[str, NDArray[Any]]:
         name = self.layout.input.name or self.session.get_inputs()[0].name
-        names = self.layout.output.names
-        try:
-            outputs = self.session.run(list(names), {name: given})
-        except _failures() as error:
-            where = f"image {shown(image.name)}: the network fails on an input of shape {given.shape}"
-            raise InputError(f"{where}: {_first_line(error)}", Place(self.file)) from None
-        for each, value in zip(names, outputs, strict=True):
+        found = run_session(self.session, {name: given}, self.layout.output.names, image, self.file)
+        for each, value in found.items():
             if not isinstance(value, np.ndarray):
                 raise InputError(f"output {shown(each)} is no array of numbers", Place(self.file))
-        return dict(zip(names, outputs, strict=True))
+        return found
 
     def _own(self, name: str, value: NDArray[Any], place: int, count: int, image: Image) -> NDArray[Any]:
         """The part of an output that belongs to one image of a batch."""
@@ -99,8 +94,7 @@ class OnnxDetector:
                 Place(self.file),
                 "batch_axis=False declares outputs without that axis",
             )
-        part: NDArray[Any] = value[place, ...]
-        return part
+        return np.asarray(value[place, ...])
 
 
 def open_onnx(
@@ -116,23 +110,39 @@ def open_onnx(
     if isinstance(classes, str) or not classes or len(set(classes)) != len(classes):
         raise UsageError(f"expected different class names, at least one, got {shown(classes)}")
     layout.output.numbers(len(classes))
-    runtime = library("onnxruntime")
+    there = library("onnxruntime").get_available_providers()
     for provider in providers:
-        if provider not in runtime.get_available_providers():
-            message, hint = unknown_name("provider of onnxruntime", provider, runtime.get_available_providers())
-            raise UsageError(f"{message}\n  hint: {hint}")
+        if provider not in there:
+            raise unknown_error("provider of onnxruntime", provider, there)
     raw = read_bytes(path)
+    session = open_session(raw, str(path), providers)
+    stacked = _check(session, layout, Place(str(path)))
+    digest = hashlib.sha256(raw).hexdigest()
+    return OnnxDetector(str(path), digest, tuple(classes), layout, tuple(providers), session, stacked)
+
+
+def open_session(raw: bytes, file: str, providers: Sequence[str] = ("CPUExecutionProvider",)) -> Any:
+    """The network in the bytes of a file, as onnxruntime runs it; InputError where it cannot."""
+    runtime = library("onnxruntime")
     options = runtime.SessionOptions()
     options.log_severity_level = QUIET
     options.use_deterministic_compute = True
-    place = Place(str(path))
     try:
-        session = runtime.InferenceSession(raw, options, providers=list(providers))
+        return runtime.InferenceSession(raw, options, providers=list(providers))
     except _failures() as error:
-        raise InputError(f"not a network that onnxruntime can run: {_first_line(error)}", place) from None
-    stacked = _check(session, layout, place)
-    digest = hashlib.sha256(raw).hexdigest()
-    return OnnxDetector(str(path), digest, tuple(classes), layout, tuple(providers), session, stacked)
+        raise InputError(f"not a network that onnxruntime can run: {_first_line(error)}", Place(file)) from None
+
+
+def run_session(
+    session: Any, given: Mapping[str, NDArray[Any]], names: Sequence[str], image: Image, file: str
+) -> dict[str, Any]:
+    """The outputs of these names for inputs by name, with an image in them; InputError where the network fails."""
+    try:
+        return dict(zip(names, session.run(list(names), given), strict=True))
+    except _failures() as error:
+        shapes = ", ".join(str(each.shape) for each in given.values())
+        where = f"image {shown(image.name)}: the network fails on an input of shape {shapes}"
+        raise InputError(f"{where}: {_first_line(error)}", Place(file)) from None
 
 
 def _check(session: Any, layout: OnnxLayout, place: Place) -> bool:

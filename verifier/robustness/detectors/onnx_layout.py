@@ -14,16 +14,9 @@ by 1/255 or not, RGB or BGR, letterbox or stretch, centres or corners. So nothin
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from verifier.base.errors import UsageError, shown
-
-Resize: TypeAlias = Literal["stretch", "letterbox_centre", "letterbox_corner"]
-Interpolation: TypeAlias = Literal["linear", "nearest", "area", "cubic"]
-Type: TypeAlias = Literal["float32", "float16", "uint8"]
-Activation: TypeAlias = Literal["none", "sigmoid", "softmax"]
-BoxFormat: TypeAlias = Literal["xyxy", "xywh", "cxcywh", "yxyx"]
-BoxUnit: TypeAlias = Literal["input_pixels", "input_share", "image_pixels", "image_share"]
 
 
 @dataclass(frozen=True)
@@ -46,23 +39,19 @@ class OnnxInput:
     """
 
     size: tuple[int, int] | None
-    resize: Resize = "stretch"
+    resize: Literal["stretch", "letterbox_centre", "letterbox_corner"] = "stretch"
     fill: int = 114
-    interpolation: Interpolation = "linear"
+    interpolation: Literal["linear", "nearest", "area", "cubic"] = "linear"
     channels: Literal["RGB", "BGR"] = "RGB"
     axes: Literal["NCHW", "NHWC", "CHW", "HWC"] = "NCHW"
-    type: Type = "float32"
+    type: Literal["float32", "float16", "uint8"] = "float32"
     divide_by: float = 255.0
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
     deviation: tuple[float, float, float] = (1.0, 1.0, 1.0)
     name: str | None = None
 
     def __post_init__(self) -> None:
-        _check_choice("resize", self.resize, get_args(Resize))
-        _check_choice("interpolation", self.interpolation, get_args(Interpolation))
-        _check_choice("channels", self.channels, ("RGB", "BGR"))
-        _check_choice("axes", self.axes, ("NCHW", "NHWC", "CHW", "HWC"))
-        _check_choice("type", self.type, get_args(Type))
+        _check_choices(self)
         if self.size is not None and (len(self.size) != 2 or not all(1 <= each <= 16384 for each in self.size)):
             raise UsageError(f"input size: expected height and width from 1 to 16384 pixels, got {self.size}")
         if not 0 <= self.fill <= 255:
@@ -119,12 +108,12 @@ class OnnxOutput:
     batch_axis: bool = True
     transposed: bool = False
     box_columns: tuple[int, int, int, int] = (0, 1, 2, 3)
-    box_format: BoxFormat = "xyxy"
-    box_unit: BoxUnit = "input_pixels"
+    box_format: Literal["xyxy", "xywh", "cxcywh", "yxyx"] = "xyxy"
+    box_unit: Literal["input_pixels", "input_share", "image_pixels", "image_share"] = "input_pixels"
     score_columns: tuple[int, int | None] = (0, None)
     objectness_column: int | None = None
     label_column: int = 0
-    activation: Activation = "none"
+    activation: Literal["none", "sigmoid", "softmax"] = "none"
     background: int | None = None
     class_numbers: tuple[int, ...] | None = None
     others: Literal["error", "ignore"] = "error"
@@ -136,11 +125,7 @@ class OnnxOutput:
     count: str | None = None
 
     def __post_init__(self) -> None:
-        _check_choice("box_format", self.box_format, get_args(BoxFormat))
-        _check_choice("box_unit", self.box_unit, get_args(BoxUnit))
-        _check_choice("activation", self.activation, get_args(Activation))
-        _check_choice("others", self.others, ("error", "ignore"))
-        _check_choice("per_row", self.per_row, ("best", "each"))
+        _check_choices(self)
         first, end = self.score_columns
         columns = [*self.box_columns, first, self.label_column, self.objectness_column or 0]
         if len(set(self.box_columns)) != 4 or min(columns) < 0 or (end is not None and end <= first):
@@ -193,6 +178,7 @@ class OnnxLayout:
         }
 
 
-def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise UsageError(f"{name}: expected one of {', '.join(known)}, got {shown(value)}")
+def _check_choices(settings: OnnxInput | OnnxOutput) -> None:
+    for name, hint in get_type_hints(type(settings)).items():
+        if get_origin(hint) is Literal and (value := getattr(settings, name)) not in get_args(hint):
+            raise UsageError(f"{name}: expected one of {', '.join(get_args(hint))}, got {shown(value)}")

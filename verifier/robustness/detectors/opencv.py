@@ -31,6 +31,11 @@ FINEST_STEP = 1.005
 """Of a pyramid: already 140 scales for each doubling, and finer ones would take hours."""
 
 
+def _check_step(step: float) -> None:
+    if not FINEST_STEP <= step <= 10:
+        raise UsageError(f"the pyramid step lies in [{FINEST_STEP:g}, 10], got {significant(step, 9)}")
+
+
 @dataclass(frozen=True)
 class HogSettings:
     """How the window slides and what becomes of what it finds.
@@ -61,10 +66,7 @@ class HogSettings:
             raise UsageError(f"the enlargement lies in (0, {LARGEST_ENLARGEMENT:g}], got {self.enlargement:g}")
         if self.stride_px < 1 or self.stride_px % 8:
             raise UsageError(f"the stride is a multiple of 8 pixels, got {self.stride_px}")
-        if not FINEST_STEP <= self.pyramid_step <= 10:
-            raise UsageError(
-                f"the pyramid step lies in [{FINEST_STEP:g}, 10], got {significant(self.pyramid_step, 9)}"
-            )
+        _check_step(self.pyramid_step)
         if not np.isfinite(self.lowest_score) or not 0 <= self.suppression_iou <= 1:
             raise UsageError("expected a finite lowest score and an IoU in [0, 1]")
         if not all(0 <= each < 0.5 for each in self.margin) or len(self.margin) != 2:
@@ -157,10 +159,7 @@ class CascadeSettings:
     smallest_px: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
-        if not FINEST_STEP <= self.pyramid_step <= 10:
-            raise UsageError(
-                f"the pyramid step lies in [{FINEST_STEP:g}, 10], got {significant(self.pyramid_step, 9)}"
-            )
+        _check_step(self.pyramid_step)
         if self.neighbours < 0 or len(self.smallest_px) != 2 or min(self.smallest_px) < 0:
             raise UsageError("the number of neighbours and the least size are not negative")
 

@@ -20,10 +20,10 @@ the image SEQUENCE/NUMBER has the lines of SEQUENCE.txt that begin with its numb
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +33,12 @@ from verifier.base.files import decoded, read_text
 from verifier.perception.detections.sources import Member, digest_record, read_source
 from verifier.perception.detections.tablefiles import BOX_2D
 from verifier.robustness.mutators.coco_annotations import (
-    MOVED_ALONG,
     AnnotationKind,
     Annotations,
+    Found,
     Moved,
     box_of,
+    by_frame,
     frame_name,
     image_name,
     read_coco,
@@ -46,40 +47,15 @@ from verifier.robustness.mutators.coco_annotations import (
 
 
 @dataclass(frozen=True, eq=False)
-class BoxTable:
+class BoxTable(Annotations):
     """A CSV table with the columns `frame`, `x1`, `y1`, `x2`, `y2` and any others; a frame without rows is empty.
 
     Attributes:
-        header: the names of the columns.
-        rows: the cells of each row, as read.
-        of: the rows of each frame.
-        boxes: (n, 4) of each row; NaN where all four cells are empty.
+        header: the names of the columns; `rows` are the cells, as read.
     """
 
-    record: Mapping[str, Any]
     header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    of: Mapping[str, NDArray[np.int64]]
-    boxes: NDArray[np.float64]
     kind: ClassVar[AnnotationKind] = "table"
-    note = MOVED_ALONG
-
-    @property
-    def frames(self) -> Collection[str]:
-        """Those with rows."""
-        return self.of.keys()
-
-    def knows(self, name: str) -> bool:
-        """Whether there are rows of the image called `name`."""
-        return name in self.of
-
-    def boxes_of(self, name: str, size: tuple[int, int]) -> NDArray[np.float64]:
-        """(n, 4) the boxes in the image called `name`."""
-        return self.boxes[self._with_box(name)]
-
-    def strangers(self, names: frozenset[str]) -> int:
-        """How many frames with annotations are none of these images."""
-        return len(self.of.keys() - names)
 
     def files(self, moved: Sequence[Moved]) -> Iterator[tuple[str, str]]:
         """One table; rows without a box are copied."""
@@ -88,21 +64,17 @@ class BoxTable:
         writer.writerow(self.header)
         places = [self.header.index(name) for name in BOX_2D]
         frame = self.header.index("frame")
-        for each in moved:
-            rows = self._with_box(each.name)
-            now = dict(zip(rows[each.kept].tolist(), each.boxes.tolist(), strict=True))
-            for row in self.of.get(each.name, np.zeros(0, np.int64)).tolist():
-                cells = list(self.rows[row])
+        for each in (each for each in moved if self.knows(each.name)):
+            before = self.boxes[each.name]
+            boxed = np.flatnonzero(~np.isnan(before).any(axis=1))
+            now = dict(zip(boxed[each.kept].tolist(), each.boxes.tolist(), strict=True))
+            for row, cells in enumerate(map(list, self.rows[each.name])):
                 cells[frame] = image_name(cells[frame])
                 if row in now:
-                    writer.writerow(with_box(cells, places, self.boxes[row], now[row]))
-                elif np.isnan(self.boxes[row]).all():
+                    writer.writerow(with_box(cells, places, before[row], now[row]))
+                elif np.isnan(before[row]).all():
                     writer.writerow(cells)
         yield "annotations.csv", stream.getvalue()
-
-    def _with_box(self, name: str) -> NDArray[np.int64]:
-        rows = self.of.get(name, np.zeros(0, np.int64))
-        return rows[~np.isnan(self.boxes[rows]).any(axis=1)]
 
 
 def read_annotations(path: str | Path) -> Annotations:
@@ -134,9 +106,7 @@ def read_table(path: str | Path) -> BoxTable:
     _, raw = read_text(path)
     text = decoded(raw, Place(str(path)))
     lines = csv.reader(io.StringIO(text, newline=""))
-    rows: list[tuple[str, ...]] = []
-    boxes: list[list[float]] = []
-    of: dict[str, list[int]] = {}
+    found: Found = {}
     try:
         header = _header(tuple(next(lines, [])), Place(str(path), 1))
         at = [header.index(name) for name in BOX_2D]
@@ -147,18 +117,11 @@ def read_table(path: str | Path) -> BoxTable:
             if len(cells) != len(header):
                 raise InputError(f"{len(cells)} cells; expected {len(header)}", place)
             given = [cells[each] for each in at]
-            boxes.append([np.nan] * 4 if not any(each.strip() for each in given) else box_of(given, place))
-            of.setdefault(frame_name(cells[header.index("frame")]), []).append(len(rows))
-            rows.append(tuple(cells))
+            box = box_of(given, place) if any(each.strip() for each in given) else [np.nan] * 4
+            found.setdefault(frame_name(cells[header.index("frame")]), []).append((cells, box))
     except csv.Error as error:
         raise InputError(f"not a readable table: {error}", Place(str(path), lines.line_num)) from None
-    return BoxTable(
-        digest_record("annotations", path, raw),
-        header,
-        tuple(rows),
-        {name: np.array(numbers, np.int64) for name, numbers in of.items()},
-        np.array(boxes, np.float64).reshape(-1, 4),
-    )
+    return BoxTable(digest_record("annotations", path, raw), *by_frame(found), header)
 
 
 def _header(header: tuple[str, ...], place: Place) -> tuple[str, ...]:
@@ -175,36 +138,25 @@ FRAME_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, eq=False)
-class KittiLabels:
-    """Labels by frame name.
+class KittiLabels(Annotations):
+    """Labels whose `rows` are the fields of a line; an image without objects has an empty file.
 
     Attributes:
         tracking: whether each file holds a sequence.
-        rows: the fields of the lines of each frame; without lines for an image without objects.
-        boxes: (n, 4) of these.
         sequences: of tracking labels: the names of the files, which know frames without lines, too.
     """
 
-    record: Mapping[str, Any]
     tracking: bool
-    rows: Mapping[str, tuple[tuple[str, ...], ...]]
-    boxes: Mapping[str, NDArray[np.float64]]
     sequences: frozenset[str]
-    note = MOVED_ALONG
 
     @property
     def kind(self) -> AnnotationKind:
         """The name of the format."""
         return "kitti_tracking" if self.tracking else "kitti_object"
 
-    @property
-    def frames(self) -> Collection[str]:
-        """Those with labels or, of images, with an empty file."""
-        return self.rows.keys()
-
     def knows(self, name: str) -> bool:
         """Whether there is a file for the image called `name`."""
-        frame = self._frame(name)
+        frame = self.frame(name)
         return frame.rpartition("/")[0] in self.sequences if self.tracking else frame in self.rows
 
     def boxes_of(self, name: str, size: tuple[int, int]) -> NDArray[np.float64]:
@@ -217,18 +169,14 @@ class KittiLabels:
             raise InputError(f"no labels of the sequence of {shown(name)}; expected images named SEQUENCE/NUMBER")
         if not self.knows(name):
             raise InputError(f"no labels {shown(name + '.txt')}; an image without objects has an empty file")
-        return self.boxes.get(self._frame(name), np.zeros((0, 4)))
-
-    def strangers(self, names: frozenset[str]) -> int:
-        """How many frames with labels are none of these images."""
-        return len(self.rows.keys() - {self._frame(name) for name in names})
+        return super().boxes_of(name, size)
 
     def files(self, moved: Sequence[Moved]) -> Iterator[tuple[str, str]]:
         """labels/NAME.txt for each image, or labels/SEQUENCE.txt for all of a sequence."""
         texts: dict[str, list[str]] = {}
         places = TRACKING_BOX if self.tracking else OBJECT_BOX
         for each in moved:
-            frame = self._frame(each.name)
+            frame = self.frame(each.name)
             lines = texts.setdefault(frame.rpartition("/")[0] if self.tracking else frame, [])
             rows, before = self.rows.get(frame, ()), self.boxes_of(each.name, each.before)
             for old, box in zip(each.kept.tolist(), each.boxes.tolist(), strict=True):
@@ -236,7 +184,7 @@ class KittiLabels:
         for name, lines in texts.items():
             yield f"labels/{name}.txt", "".join(lines)
 
-    def _frame(self, name: str) -> str:
+    def frame(self, name: str) -> str:
         """The name under which labels are kept: of tracking labels with the number of the frame as a number."""
         sequence, _, number = name.rpartition("/")
         return f"{sequence}/{int(number)}" if self.tracking and FRAME_NUMBER.fullmatch(number) else name
@@ -253,12 +201,12 @@ def read_kitti(folder: Path) -> KittiLabels:
     counts = {len(fields) for _, found in lines for _, fields in found}
     tracking = bool(counts) and counts <= set(TRACKING_COLUMNS)
     known = TRACKING_COLUMNS if tracking else OBJECT_COLUMNS
-    rows: dict[str, list[tuple[str, ...]]] = {}
-    boxes: dict[str, list[list[float]]] = {}
-    for member, found in lines:
-        stem = member.name.removeprefix(f"{folder}/").removesuffix(".txt")
+    at = TRACKING_BOX if tracking else OBJECT_BOX
+    labels: Found = {}
+    stems = [member.name.removeprefix(f"{folder}/").removesuffix(".txt") for member, _ in lines]
+    for stem, (member, found) in zip(stems, lines, strict=True):
         if not tracking:
-            rows[stem], boxes[stem] = [], []
+            labels[stem] = []
         for number, fields in found:
             place = Place(member.name, number)
             if len(fields) not in known:
@@ -267,17 +215,11 @@ def read_kitti(folder: Path) -> KittiLabels:
                     "(of sequences)",
                     place,
                 )
-            frame = f"{stem}/{_frame_number(fields[0], place)}" if tracking else stem
-            rows.setdefault(frame, []).append(fields)
-            at = TRACKING_BOX if tracking else OBJECT_BOX
-            boxes.setdefault(frame, []).append(box_of([fields[each] for each in at], place))
-    return KittiLabels(
-        source.record,
-        tracking,
-        {frame: tuple(each) for frame, each in rows.items()},
-        {frame: np.array(each, np.float64).reshape(-1, 4) for frame, each in boxes.items()},
-        frozenset(member.name.removeprefix(f"{folder}/").removesuffix(".txt") for member, _ in lines),
-    )
+            if tracking and not FRAME_NUMBER.fullmatch(fields[0]):
+                raise InputError(f"expected the number of a frame, got {shown(fields[0])}", place)
+            frame = f"{stem}/{int(fields[0])}" if tracking else stem
+            labels.setdefault(frame, []).append((fields, box_of([fields[each] for each in at], place)))
+    return KittiLabels(source.record, *by_frame(labels), tracking, frozenset(stems))
 
 
 def _lines(member: Member) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -286,9 +228,3 @@ def _lines(member: Member) -> Iterator[tuple[int, tuple[str, ...]]]:
         fields = tuple(line.split())
         if fields:
             yield number, fields
-
-
-def _frame_number(text: str, place: Place) -> int:
-    if not FRAME_NUMBER.fullmatch(text):
-        raise InputError(f"expected the number of a frame, got {shown(text)}", place)
-    return int(text)

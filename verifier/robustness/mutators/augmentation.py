@@ -111,12 +111,10 @@ class MaiteAugmentation:
         if image.ndim != 3 or image.shape[0] != 3 or image.dtype != self.pixels:
             raise ValueError(f"expected an image (3, H, W) {self.pixels}, got {image.dtype} of shape {image.shape}")
         if self.pixels == "uint8":
-            levels: NDArray[np.uint8] = image
-            return levels
+            return np.asarray(image)
         if not ((image >= 0) & (image <= 1)).all():
             raise ValueError("expected float32 levels from 0 to 1")
-        rounded: NDArray[np.uint8] = np.rint(image * 255).astype(np.uint8)
-        return rounded
+        return np.asarray(np.rint(image * 255).astype(np.uint8))
 
 
 def _boxes(target: Any) -> NDArray[np.float64]:

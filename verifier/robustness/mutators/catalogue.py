@@ -7,7 +7,7 @@ the sources of weather and night stand in `weather`.
 import math
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias, get_args
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from verifier.perception.detections.distances import LARGEST_M
 from verifier.robustness.mutators.defocus import defocus
-from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame, Metres, Pixels
+from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame
 from verifier.robustness.mutators.geometric import (
     LONGEST_PATH_PX,
     WIDEST_SIGMA_PX,
@@ -35,17 +35,17 @@ from verifier.robustness.mutators.photometric import (
     brightness,
     channel_dropout,
     contrast,
-    extinction_per_m,
     haze,
     jpeg,
     salt_and_pepper,
+    scattering_per_m,
     shifted_lines,
 )
 from verifier.robustness.mutators.weather import night, rain, snow
 
 MOST = sys.float_info.max
+COLOURS = ("red", "green", "blue")
 Plain: TypeAlias = int | float | str
-Change: TypeAlias = Callable[[Frame, Mapping[str, Any], np.random.Generator], Frame]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ class Mutator:
         name: by which it is asked for.
         summary: one line for people, with the source.
         parameters: in their order.
-        change: the frame with its parameters and a generator; the generator is used only if `random`.
+        change: the pixels with, if it `needs_depth`, the depth behind them, its parameters by name (the three of a
+            colour as one, `colour`) and, if it is `random`, the generator `rng`; the frame alone where it `moves`.
         needs_depth: whether the frame must have depth.
         random: whether it draws.
         moves: whether it moves what is seen, and with it depth and boxes.
@@ -112,46 +113,29 @@ class Mutator:
     name: str
     summary: str
     parameters: tuple[Parameter, ...]
-    change: Change
+    change: Callable[..., Any]
     needs_depth: bool = False
     random: bool = False
     moves: bool = False
     either: tuple[str, ...] = ()
 
-
-def _pixels(function: Callable[..., Pixels]) -> Change:
-    """A function of pixels and named parameters, for frames."""
-    return lambda frame, given, rng: frame.with_pixels(function(frame.pixels, **given))
-
-
-def _drawn(function: Callable[..., Pixels]) -> Change:
-    return lambda frame, given, rng: frame.with_pixels(function(frame.pixels, **given, rng=rng))
-
-
-def _deep(function: Callable[..., Pixels]) -> Change:
-    return lambda frame, given, rng: frame.with_pixels(function(frame.pixels, frame.depth_m, **given))
-
-
-def _haze(pixels: Pixels, depth_m: Metres, **given: Any) -> Pixels:
-    colour = [given.pop(name) for name in ("red", "green", "blue")]
-    beta = given["beta_per_m"] if "beta_per_m" in given else extinction_per_m(given["visibility_m"])
-    return haze(pixels, depth_m, beta, colour)
-
-
-def _weather(function: Callable[..., Pixels]) -> Change:
-    """Rain or snow: with depth, a colour of the air, and drawn."""
-
-    def change(frame: Frame, given: Mapping[str, Any], rng: np.random.Generator) -> Frame:
-        own = {name: value for name, value in given.items() if name not in ("red", "green", "blue")}
-        colour = [given[name] for name in ("red", "green", "blue")]
-        return frame.with_pixels(function(frame.pixels, frame.depth_m, rng=rng, colour=colour, **own))
-
-    return change
+    def changed(self, frame: Frame, parameters: Mapping[str, Plain], rng: np.random.Generator | None) -> Frame:
+        """The frame after `change`; the generator is used only if it is `random`."""
+        given: dict[str, Any] = dict(parameters)
+        if self.moves:
+            moved: Frame = self.change(frame, **given)
+            return moved
+        if COLOURS[0] in given:
+            given["colour"] = [given.pop(name) for name in COLOURS]
+        if self.random:
+            given["rng"] = rng
+        seen = (frame.pixels, frame.depth_m) if self.needs_depth else (frame.pixels,)
+        return replace(frame, pixels=self.change(*seen, **given))
 
 
 _COLOUR = tuple(
     Parameter(name, f"{name} of the haze, 0..255", high=255, whole=True, default=level)
-    for name, level in zip(("red", "green", "blue"), HAZE_COLOUR, strict=True)
+    for name, level in zip(COLOURS, HAZE_COLOUR, strict=True)
 )
 _CAMERA = (
     Parameter("exposure_ms", "of the camera", above=True, high=1000, default=8.0),
@@ -166,29 +150,27 @@ _FACTOR = Parameter("factor", "1 changes nothing", high=1000)
 _SHARE = Parameter("share", "of the pixels or lines, 0..1", high=1)
 
 _ALL = (
-    Mutator("gaussian_blur", "Gaussian blur (2018, 2021)", (_SIGMA,), _pixels(gaussian_blur)),
-    Mutator("brightness", "every channel times a factor (2018)", (_FACTOR,), _pixels(brightness)),
+    Mutator("gaussian_blur", "Gaussian blur (2018, 2021)", (_SIGMA,), gaussian_blur),
+    Mutator("brightness", "every channel times a factor (2018)", (_FACTOR,), brightness),
     Mutator(
         "contrast",
         "distance from a grey level times a factor (2024)",
         (_FACTOR, Parameter("about", "level that stays; the image's mean if left out", high=255, optional=True)),
-        _pixels(contrast),
+        contrast,
     ),
     Mutator(
         "alpha_blend",
         "blend with one colour, haze without depth (2018, 2021)",
         (Parameter("alpha", "weight of the colour", high=1), *_COLOUR),
-        _pixels(lambda pixels, alpha, red, green, blue: alpha_blend(pixels, alpha, (red, green, blue))),
+        alpha_blend,
     ),
-    Mutator(
-        "jpeg", "JPEG compression (2018)", (Parameter("quality", "1..95", low=1, high=95, whole=True),), _pixels(jpeg)
-    ),
-    Mutator("salt_and_pepper", "pixels black or white (2018, 2024)", (_SHARE,), _drawn(salt_and_pepper), random=True),
+    Mutator("jpeg", "JPEG compression (2018)", (Parameter("quality", "1..95", low=1, high=95, whole=True),), jpeg),
+    Mutator("salt_and_pepper", "pixels black or white (2018, 2024)", (_SHARE,), salt_and_pepper, random=True),
     Mutator(
         "channel_dropout",
         "a channel set to 0 (2018, 2021)",
         (Parameter("channel", "of RGB or of YCbCr", choices=CHANNELS),),
-        _pixels(channel_dropout),
+        channel_dropout,
     ),
     Mutator(
         "additive_noise",
@@ -198,7 +180,7 @@ _ALL = (
             Parameter("signal_sd", "zeta_u, grey levels", high=1000),
             Parameter("exponent", "psi, of the signal", high=4),
         ),
-        _drawn(additive_noise),
+        additive_noise,
         random=True,
     ),
     Mutator(
@@ -209,7 +191,7 @@ _ALL = (
             Parameter("beta_per_m", "scattering coefficient, 3.912 / u_V", optional=True),
             *_COLOUR,
         ),
-        _deep(_haze),
+        lambda pixels, depth_m, colour, **given: haze(pixels, depth_m, scattering_per_m(**given), colour),
         needs_depth=True,
         either=("visibility_m", "beta_per_m"),
     ),
@@ -220,7 +202,7 @@ _ALL = (
             Parameter("kappa_m_px", "camera constant f^2 / (N gamma), metres times pixels"),
             Parameter("focus_m", "distance in focus", high=LARGEST_M, above=True),
         ),
-        _deep(defocus),
+        defocus,
         needs_depth=True,
     ),
     Mutator(
@@ -230,19 +212,19 @@ _ALL = (
             Parameter("length_px", "of the motion, pixels", high=LONGEST_PATH_PX),
             Parameter("angle_deg", "0 to the right, positive upwards", low=-math.inf, default=0.0),
         ),
-        _pixels(motion_blur),
+        motion_blur,
     ),
     Mutator(
         "pixelation",
         "means of square blocks (2024)",
         (Parameter("block_px", "side of a block, pixels", low=1, high=256, whole=True),),
-        _pixels(pixelation),
+        pixelation,
     ),
     Mutator(
         "rotation",
         "turned about the centre, boxes along (2024)",
         (Parameter("angle_deg", "counter-clockwise", low=-math.inf),),
-        lambda frame, given, rng: rotate_frame(frame, **given),
+        rotate_frame,
         moves=True,
     ),
     Mutator(
@@ -255,14 +237,14 @@ _ALL = (
             ),
             Parameter("canvas", "kept: what is lost is black; cropped", choices=get_args(Canvas), default="kept"),
         ),
-        lambda frame, given, rng: truncate_frame(frame, **given),
+        truncate_frame,
         moves=True,
     ),
     Mutator(
         "shifted_lines",
         "lines moved sideways (2024)",
         (_SHARE, Parameter("most_px", "largest step, pixels", low=1, high=LONGEST_SIDE, whole=True)),
-        _drawn(shifted_lines),
+        shifted_lines,
         random=True,
     ),
     Mutator(
@@ -272,13 +254,13 @@ _ALL = (
             Parameter("expansion", "of red over green, and of green over blue", high=1),
             Parameter("sigma_px", "blur of red and blue, pixels", high=WIDEST_SIGMA_PX, default=0.0),
         ),
-        _pixels(chromatic_aberration),
+        chromatic_aberration,
     ),
     Mutator(
         "rain",
         "veil and streaks of rain by depth (Halder et al. 2019; Garg and Nayar 2007)",
         (Parameter("rate_mm_h", "of the rain; 10 is heavy, 50 violent", high=1000), *_CAMERA, *_COLOUR),
-        _weather(rain),
+        rain,
         needs_depth=True,
         random=True,
     ),
@@ -291,7 +273,7 @@ _ALL = (
             *_CAMERA,
             *_COLOUR,
         ),
-        _weather(snow),
+        snow,
         needs_depth=True,
         random=True,
     ),
@@ -303,14 +285,14 @@ _ALL = (
             Parameter("gain", "of the sensor", high=1e6, default=1.0),
             *_SENSOR,
         ),
-        _drawn(night),
+        night,
         random=True,
     ),
     Mutator(
         "low_light",
         "as bright by gain, with the noise of less light (Foi et al. 2008)",
         (Parameter("light", "share of the light that is left", above=True, high=1), *_SENSOR),
-        _drawn(lambda pixels, light, **given: night(pixels, light, 1 / light, **given)),
+        lambda pixels, light, **given: night(pixels, light, 1 / light, **given),
         random=True,
     ),
 )

@@ -8,15 +8,13 @@ objects by it.
 Boxes that move along with their images: what every format of annotations has in common.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,35 +29,150 @@ SHAPES = ("segmentation", "keypoints", "num_keypoints")
 FARTHEST_PX = 1e9
 
 
+MOVED_ALONG = "boxes in the image move along; boxes in space and all other fields are as they were"
+"""What whoever uses moved annotations must know."""
+NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*", re.ASCII)
+"""A coordinate as text; Python itself would take 1_0 for 10."""
+
+
 @dataclass(frozen=True, eq=False)
-class CocoAnnotations:
-    """A COCO document, with the images and annotations of each frame by their place in it.
+class Moved:
+    """The boxes of one image after a mutation.
 
     Attributes:
-        image_of: the place in `images` of each frame.
-        rows: the places in `annotations` of each frame.
-        boxes: (n, 4) of these: left, top, right, bottom.
+        before: height and width of the image.
+        size: height and width of the mutated image.
+        kept: (m,) which of the image's boxes are left, increasing.
+        boxes: (m, 4) where these are now.
+    """
+
+    name: str
+    before: tuple[int, int]
+    size: tuple[int, int]
+    kept: NDArray[np.int64]
+    boxes: NDArray[np.float64]
+
+
+AnnotationKind: TypeAlias = Literal["table", "coco", "kitti_object", "kitti_tracking"]
+
+
+@dataclass(frozen=True, eq=False)
+class Annotations:
+    """Annotations of many images; a class for each format.
+
+    Attributes:
+        record: of what was read: role, name, number of files, SHA-256.
+        rows: for each frame, what stands in the file for each of its objects; empty for an image without objects.
+        boxes: (n, 4) of these in the image: left, top, right, bottom; NaN where one has none.
+        note: what moves along and what does not.
     """
 
     record: Mapping[str, Any]
+    rows: Mapping[str, tuple[Any, ...]]
+    boxes: Mapping[str, NDArray[np.float64]]
+    note: ClassVar[str] = MOVED_ALONG
+
+    @property
+    def kind(self) -> AnnotationKind:
+        """The name of the format."""
+        raise NotImplementedError
+
+    @property
+    def frames(self) -> Collection[str]:
+        """The names of the images that it has."""
+        return self.rows.keys()
+
+    def frame(self, name: str) -> str:
+        """The name under which the image called `name` is kept."""
+        return name
+
+    def knows(self, name: str) -> bool:
+        """Whether the image called `name` is one of them."""
+        return self.frame(name) in self.rows
+
+    def boxes_of(self, name: str, size: tuple[int, int]) -> NDArray[np.float64]:
+        """(n, 4) the boxes in the image called `name` of this height and width.
+
+        Raises:
+            InputError: the annotations do not know this image, or say that it has another size.
+        """
+        found = self.boxes.get(self.frame(name), np.zeros((0, 4)))
+        return found[~np.isnan(found).any(axis=1)]
+
+    def strangers(self, names: frozenset[str]) -> int:
+        """How many frames with annotations are none of these images."""
+        return sum(bool(self.rows[frame]) for frame in self.rows.keys() - {self.frame(name) for name in names})
+
+    def files(self, moved: Sequence[Moved]) -> Iterator[tuple[str, str]]:
+        """The files for the images of one mutation that were made: path below its folder, and text."""
+        raise NotImplementedError
+
+
+Found: TypeAlias = dict[str, list[tuple[Any, list[float]]]]
+"""For each frame, what stands for each of its objects, and its box."""
+
+
+def by_frame(found: Found) -> tuple[dict[str, tuple[Any, ...]], dict[str, NDArray[np.float64]]]:
+    """The rows and boxes of `Annotations`."""
+    rows = {frame: tuple(row for row, _ in each) for frame, each in found.items()}
+    boxes = {frame: np.array([box for _, box in each], np.float64).reshape(-1, 4) for frame, each in found.items()}
+    return rows, boxes
+
+
+def box_of(cells: Sequence[Any], place: Place) -> list[float]:
+    """A box from the texts or numbers left, top, right, bottom.
+
+    Raises:
+        InputError: it is none.
+    """
+    readable = all(NUMBER.fullmatch(cell) if isinstance(cell, str) else True for cell in cells)
+    try:
+        box = [float(cell) if readable else np.nan for cell in cells]
+    except (TypeError, ValueError, OverflowError):
+        box = [np.nan] * 4
+    if np.isnan(box).any() or faulty_boxes(np.array([box])).any():
+        raise InputError(f"expected a box x1 <= x2, y1 <= y2, got {', '.join(map(shown, cells))}", place)
+    return box
+
+
+def with_box(
+    cells: Sequence[str], places: Sequence[int], before: NDArray[np.float64], now: Sequence[float]
+) -> list[str]:
+    """The cells of a row with a box that moved, or as they were if it did not."""
+    made = list(cells)
+    if list(now) != before.tolist():
+        for place, value in zip(places, now, strict=True):
+            made[place] = repr(float(value))
+    return made
+
+
+def frame_name(name: str) -> str:
+    """The name of a frame without the suffix of an image."""
+    suffix = Path(name).suffix
+    return name.removesuffix(suffix) if suffix.lower() in IMAGE_SUFFIXES else name
+
+
+def image_name(name: str) -> str:
+    """The name of a frame where it names the file of its image: that of the mutated image."""
+    frame = frame_name(name)
+    return name if frame == name else f"{frame}.png"
+
+
+@dataclass(frozen=True, eq=False)
+class CocoAnnotations(Annotations):
+    """A COCO document, whose `rows` are places in its `annotations`.
+
+    Attributes:
+        image_of: the place in `images` of each frame.
+    """
+
     document: Mapping[str, Any]
     image_of: Mapping[str, int]
-    rows: Mapping[str, tuple[int, ...]]
-    boxes: Mapping[str, NDArray[np.float64]]
     kind: ClassVar[AnnotationKind] = "coco"
     note = (
         "boxes in the image move along; where one moved, segmentation and keypoints are left out and area is that of "
         "the box; all other fields are as they were"
     )
-
-    @property
-    def frames(self) -> Collection[str]:
-        """The images of the document."""
-        return self.image_of.keys()
-
-    def knows(self, name: str) -> bool:
-        """Whether the image called `name` is one of them."""
-        return name in self.image_of
 
     def boxes_of(self, name: str, size: tuple[int, int]) -> NDArray[np.float64]:
         """(n, 4) the boxes in the image called `name` of this height and width.
@@ -75,10 +188,6 @@ class CocoAnnotations:
             found = f"an image of {size[1]} x {size[0]} pixels"
             raise InputError(f"{found}; its annotations are of one of {declared[1]:g} x {declared[0]:g}")
         return self.boxes[name]
-
-    def strangers(self, names: frozenset[str]) -> int:
-        """How many frames with annotations are none of these images."""
-        return sum(bool(self.rows[name]) for name in self.image_of.keys() - names)
 
     def files(self, moved: Sequence[Moved]) -> Iterator[tuple[str, str]]:
         """One document."""
@@ -130,8 +239,7 @@ def read_coco(path: Path) -> CocoAnnotations:
             raise InputError(f"the image {shown(name)} or its id {shown(key)} is there twice", at)
         names[key] = frame_name(name)
         image_of[frame_name(name)] = place
-    rows: dict[str, list[int]] = {name: [] for name in image_of}
-    boxes: dict[str, list[list[float]]] = {name: [] for name in image_of}
+    found: Found = {name: [] for name in image_of}
     for place, annotation in enumerate(_objects(document, "annotations", path)):
         at = Place(str(path), path=f"/annotations/{place}")
         key, given = annotation.get("image_id"), annotation.get("bbox")
@@ -140,15 +248,8 @@ def read_coco(path: Path) -> CocoAnnotations:
         if not isinstance(given, list) or len(given) != 4 or not all(map(_is_pixel, given)):
             raise InputError(f"bbox: expected four numbers x, y, width, height, got {shown(given)}", at)
         x, y, width, height = given
-        rows[names[key]].append(place)
-        boxes[names[key]].append(box_of([x, y, x + width, y + height], at))
-    return CocoAnnotations(
-        digest_record("annotations", path, raw),
-        document,
-        image_of,
-        {name: tuple(each) for name, each in rows.items()},
-        {name: np.array(each, np.float64).reshape(-1, 4) for name, each in boxes.items()},
-    )
+        found[names[key]].append((place, box_of([x, y, x + width, y + height], at)))
+    return CocoAnnotations(digest_record("annotations", path, raw), *by_frame(found), document, image_of)
 
 
 def _is_pixel(value: Any) -> bool:
@@ -163,105 +264,3 @@ def _objects(document: Any, key: str, path: Path) -> list[dict[str, Any]]:
         if not isinstance(each, dict):
             raise InputError("expected an object", Place(str(path), path=f"/{key}/{place}"))
     return found
-
-
-MOVED_ALONG = "boxes in the image move along; boxes in space and all other fields are as they were"
-"""What whoever uses moved annotations must know."""
-NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*", re.ASCII)
-"""A coordinate as text; Python itself would take 1_0 for 10."""
-
-
-@dataclass(frozen=True, eq=False)
-class Moved:
-    """The boxes of one image after a mutation.
-
-    Attributes:
-        before: height and width of the image.
-        size: height and width of the mutated image.
-        kept: (m,) which of the image's boxes are left, increasing.
-        boxes: (m, 4) where these are now.
-    """
-
-    name: str
-    before: tuple[int, int]
-    size: tuple[int, int]
-    kept: NDArray[np.int64]
-    boxes: NDArray[np.float64]
-
-
-AnnotationKind: TypeAlias = Literal["table", "coco", "kitti_object", "kitti_tracking"]
-
-
-class Annotations(Protocol):
-    """Annotations of many images."""
-
-    @property
-    def kind(self) -> AnnotationKind:
-        """The name of the format."""
-
-    @property
-    def record(self) -> Mapping[str, Any]:
-        """Of what was read: role, name, number of files, SHA-256."""
-
-    @property
-    def note(self) -> str:
-        """What moves along and what does not."""
-
-    @property
-    def frames(self) -> Collection[str]:
-        """The names of the images that it has."""
-
-    def knows(self, name: str) -> bool:
-        """Whether the image called `name` is one of them."""
-
-    def boxes_of(self, name: str, size: tuple[int, int]) -> NDArray[np.float64]:
-        """(n, 4) the boxes in the image called `name` of this height and width.
-
-        Raises:
-            InputError: the annotations do not know this image, or say that it has another size.
-        """
-
-    def strangers(self, names: frozenset[str]) -> int:
-        """How many frames with annotations are none of these images."""
-
-    def files(self, moved: Sequence[Moved]) -> Iterator[tuple[str, str]]:
-        """The files for the images of one mutation that were made: path below its folder, and text."""
-
-
-def box_of(cells: Sequence[Any], place: Place) -> list[float]:
-    """A box from the texts or numbers left, top, right, bottom.
-
-    Raises:
-        InputError: it is none.
-    """
-    readable = all(NUMBER.fullmatch(cell) if isinstance(cell, str) else True for cell in cells)
-    try:
-        box = [float(cell) if readable else np.nan for cell in cells]
-    except (TypeError, ValueError, OverflowError):
-        box = [np.nan] * 4
-    if np.isnan(box).any() or faulty_boxes(np.array([box])).any():
-        raise InputError(f"expected a box x1 <= x2, y1 <= y2, got {', '.join(map(shown, cells))}", place)
-    return box
-
-
-def with_box(
-    cells: Sequence[str], places: Sequence[int], before: NDArray[np.float64], now: Sequence[float]
-) -> list[str]:
-    """The cells of a row with a box that moved, or as they were if it did not."""
-    made = list(cells)
-    if list(now) != before.tolist():
-        for place, value in zip(places, now, strict=True):
-            made[place] = repr(float(value))
-    return made
-
-
-def frame_name(name: str) -> str:
-    """The name of a frame without the suffix of an image."""
-    suffix = Path(name).suffix
-    return name.removesuffix(suffix) if suffix.lower() in IMAGE_SUFFIXES else name
-
-
-def image_name(name: str) -> str:
-    """The name of a frame where it names the file of its image: that of the mutated image."""
-    frame = frame_name(name)
-    return name if frame == name else f"{frame}.png"

@@ -8,10 +8,8 @@ aberration interpolate in whole numbers and round ties up. Levels beyond 0 and 2
 moves a value by less than 0.001 before it is rounded, so what is that close to a tie may be rounded either way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,10 +70,6 @@ class Frame:
     def size(self) -> tuple[int, int]:
         """Height and width in pixels."""
         return self.pixels.shape[0], self.pixels.shape[1]
-
-    def with_pixels(self, pixels: Pixels) -> Frame:
-        """The same scene, seen otherwise."""
-        return replace(self, pixels=pixels)
 
 
 def check_pixels(pixels: NDArray[Any]) -> None:

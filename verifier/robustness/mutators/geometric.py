@@ -104,8 +104,7 @@ def rotate(pixels: Pixels, angle_deg: float) -> Pixels:
         raise ValueError(f"expected a finite angle in degrees, got {angle_deg}")
     cv2 = library("cv2")
     whole, parts = turning_maps(pixels.shape[0], pixels.shape[1], angle_deg)
-    turned: Pixels = cv2.remap(pixels, whole, parts, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
-    return turned
+    return np.asarray(cv2.remap(pixels, whole, parts, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT))
 
 
 def rotate_frame(frame: Frame, angle_deg: float) -> Frame:
@@ -165,7 +164,7 @@ def truncate_frame(
         return cut if moved is None else _with_boxes(cut, moved, (0, 0, x1 - x0, y1 - y0))
     pixels = np.zeros_like(frame.pixels)
     pixels[seen] = frame.pixels[seen]
-    cut = frame.with_pixels(pixels)
+    cut = replace(frame, pixels=pixels)
     return cut if frame.boxes is None else _with_boxes(cut, frame.boxes, (x0, y0, x1, y1))
 
 
@@ -213,8 +212,7 @@ def _blurred(image: NDArray[np.generic], sigma_px: float) -> Pixels:
     kernel = gaussian_kernel(sigma_px)
     # A kernel that sums to 1 exactly could make OpenCV compute with whole numbers of eight binary places.
     across, down = (kernel * 2).astype(np.float32), (kernel / 2).astype(np.float32)
-    blurred: Pixels = cv2.sepFilter2D(image, cv2.CV_8U, across, down, borderType=cv2.BORDER_REFLECT_101)
-    return blurred
+    return np.asarray(cv2.sepFilter2D(image, cv2.CV_8U, across, down, borderType=cv2.BORDER_REFLECT_101))
 
 
 def _check_sigma(sigma_px: float) -> None:
@@ -240,8 +238,7 @@ def motion_blur(pixels: Pixels, length_px: float, angle_deg: float = 0.0) -> Pix
         return pixels.copy()
     cv2 = library("cv2")
     kernel = motion_kernel(length_px, angle_deg)
-    blurred: Pixels = cv2.filter2D(pixels, cv2.CV_8U, kernel.astype(np.float32), borderType=cv2.BORDER_REFLECT_101)
-    return blurred
+    return np.asarray(cv2.filter2D(pixels, cv2.CV_8U, kernel.astype(np.float32), borderType=cv2.BORDER_REFLECT_101))
 
 
 def motion_kernel(length_px: float, angle_deg: float) -> NDArray[np.float64]:

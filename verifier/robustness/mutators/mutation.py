@@ -142,7 +142,7 @@ def apply(mutation: AnyMutation, frame: Frame, rng: np.random.Generator | None =
             )
         if mutator.random and rng is None:
             raise ValueError(f"{step.name} draws at random: pass a generator")
-        frame = mutator.change(frame, step.parameters, rng if rng is not None else np.random.default_rng(0))
+        frame = mutator.changed(frame, step.parameters, rng)
     return frame
 
 

@@ -47,8 +47,7 @@ def brightness(pixels: Pixels, factor: float) -> Pixels:
     if not 0 <= factor < np.inf:
         raise ValueError(f"expected a finite factor from 0, got {factor}")
     cv2 = library("cv2")
-    scaled: Pixels = cv2.convertScaleAbs(pixels, alpha=factor)
-    return scaled
+    return np.asarray(cv2.convertScaleAbs(pixels, alpha=factor))
 
 
 def contrast(pixels: Pixels, factor: float, about: float | None = None) -> Pixels:
@@ -66,8 +65,7 @@ def contrast(pixels: Pixels, factor: float, about: float | None = None) -> Pixel
     cv2 = library("cv2")
     level = sum(cv2.sumElems(pixels)[:3]) / pixels.size if about is None else about
     # Not convertScaleAbs: it would turn levels below 0 into their absolute value.
-    stretched: Pixels = cv2.addWeighted(pixels, factor, pixels, 0, (1 - factor) * level)
-    return stretched
+    return np.asarray(cv2.addWeighted(pixels, factor, pixels, 0, (1 - factor) * level))
 
 
 def alpha_blend(pixels: Pixels, alpha: float, colour: Sequence[int] = HAZE_COLOUR) -> Pixels:
@@ -87,8 +85,7 @@ def alpha_blend(pixels: Pixels, alpha: float, colour: Sequence[int] = HAZE_COLOU
 
     def blended(strip: Pixels, _: slice) -> Pixels:
         solid = np.broadcast_to(line, (len(strip), len(line))).reshape(strip.shape)
-        mixed: Pixels = cv2.addWeighted(strip, 1 - alpha, solid, alpha, 0)
-        return mixed
+        return np.asarray(cv2.addWeighted(strip, 1 - alpha, solid, alpha, 0))
 
     return by_strips(pixels, blended)
 
@@ -123,8 +120,7 @@ def channel_dropout(pixels: Pixels, channel: Channel) -> Pixels:
 
     def dropped(strip: Pixels, _: slice) -> Pixels:
         linear = cv2.transform(strip.astype(np.float32), rows)  # of uint8 it would be 10-bit fixed point
-        rounded: Pixels = cv2.addWeighted(linear, 1, linear, 0, 0, dtype=cv2.CV_8U)
-        return rounded
+        return np.asarray(cv2.addWeighted(linear, 1, linear, 0, 0, dtype=cv2.CV_8U))
 
     return by_strips(pixels, dropped)
 
@@ -200,8 +196,7 @@ def additive_noise(
     def noisy(strip: Pixels, _: slice) -> Pixels:
         noise = _normal(strip.size, rng).reshape(strip.shape)
         noise *= cv2.LUT(strip, spread)
-        rounded: Pixels = cv2.add(strip, noise, dtype=cv2.CV_8U)
-        return rounded
+        return np.asarray(cv2.add(strip, noise, dtype=cv2.CV_8U))
 
     return by_strips(pixels, noisy)
 
@@ -273,6 +268,11 @@ def extinction_per_m(visibility_m: float) -> float:
     return KOSCHMIEDER / visibility_m
 
 
+def scattering_per_m(visibility_m: float = math.inf, beta_per_m: float | None = None) -> float:
+    """beta, which one of both gives; errors as `extinction_per_m`."""
+    return extinction_per_m(visibility_m) if beta_per_m is None else beta_per_m
+
+
 def haze(pixels: Pixels, depth_m: Metres, beta_per_m: float, colour: Sequence[int] = HAZE_COLOUR) -> Pixels:
     """The image in haze of scattering coefficient `beta_per_m`; 0 is the identity.
 
@@ -293,18 +293,10 @@ def haze(pixels: Pixels, depth_m: Metres, beta_per_m: float, colour: Sequence[in
     levels = np.tile(checked_colour(colour).astype(np.float32), pixels.shape[1])
 
     def hazed(strip: Pixels, rows: slice) -> Pixels:
-        through = _seen_through(smooth[rows], beta_per_m)
+        one = cv2.exp(smooth[rows] * np.float32(-beta_per_m))
+        through = cv2.merge([one, one, one])  # the share of light that arrives, the same for every channel
         solid = np.broadcast_to(levels, (len(strip), len(levels))).reshape(strip.shape)
         contrast = cv2.subtract(strip, solid, dtype=cv2.CV_32F)
-        rounded: Pixels = cv2.add(cv2.multiply(contrast, through), solid, dtype=cv2.CV_8U)
-        return rounded
+        return np.asarray(cv2.add(cv2.multiply(contrast, through), solid, dtype=cv2.CV_8U))
 
     return by_strips(pixels, hazed)
-
-
-def _seen_through(depth: NDArray[np.float32], beta_per_m: float) -> NDArray[np.float32]:
-    """(h, W, 3) the share of light that arrives, the same for every channel."""
-    cv2 = library("cv2")
-    one = cv2.exp(depth * np.float32(-beta_per_m))
-    three: NDArray[np.float32] = cv2.merge([one, one, one])
-    return three

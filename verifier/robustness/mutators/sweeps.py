@@ -25,11 +25,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from verifier.base.errors import LimitError, UsageError, shown, unknown_name
+from verifier.base.errors import LimitError, UsageError, shown, unknown_error
 from verifier.closedloop.settings import Severity
 from verifier.robustness.mutators.catalogue import MUTATORS, Parameter, Plain
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, Mutation
@@ -70,8 +70,7 @@ def _step(text: str, whole: str) -> list[Mutation]:
     name, _, listed = text.partition(":")
     name = name.strip()
     if name not in MUTATORS:
-        message, hint = unknown_name("mutation", name, MUTATORS)
-        raise UsageError(f"mutation {shown(whole)}: {message}\n  hint: {hint}")
+        raise unknown_error("mutation", name, MUTATORS, f"mutation {shown(whole)}: ")
     values = _values(name, listed, whole)
     _check_count(math.prod(len(each) for each in values.values()), whole)
     try:
@@ -93,8 +92,7 @@ def _values(name: str, listed: str, whole: str) -> dict[str, Sequence[Plain]]:
             if parameter in found:
                 raise UsageError(f"mutation {shown(whole)}: {parameter} is given twice")
             if parameter not in known:
-                message, hint = unknown_name(f"parameter of {name}", parameter, known)
-                raise UsageError(f"mutation {shown(whole)}: {message}\n  hint: {hint}")
+                raise unknown_error(f"parameter of {name}", parameter, known, f"mutation {shown(whole)}: ")
             current = parameter
         if current is None or not value:
             raise UsageError(
@@ -148,10 +146,7 @@ def _check_count(count: int, text: str) -> None:
         raise LimitError(f"mutation {shown(text)}: {count} mutations; at most {MOST_MUTATIONS} are made")
 
 
-Group: TypeAlias = Literal["mild", "severe", "any"]
-GROUPS: tuple[Group, ...] = get_args(Group)
-VISIBILITIES_M = (978.0, 326.0, 97.8)
-"""u_V for beta = 0.004, 0.012 and 0.04 per metre."""
+GROUPS = (*get_args(Severity), "any")
 
 
 @dataclass(frozen=True)
@@ -162,29 +157,19 @@ class Published:
     group: Severity | None
 
 
-def published(name: str, group: Group = "any") -> tuple[Mutation, ...]:
+def published(name: str, group: str = "any") -> tuple[Mutation, ...]:
     """The mutations of a list of `PUBLISHED`, or those of one group.
 
     Raises:
         ValueError: no such list or group, or a list without groups.
     """
-    if name not in PUBLISHED or group not in GROUPS:
-        raise ValueError(f"expected a list of {', '.join(PUBLISHED)} and a group of {', '.join(GROUPS)}")
+    if name not in PUBLISHED:
+        raise ValueError(f"expected a list of {', '.join(PUBLISHED)}, got {shown(name)}")
+    if group not in GROUPS:
+        raise ValueError(f"expected a group of {', '.join(GROUPS)}, got {shown(group)}")
     if group != "any" and any(each.group is None for each in PUBLISHED[name]):
         raise ValueError(f"{name} has no groups")
     return tuple(each.mutation for each in PUBLISHED[name] if group in ("any", each.group))
-
-
-def _each(name: str, parameter: str, values: Iterable[Any], **fixed: Any) -> list[Mutation]:
-    return [Mutation(name, {parameter: value, **fixed}) for value in values]
-
-
-def _defocus(constants: Iterable[float], distances_m: Iterable[float]) -> list[Mutation]:
-    return [
-        Mutation("defocus", {"kappa_m_px": constant, "focus_m": distance})
-        for constant in constants
-        for distance in distances_m
-    ]
 
 
 def _severe(mutation: Mutation) -> bool:
@@ -199,42 +184,50 @@ def _severe(mutation: Mutation) -> bool:
     )
 
 
-_OF_2021 = [
-    *_each("gaussian_blur", "sigma_px", (1.5, 2.0, 2.5, 3.0)),
-    *_each("alpha_blend", "alpha", (0.1, 0.25, 0.5, 0.75)),
-    *_each("channel_dropout", "channel", ("Cb", "Cr", "R", "G", "B")),
-    *_each("haze", "visibility_m", VISIBILITIES_M),
-    *_defocus((2.0, 2.8), (1.0, 2.0, 5.0)),
-]
-_TABLE_OF_2018 = [
-    *_defocus((2.0, 2.8, 3.6), (10.0, 5.0, 2.0, 1.0)),
-    *_each("gaussian_blur", "sigma_px", (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)),
-    *_each("haze", "visibility_m", VISIBILITIES_M),
-    *_each("alpha_blend", "alpha", (0.1, 0.25, 0.5, 0.75)),
-    *_each("jpeg", "quality", (40, 20, 10)),
-    *_each("brightness", "factor", (2.0, 1.33, 1.14, 0.88, 0.75, 0.5)),
-    *_each("salt_and_pepper", "share", (0.01, 0.02, 0.05)),
-    *_each("channel_dropout", "channel", ("Cb", "Cr", "R", "G", "B")),
-    *(
-        Mutation("additive_noise", {"constant_sd": constant, "signal_sd": signal, "exponent": exponent})
-        for constant, signal, exponent in ((5, 0.5, 0.5), (5, 0.5, 0.7), (5, 1.5, 0.5), (15, 0.5, 0.5), (5, 2.5, 0.5))
-    ),
-]
-_TEXT_OF_2018 = [
-    *_each("gaussian_blur", "sigma_px", (0.5, 1.0, 1.5, 2.0, 2.5)),
-    *_each("brightness", "factor", (0.5, 0.75, 0.875, 1.143, 1.333, 2.0)),
-    *_each("alpha_blend", "alpha", (0.5, 0.75, 0.875)),
-    *_each("jpeg", "quality", (60, 40, 20, 10)),
-    *_each("salt_and_pepper", "share", (0.01, 0.02, 0.05, 0.1)),
-    *_each("channel_dropout", "channel", ("R", "G", "B", "Cb", "Cr")),
-    *_each("haze", "visibility_m", VISIBILITIES_M[::-1]),
-    *_defocus((2.0, 2.8, 3.6), (1.0, 2.0, 5.0)),
-]
+_OF_2021 = (
+    "gaussian_blur:sigma_px=1.5,2,2.5,3",
+    "alpha_blend:alpha=0.1,0.25,0.5,0.75",
+    "channel_dropout:channel=Cb,Cr,R,G,B",
+    "haze:visibility_m=978,326,97.8",
+    "defocus:kappa_m_px=2,2.8,focus_m=1,2,5",
+)
+"""Of haze the visibilities u_V for beta = 0.004, 0.012 and 0.04 per metre."""
+_TABLE_OF_2018 = (
+    "defocus:kappa_m_px=2,2.8,3.6,focus_m=10,5,2,1",
+    "gaussian_blur:sigma_px=0.5,1,1.5,2,2.5,3",
+    "haze:visibility_m=978,326,97.8",
+    "alpha_blend:alpha=0.1,0.25,0.5,0.75",
+    "jpeg:quality=40,20,10",
+    "brightness:factor=2,1.33,1.14,0.88,0.75,0.5",
+    "salt_and_pepper:share=0.01,0.02,0.05",
+    "channel_dropout:channel=Cb,Cr,R,G,B",
+    "additive_noise:constant_sd=5,signal_sd=0.5,exponent=0.5,0.7",
+    "additive_noise:constant_sd=5,signal_sd=1.5,exponent=0.5",
+    "additive_noise:constant_sd=15,signal_sd=0.5,exponent=0.5",
+    "additive_noise:constant_sd=5,signal_sd=2.5,exponent=0.5",
+)
+_TEXT_OF_2018 = (
+    "gaussian_blur:sigma_px=0.5,1,1.5,2,2.5",
+    "brightness:factor=0.5,0.75,0.875,1.143,1.333,2",
+    "alpha_blend:alpha=0.5,0.75,0.875",
+    "jpeg:quality=60,40,20,10",
+    "salt_and_pepper:share=0.01,0.02,0.05,0.1",
+    "channel_dropout:channel=R,G,B,Cb,Cr",
+    "haze:visibility_m=97.8,326,978",
+    "defocus:kappa_m_px=2,2.8,3.6,focus_m=1,2,5",
+)
+
+
+def _published(texts: Iterable[str], grouped: bool = False) -> tuple[Published, ...]:
+    mutations = (step for text in texts for found in parse_sweep(text) for step in found.steps)
+    return tuple(Published(each, ("severe" if _severe(each) else "mild") if grouped else None) for each in mutations)
+
+
 PUBLISHED: Mapping[str, tuple[Published, ...]] = MappingProxyType(
     {
-        "published-2021": tuple(Published(each, "severe" if _severe(each) else "mild") for each in _OF_2021),
-        "published-2018": tuple(Published(each, None) for each in _TABLE_OF_2018),
-        "published-2018-text": tuple(Published(each, None) for each in _TEXT_OF_2018),
+        "published-2021": _published(_OF_2021, grouped=True),
+        "published-2018": _published(_TABLE_OF_2018),
+        "published-2018-text": _published(_TEXT_OF_2018),
     }
 )
 """The lists by name."""

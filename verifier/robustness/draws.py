@@ -1,14 +1,13 @@
-"""ADR and detection metrics on other images of the same kind: a paired bootstrap over images or drives.
+"""ADR, detection metrics and curves on other images of the same kind: a paired bootstrap over images or drives.
 
 Units (images, or whole sequences, whose images resemble each other) are drawn with replacement, as many as there are
 (Efron 1979; Davison and Hinkley 1997, section 2.4). Draws are weights, how often each has each unit: matching is done
 once, and several data sets of the same images, as taken and degraded, are drawn alike, so that a difference compares
 the same images. Thresholds of ADR are picked again on each drawn baseline, because they too depend on which images
-were taken; a level that a handful of false positives decides says little, and `Thresholds` tells. Intervals are
+were taken; a level that a handful of false positives decides says little, and `Thresholds` tells. All else that was
+fixed before stays: the operating point of the detector, and the sensitivities of a trade-off curve. Intervals are
 percentile intervals, no closer than so few units with objects allow (`verifier.base.statistics.reaching`).
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +19,12 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.base.statistics import drawn_with_replacement, percentile_ends, reaching, reaching_ratio
+from verifier.closedloop.curves import areas, worst_case
 from verifier.perception.confusion.average_precision import drawn_class
 from verifier.perception.confusion.drives import GroupedBy
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.adr import AdrSettings, DetectionRates, Thresholds, pick_thresholds
+from verifier.robustness.adr import USUAL, AdrSettings, DetectionRates, Thresholds, pick_thresholds
 from verifier.robustness.detection_metrics import (
     COCO_MOST,
     COCO_SIZES,
@@ -35,12 +35,11 @@ from verifier.robustness.detection_metrics import (
     right_detections,
 )
 
-
-def image_weights(images: int, draws: int, rng: np.random.Generator) -> Ints:
-    """(draws, images) how often each draw has each image; ValueError without images or draws."""
-    if images < 1 or draws < 1:
-        raise ValueError(f"expected images and draws, got {images} and {draws}")
-    return drawn_with_replacement(images, draws, rng)
+ADR = "ADR"
+"""What the average detection rate is called among the metrics."""
+CONFIDENCE = 0.95
+DRAWS = 500
+"""Of which 12 lie beyond each end of an interval at that confidence."""
 
 
 def drawn_shares(
@@ -52,7 +51,7 @@ def drawn_shares(
         data: annotations and detections.
         policy: how they are matched.
         lowest_score: detections below do not take part; None: all do.
-        weights: (draws, images) from `image_weights`.
+        weights: (draws, images) how often each draw has each image.
 
     Raises:
         UsageError: the policy compares boxes that the data does not have.
@@ -105,6 +104,7 @@ def _drawn_metric(evaluation: Any, name: str, classes: int, weights: Ints) -> Fl
 BLOCK_ENTRIES = 4_000_000
 """Numbers of a table held at a time: 32 MB."""
 FEWEST_UNITS = 2
+"""Drawing from fewer says nothing."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def adr_intervals(
     baseline: DetectionSet,
     conditions: Mapping[str, DetectionSet],
     rng: np.random.Generator,
-    settings: AdrSettings | None = None,
+    settings: AdrSettings = USUAL,
     *,
     draws: int = 1000,
     confidence: float = 0.95,
@@ -139,7 +139,6 @@ def adr_intervals(
     Raises:
         UsageError: the frames differ, there are too few units, or a number is out of range; see also `judged`.
     """
-    settings = settings or AdrSettings()
     if draws < 1 or not 0 < confidence < 1 or unit not in get_args(GroupedBy):
         raise UsageError(
             f"expected at least one draw, a confidence in (0, 1) and the unit 'frame' or 'sequence', got {draws}, "
@@ -155,7 +154,7 @@ def adr_intervals(
     reference = judged(baseline, settings.policy)
     all_found = {"baseline": reference} | {name: judged(each, settings.policy) for name, each in conditions.items()}
     largest = max(max(len(each.hit), len(each.false), len(frames)) for each in all_found.values())
-    blocks = (image_weights(len(frames), part.stop - part.start, rng) for part in _parts(draws, largest))
+    blocks = (drawn_with_replacement(len(frames), part.stop - part.start, rng) for part in _parts(draws, largest))
     drawn = _drawn(reference, all_found, unit_of, frames, blocks, settings.levels)
     picked = pick_thresholds(baseline, settings)
     start = _own_adr(reference, picked)
@@ -175,9 +174,7 @@ def _own_adr(found: Judged, thresholds: Thresholds) -> float:
     return DetectionRates.of(found, thresholds).adr if len(found.hit) else np.nan
 
 
-def drawn_adr(
-    baseline: DetectionSet, data: DetectionSet, weights: Ints, settings: AdrSettings | None = None
-) -> Floats:
+def drawn_adr(baseline: DetectionSet, data: DetectionSet, weights: Ints, settings: AdrSettings = USUAL) -> Floats:
     """(B,) ADR of `data` in every draw, at thresholds picked again on the drawn baseline; NaN without objects.
 
     Args:
@@ -188,7 +185,6 @@ def drawn_adr(
         ValueError: another number of frames than weights.
         UsageError: as `judged`.
     """
-    settings = settings or AdrSettings()
     reference, found = judged(baseline, settings.policy), judged(data, settings.policy)
     if not reference.images == found.images == weights.shape[1]:
         raise ValueError(f"{weights.shape[1]} weights, {reference.images} and {found.images} frames")
@@ -236,8 +232,7 @@ def _thresholds(found: Judged, unit_of: Ints, weight: Ints, images: Ints, levels
     rate = counted / images[:, np.newaxis]
     # How many stand before the rate exceeds the level, in every draw: rows differ, so one search per level.
     first = [np.count_nonzero(rate <= level, axis=1) for level in levels.tolist()]
-    threshold: Floats = score[np.stack(first, axis=1)]
-    return threshold
+    return np.asarray(score[np.stack(first, axis=1)])
 
 
 def _adr(found: Judged, unit_of: Ints, weight: Ints, threshold: Floats) -> Floats:
@@ -265,3 +260,52 @@ def _interval(
     if not is_baseline and value[1] > 0:  # the baseline's is 1 by definition
         share = reaching_ratio(share, *value, units, confidence=confidence) or share
     return AdrInterval(reaching(own, value[0], units, confidence=confidence) or own, share, undefined)
+
+
+def weights_of(images: int, seed: int) -> Ints | None:
+    """(draws, images) how often each draw has each image; None for too few images."""
+    if images < FEWEST_UNITS:
+        return None
+    return drawn_with_replacement(images, DRAWS, np.random.default_rng([seed, 4]))
+
+
+def drawn_metrics(
+    data: DetectionSet,
+    source: DetectionSet,
+    names: Sequence[str],
+    policy: MatchingPolicy,
+    lowest_score: float | None,
+    adr_levels: tuple[float, ...],
+    weights: Ints,
+) -> dict[str, Floats]:
+    """The metrics in every draw, by name; NaN where one is not defined.
+
+    Raises:
+        UsageError: boxes that the data do not have, or a library that is missing.
+    """
+    if not len(data.annotations):
+        return {}
+    shares = drawn_shares(data, policy, lowest_score, weights)
+    found = {name: shares[name] for name in names if name in shares}
+    if ADR in names:
+        found[ADR] = drawn_adr(source, data, weights, AdrSettings(adr_levels, policy))
+    return found | drawn_coco(data, [name for name in names if name not in (*shares, ADR)], weights)
+
+
+def share_interval(
+    sensitivities: tuple[Floats, Floats],
+    baseline: tuple[Floats, Floats],
+    level: tuple[Floats, Floats],
+    value: tuple[float, float],
+    objects: Ints,
+) -> tuple[float, float] | None:
+    """Of RobROC of two curves by the area of the first one, in equal draws; None where no draw has an area.
+
+    Args:
+        value: both areas, of the images themselves.
+    """
+    whole = areas(*baseline)
+    _, safety, efficiency = worst_case(sensitivities, [baseline[0], level[0]], [baseline[1], level[1]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(whole > 0, areas(safety, efficiency) / whole, np.nan)
+    return reaching_ratio(percentile_ends(shares, CONFIDENCE), *value, int(np.count_nonzero(objects)), 1.0)
