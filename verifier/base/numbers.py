@@ -33,8 +33,6 @@ def rounded(value: float, *, up: bool | None, digits: int = 3, target: Fraction 
         return "inf"
     exact = Decimal(repr(float(value)))  # as documents spell it: the double next to 0.3 is 0.3, not just below
     away = min(abs(exact), abs(1 - exact))
-    if away == 0:
-        return f"{value:.0f}"
     if abs(value) > LARGEST_ROUNDED:
         return repr(value)
 
