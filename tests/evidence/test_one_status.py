@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -61,7 +62,9 @@ def agreed(bundle):
     worst = max(first.values(), key=ORDER.index)
     assert said.startswith(f"status: {worst}: ")
     assert ("; the assurance case as a whole: " in said) == (ORDER.index(bundle.case.value) > ORDER.index(worst))
-    told = {(name, planner): status.split(" ")[0] for name, planner, _, status in report.requirements if status}
+    told = {
+        (name, planner): re.split("[: ]", status)[0] for name, planner, _, status in report.requirements if status
+    }
     assert told.items() <= first.items()
     return first
 

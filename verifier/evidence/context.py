@@ -47,7 +47,7 @@ import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_text
@@ -63,9 +63,25 @@ from verifier.evidence.review import ReviewFinding, read_review
 from verifier.evidence.triggers import Trigger, read_triggers
 from verifier.perception.confusion.data_set import frame_hashes
 
-LEFT_TO_PEOPLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("duties.toml").read_text(encoding="utf-8"))
+
+@dataclass(frozen=True)
+class Duty:
+    """A row of `duties.toml`, as its head says."""
+
+    answer: str
+    goal: str = ""
+    amlas: str = ""
+    module: str = ""
+    acp: str = ""
+
+
+_TABLE = tomllib.loads(Path(__file__).with_name("duties.toml").read_text(encoding="utf-8"))
+LEFT_TO_PEOPLE: Mapping[str, Duty] = {name: Duty(**each) for name, each in _TABLE["duty"].items()}
 """All that is known of duties."""
-DUTIES: Mapping[str, str] = {name: each["answer"] for name, each in LEFT_TO_PEOPLE["duty"].items()}
+GOALS: tuple[str, ...] = tuple(_TABLE["goals"])
+"""Duties that are goals of the case, in its order; that of training data stands before them."""
+MODULES: tuple[str, ...] = tuple(_TABLE["modules"])
+DUTIES: Mapping[str, str] = {name: each.answer for name, each in LEFT_TO_PEOPLE.items()}
 """What is not shown by this evidence: key in the file -> what they answer for."""
 Row = TypeVar("Row")
 _SETTING, _MOUNTING = ("weights", "threshold", "preprocessing"), ("sensor", "calibration")
