@@ -12,7 +12,7 @@ from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Kind
 from verifier.evidence.case.modules import ACPS
 from verifier.evidence.case.requirements import grounds_of
-from verifier.evidence.context import DUTIES, LEFT_TO_PEOPLE, CaseContext, FrameList
+from verifier.evidence.context import DUTIES, GOALS, LEFT_TO_PEOPLE, CaseContext, FrameList
 from verifier.evidence.defeaters.about_data import matrices_behind, shared_frames, shared_sequences
 from verifier.evidence.defeaters.finding import UNCONFIRMED
 from verifier.evidence.defeaters.values import is_rate_of
@@ -60,10 +60,10 @@ def left_to_persons(
 ) -> list[str]:
     """Goals that no computation shows."""
     found, matching = [_training_goal(draft, runs, documents, context)], _matching_text(runs, documents)
-    for duty in LEFT_TO_PEOPLE["goals"]:
-        row = LEFT_TO_PEOPLE["duty"][duty]
-        text, note = row["goal"].replace("{matching}", matching), _left_to(context, duty)
-        found.append(draft.person_goal(text, note, duty, row.get("amlas", ""), duty in context.responsible))
+    for duty in GOALS:
+        row, note = LEFT_TO_PEOPLE[duty], _left_to(context, duty)
+        text = row.goal.replace("{matching}", matching)
+        found.append(draft.person_goal(text, note, duty, row.amlas, duty in context.responsible))
     return found
 
 
