@@ -302,8 +302,8 @@ def test_images_that_do_not_fit(run, images, tmp_path):
     (target / "a.jpg").unlink()
     (target / "pairs.csv").write_text("target,source\n")
     refused("no line for a.png")
-    (target / "pairs.csv").write_text("target;source\n")
-    refused("expected the columns target and source")
+    (target / "pairs.csv").write_text("target,image\na.png,a.png\n")
+    refused("pairs.csv:1: no column 'source'")
     (target / "pairs.csv").write_text("target,source\na.png,a.png\na.png,b.png\n")
     refused("pairs.csv:3: 'a.png' has two lines")
 

@@ -199,6 +199,20 @@ def test_dependent_pairs_are_not_trusted_and_drives_are_resampled_where_they_are
     assert np.array_equal(without.trusted[0][at], band.lower[at])
 
 
+@pytest.mark.parametrize(("drives", "wanted"), [(5, Trust.DEPENDENT_EXACT), (25, Trust.DEPENDENT_BY_DRIVE)])
+def test_few_drives_are_not_resampled(drives, wanted):
+    """Pairs of one image depend on each other, images of one drive do not: five drives say nothing of the next."""
+    pairs = scenes(np.random.default_rng(4), 1500, shared=0.8)
+    pairs = replace(pairs, drive=np.arange(pairs.image_count) % drives)
+    of = collision_map(
+        pairs, Grid(np.array([16.0]), np.array([12.0])), POLICY, EstimatorSettings("normal_reference", 0.3)
+    )
+    found = confidence(pairs, of, seed=1, replicates=20)
+    assert set(Trust.counted(found.trust)) == {wanted}
+    kind = IntervalKind.BY_DRIVE if drives == 25 else IntervalKind.EXACT_MONOTONE
+    assert np.array_equal(found.trusted[1], found.intervals[kind].upper)
+
+
 def test_where_drives_are_refuted_their_intervals_cover_and_those_of_images_do_not():
     """Fifteen drives of 10 to 119 frames, nine of ten of which are near copies: the exact intervals of images miss
     lambda in a fifth of 60 data sets and more, at some point; what is recommended covers it in .95 everywhere."""

@@ -58,6 +58,8 @@ def test_where_no_level_does_nothing_levels_are_halved_between_those_measured():
         "jpeg-quality_40",
         "jpeg-quality_20",
     ]
+    campaign, checked = of(quality, **dict(zip(names, ((1, "?"), (0.95, "?"), (0.5, "-"), (0.4, "-")), strict=True)))
+    assert "jpeg-quality_40" in further(campaign, checked, 1)
     campaign, checked = of(quality, **dict(zip(names, ((1, "+"), (0.5, "-"), (0.5, "-"), (0.4, "-")), strict=True)))
     (row,) = breaks(campaign, checked)
     assert (row.holds_at, row.fails_at, row.can_narrow) == ("baseline", "jpeg-quality_60", False)

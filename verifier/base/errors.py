@@ -5,7 +5,7 @@ expected and what to do. The command line prints exactly `str(error)`; nothing e
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -137,7 +137,7 @@ def unknown_error(kind: str, name: str, known: Iterable[str], before: str = "", 
     return UsageError(f"{before}{message}{after}\n  hint: {hint}")
 
 
-def check_known(kind: str, name: str, known: Iterable[str]) -> None:
+def check_known(kind: str, name: str, known: Collection[str]) -> None:
     """`unknown_error` unless the name is a known one."""
     if name not in known:
         raise unknown_error(kind, name, known)

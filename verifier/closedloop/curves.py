@@ -180,17 +180,13 @@ def areas(safety: Floats, efficiency: Floats) -> Floats:
     """
     if not np.all(efficiency[..., 1:] <= efficiency[..., :-1]):
         order = np.argsort(efficiency, axis=-1)[..., ::-1]
-        safety, efficiency = _ordered(safety, order), _ordered(efficiency, order)
+        safety, efficiency = (np.take_along_axis(each, order, axis=-1) for each in (safety, efficiency))
     # From one efficiency down to the next, the union is as high as the greatest safety met so far.
     height = np.maximum.accumulate(safety, axis=-1)
     width = efficiency.copy()
     width[..., :-1] -= efficiency[..., 1:]
     found: Floats = (height * width).sum(axis=-1)
     return found
-
-
-def _ordered(values: Floats, order: Ints) -> Floats:
-    return values[order] if values.ndim == 1 else np.take_along_axis(values, order, axis=-1)
 
 
 def robustness(worst: float, baseline: float) -> float | None:

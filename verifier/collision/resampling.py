@@ -370,7 +370,8 @@ def oracle_blocks(
     Args:
         pairs, maps: of detectors over the same images and grid.
         replicates: how many are drawn.
-        rng, progress: as everywhere.
+        rng: decides which.
+        progress: told of the distances that are done.
 
     Raises:
         UsageError: two bandwidths, no replicate, or a detector without spread in its reported distances.

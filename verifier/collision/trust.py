@@ -11,7 +11,8 @@ fails they can miss nearly always, and the exact interval is trusted:
 | pairs are independent of each other and of N (`independence`) | pairs of one image, drawn one by one, say less |
 | cross-validation did not take the narrowest kernel that it tries | near copies among the pairs forecast each other |
 
-Where only independence fails, images are resampled, and drives where they are known. The exact interval that is
+Where only independence fails, images are resampled, and drives where they are known, but not fewer than `FEW_UNITS`:
+with five drives 95 % intervals covered in 80 % of worlds, with three in 69 %. The exact interval that is
 trusted elsewhere is EXACT_MONOTONE; for a speed where the data contradict its assumption (the share of collisions
 rises with the reported distance beyond chance), and where its ends cross, so that it holds no probability at all, it
 is EXACT_WINDOW, which covers an average only. Where images of one drive are not independent, those by drives stand in
@@ -28,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints, Mask
-from verifier.base.statistics import clopper_pearson
+from verifier.base.statistics import FEW_UNITS, clopper_pearson
 from verifier.collision.codes import Code
 from verifier.collision.estimator import CollisionMap
 from verifier.collision.independence import REFUTED, Independence, independence
@@ -80,7 +81,7 @@ class Trust(Code):
     )
     DEPENDENT_EXACT = (
         10,
-        "pairs, their number or images of a drive are not independent, and nothing was resampled",
+        "pairs, their number or images of a drive are not independent, and too little was resampled",
     )
 
     @property
@@ -140,6 +141,7 @@ def confidence(
         UsageError: see `subsampling_interval`, `bootstrap_intervals` and `exact_interval`.
         LimitError: it would need more memory than the limit.
     """
+    drives = len(np.unique(pairs.drive))
     first, second, third, fourth = (np.random.default_rng(each) for each in np.random.SeedSequence(seed).spawn(4))
     tested = independence(pairs, third)
     exact = [IntervalKind.EXACT_WINDOW, IntervalKind.EXACT_MONOTONE, IntervalKind.EXACT_SIMULTANEOUS]
@@ -149,9 +151,8 @@ def confidence(
     made.append(subsampling_interval(pairs, of, rng=first, level=level, subsampling=subsampling, progress=progress))
     if replicates:
         made += bootstrap_intervals(pairs, of, rng=second, level=level, replicates=replicates, progress=progress)
-        if len(np.unique(pairs.drive)) > 1:
-            drives, _ = bootstrap_intervals(pairs, of, rng=fourth, level=level, replicates=replicates, by_drive=True)
-            made.append(drives)
+        if drives > 1:
+            made += bootstrap_intervals(pairs, of, rng=fourth, level=level, replicates=replicates, by_drive=True)[:1]
     images, collisions = window_counts(pairs, of.grid, of.policy, window_m / 2, window_m / 2)
     intervals = MappingProxyType({each.kind: each for each in made})
     effective = effective_images(pairs, of.grid, window_m / 2, window_m / 2) if by_drives else images
@@ -161,7 +162,8 @@ def confidence(
     trust = np.where(crossed, np.uint8(Trust.CROSSED), trust)
     if tested.refuted:
         resampled = Trust.DEPENDENT_BY_DRIVE, Trust.DEPENDENT, Trust.DEPENDENT_EXACT
-        code = next(each for each in resampled if each.kind in intervals)
+        few = 1 < drives < FEW_UNITS
+        code = Trust.DEPENDENT_EXACT if few else next(each for each in resampled if each.kind in intervals)
         trust = np.where(trust == Trust.SUBSAMPLING, np.uint8(code), trust)
     return Confidence(intervals, trust, images, tested)
 

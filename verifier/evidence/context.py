@@ -49,7 +49,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TypeVar
 
-from verifier.base.errors import InputError, Place
+from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
 from verifier.evidence.declarations import Declarations, read_declarations, today
@@ -215,6 +215,8 @@ def read_context(
         InputError: the file cannot be read, is no TOML, or an element is not accepted; with file, line and key.
     """
     top = read_toml(path).table(TABLES)
+    for key in ("evidence", "condition", "hazard", "trigger"):
+        _refuse_lookalikes(top, key)
     return CaseContext(
         _words(top, "system", ("name", "description")),
         _words(top, "odd", ("description",)),
@@ -231,6 +233,14 @@ def read_context(
         _listed(top, "field", read_field),
         _listed(top, "review", read_review),
     )
+
+
+def _refuse_lookalikes(top: Element, key: str) -> None:
+    """Refuse two names of a table that people would take for one."""
+    seen: dict[str, str] = {}
+    for name, each in top.table_at(key):
+        if (other := seen.setdefault(as_seen(name), name)) != name:
+            raise each.fail(f"a name that looks like {shown(other)}: nobody could tell them apart")
 
 
 def _words(top: Element, key: str, known: tuple[str, ...]) -> str:

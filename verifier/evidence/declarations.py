@@ -31,6 +31,7 @@ NUMBERS = ("memory", "statistics", "conditions", "harm", "triggers")
 """What numbers assume, which evidence may be given for beside the duties of people; the
 last three are shares of conditions, how seldom behaviour leads to harm, and that the list of triggers is complete."""
 DIGITS = 8
+DAY = datetime.timedelta(days=1)
 _BLANK = b"\0\xef\xbb\xbf \t\r\n\f\v"
 """Bytes that say nothing, a mark of UTF-8 among them."""
 
@@ -70,6 +71,8 @@ class Evidence:
             return self.fault
         if day is None or day > self.valid_until:
             return f"expired on {self.valid_until}"
+        if self.dated is not None and self.dated > day + DAY:  # the day is that of UTC
+            return f"dated {self.dated}, after {day}, on which it is judged"
         return ""
 
     @property
@@ -263,7 +266,7 @@ def past_day(day: datetime.date, fail: Callable[[str], InputError]) -> datetime.
         InputError: what `fail` makes of the words, where it is later.
     """
     last = max(today(), clock_day())
-    if day > last + datetime.timedelta(days=1):  # the day is that of UTC
+    if day > last + DAY:  # the day is that of UTC
         raise fail(f"expected a day that has been, today is {last}, found {day}")
     return day
 

@@ -78,11 +78,6 @@ class Break:
     sure_until: float | None = None
     can_narrow: bool = False
 
-    @property
-    def breaks(self) -> bool:
-        """Whether it fails anywhere."""
-        return self.fails_at is not None
-
 
 def break_of(criterion: Criterion, levels: Sequence[float], scale: Scale) -> Break:
     """Where the criterion breaks; `levels` from the mildest on, as many as margins."""
@@ -134,7 +129,7 @@ def gaps(criterion: Criterion, levels: Sequence[float], scale: Scale) -> dict[tu
     if not any(margin is not None and criterion.fails(margin) for margin in criterion.margins):
         return {}
     last = next((number for number, (_, state) in enumerate(known) if state == "fails"), len(known) - 1)
-    undecided = [at for at, state in known[: last + 1] if state == "open"]
+    undecided = [at for at, state in known[: last + 1] if state == "open" and math.isfinite(along(at, scale))]
     closest = EDGE * _width(undecided[0], undecided[-1], scale) if undecided else 0.0
     return {
         (mild, severe): _width(mild, severe, scale)

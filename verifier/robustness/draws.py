@@ -292,11 +292,6 @@ def drawn_metrics(
     return found | drawn_coco(data, [name for name in names if name not in (*shares, ADR)], weights)
 
 
-def change_interval(here: Floats, there: Floats, value: float, objects: Ints) -> tuple[float, float] | None:
-    """Of the change from `here` to `there` in equal draws; None where no draw has both."""
-    return reaching(percentile_ends(there - here, CONFIDENCE), value, objects, (-1.0, 1.0))
-
-
 def share_interval(
     sensitivities: tuple[Floats, Floats],
     baseline: tuple[Floats, Floats],

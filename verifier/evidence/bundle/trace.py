@@ -141,7 +141,7 @@ def status_blocks(
     rows = tuple(
         (
             name_text(each.requirement),
-            Cell(f"{each.status.value} {name_text(each.reason)}".rstrip(), verdict=each.status.value),
+            Cell(name_text(each.told), verdict=each.status.value),
             each.grade.value,
             compared.get((each.requirement, each.planner, each.run), "-"),
             some_of(doubts.get(each.requirement, ())) or "none",

@@ -21,6 +21,7 @@ from verifier.evidence.following.rates import RATED
 from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.status import Grade, Status
 from verifier.perception.confusion.data_set import record_of
+from verifier.telling.confusion import matching_text
 
 NOT_STATED = "not stated"
 
@@ -171,14 +172,8 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:
     found = [matrices_behind(run, documents) for run in runs]
     stated = [each.content["matching"] for each in found if each is not None and each.content.get("matching")]
-    texts = dict.fromkeys(each if isinstance(each, str) else _flat(each) for each in stated)
+    texts = dict.fromkeys(matching_text(each) if isinstance(each, dict) else str(each) for each in stated)
     return some_of([name_text(each, 200) for each in texts]) or NOT_STATED
-
-
-def _flat(policy: object) -> str:
-    if isinstance(policy, dict):
-        return ", ".join(f"{key} {_flat(value)}" for key, value in policy.items())
-    return str(policy)
 
 
 def _untargeted(runs: Sequence[Document]) -> Iterator[str]:

@@ -28,7 +28,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from scipy.special import gammainccinv, gammaincinv
 
 from verifier.analysis.channel_test import channel_condition, channel_test
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import UsageError, unknown_error
 from verifier.base.numbers import significant
 from verifier.checking.enclosure import doubles_around
 from verifier.checking.verdicts import Decision, Verdict, decide, verdict_of
@@ -206,15 +206,13 @@ def requirement_of(run: Document, name: str, planner: str | None) -> Requirement
     result: RunResult = run.result
     named = [each for each in result.requirements if each.name == name]
     if not named:
-        message, hint = unknown_name("requirement", name, [each.name for each in result.requirements])
-        raise UsageError(f"{message}\n  hint: {hint}")
+        raise unknown_error("requirement", name, [each.name for each in result.requirements])
     planners = [each.planner for each in named]
     if planner is None and len(named) > 1:
         raise UsageError(f"{name} was checked under several planners; name one of {', '.join(planners)} (--planner)")
     chosen = [each for each in named if planner in (None, each.planner)]
     if not chosen:
-        message, hint = unknown_name("planner", str(planner), planners)
-        raise UsageError(f"{message}\n  hint: {hint}")
+        raise unknown_error("planner", str(planner), planners)
     return chosen[0]
 
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import get_args
 
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import UsageError, unknown_error
 from verifier.base.numbers import significant
 from verifier.base.version import __version__
 from verifier.evidence.documents import Document
@@ -201,8 +201,7 @@ def by_exposure(
     known = _environments(found)
     for name in [*environments, *exposures]:
         if name not in known and not (name == EVERY and name in exposures):
-            message, hint = unknown_name("environment", name, known)
-            raise UsageError(f"{message}\n  hint: {hint}")
+            raise unknown_error("environment", name, known)
     used = [name for name in known if not environments or name in environments]
     if EVERY in exposures:
         if len(exposures) > 1:

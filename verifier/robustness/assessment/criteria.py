@@ -10,6 +10,7 @@ from pathlib import Path
 from verifier.base.documents import InputFile, json_values
 from verifier.base.errors import InputError, Place
 from verifier.base.numbers import exact_text
+from verifier.base.statistics import percentile_ends, reaching
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.closedloop.comparison import BASELINE, NamedCurve
@@ -23,7 +24,7 @@ from verifier.robustness.campaign.definition import CollisionLimit, SystemModelR
 from verifier.robustness.campaign.judging import collision_at, requirement_row, run_options
 from verifier.robustness.campaign.looking import Progress, no_progress
 from verifier.robustness.campaign.result import requirement_criterion
-from verifier.robustness.draws import change_interval, share_interval
+from verifier.robustness.draws import CONFIDENCE, share_interval
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.results import RunResult, engines_of
@@ -95,7 +96,8 @@ def _change_ends(first: Level, level: Level, name: str) -> tuple[float, float] |
         return None
     if level is first:
         return 0.0, 0.0  # by definition, and not by what was measured
-    return change_interval(first.drawn[name], level.drawn[name], float(after - before), level.objects)
+    ends = percentile_ends(level.drawn[name] - first.drawn[name], CONFIDENCE)  # the draws are equal
+    return reaching(ends, float(after - before), level.objects, (-1.0, 1.0))
 
 
 def _of_change(ends: tuple[float, float] | None, limit: Fraction) -> Verdict | None:

@@ -11,6 +11,7 @@ circumstances -> missing test cases -> plan -> performance and distances -> rela
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from verifier.base.blocks import HERE, Pool
@@ -31,7 +32,6 @@ from verifier.robustness.assessment.result import (
     MadeHere,
     SystemResult,
     TargetResult,
-    least_scale,
     outcomes,
 )
 from verifier.robustness.assessment.samples import with_measured, with_samples
@@ -176,7 +176,8 @@ def _judged(assessment: Assessment, target: DataSet, computed: Mapping[str, Data
     source = assessment.source.performance
     if source is None or target.performance is None:
         return TargetResult(target, distances, ())
-    scale = least_scale(assessment.shown_in(target), assessment.tolerance_scaling)
+    scales = (each.scale(assessment.tolerance_scaling) for each in assessment.shown_in(target))
+    scale = min(scales, default=Fraction(1))  # of data that hold several circumstances the strictest one rules
     found = outcomes(assessment.metrics, source, target.performance, assessment.rules, distances, scale)
     unchecked = tuple(
         name

@@ -78,7 +78,7 @@ def sweeps(mutations: Mapping[str, AnyMutation]) -> list[Sweep]:
         place = partial(along, scale=scale)
         for falls in (False, True):
             side = [at for at in levels if at != nothing and (place(at) < place(nothing)) is falls]
-            if len(side) > math.isinf(place(nothing)):  # nothing lies halfway to where no level is
+            if len(side) > 1 or (side and math.isfinite(place(nothing))):  # nothing lies halfway to where no level is
                 start = {nothing: levels.get(nothing, BASELINE)}
                 way = start | {at: levels[at] for at in sorted(side, key=place, reverse=falls)}
                 made.append(Sweep(mutation, parameter, others, way))

@@ -50,7 +50,7 @@ from verifier.robustness.campaign.making import (
     depth_remarks,
     operating_remarks,
 )
-from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places
+from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places, named
 from verifier.robustness.campaign.refining import breaks, further, sweeps
 from verifier.robustness.campaign.result import CampaignDocument, CampaignResult, CampaignRow, RequirementRow
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
@@ -132,7 +132,7 @@ def _checked(campaign: Campaign) -> Scenes:
     for name, choice in campaign.detectors.items():
         tried(partial(choice.opened, root))
         if scenes is not None:
-            tried(partial(_named, f"detectors.{name}", partial(check_detector, choice, scenes, root)))
+            tried(partial(named, f"detectors.{name}", partial(check_detector, choice, scenes, root)))
     if scenes is not None:
         tried(partial(check_places, scenes, given, root))
         tried(partial(_check_depth, scenes))
@@ -152,13 +152,6 @@ def _checked(campaign: Campaign) -> Scenes:
         raise InputError("\n".join([f"{campaign.name}: what it names cannot be used", *problems]))
     assert scenes is not None
     return scenes
-
-
-def _named(about: str, check: Callable[[], Any]) -> None:
-    try:
-        check()
-    except UsageError as error:
-        raise UsageError(str(error) if str(error).startswith(f"{about}: ") else f"{about}: {error}") from None
 
 
 def _check_depth(scenes: Scenes) -> None:
