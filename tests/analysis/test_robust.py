@@ -28,7 +28,7 @@ from small_objectives import channel_of, objective_of, random_objective
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust import graph as robust_graph
 from verifier.analysis.robust import inner_bounds as one_side
-from verifier.analysis.robust import solve
+from verifier.analysis.robust import solutions, solve
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.inner_bounds import bound_sides
 from verifier.analysis.robust.policy import PolicySearch, make_nodes
@@ -1130,6 +1130,24 @@ def test_draws_are_from_the_columns_of_the_channel():
         few = Region(region.labels, region.group, region.lower[:1], region.upper[:1], region.needed[:1])
         with pytest.raises(ValueError, match="fewer bins"):
             uncertain_step(objective, few)
+
+
+def test_what_cannot_be_told_is_never_before_a_draw():
+    # That a and b were both reported is no observation.
+    channel = channel_of(THREE, np.zeros((1, 3)), np.ones((1, 3)), [frozenset(each) for each in THREE])
+    objective = objective_of(channel, [[0, 1, 1], [1] * 3], [0, 0], {"p": {1}}, "F p", (0,), (1,))
+    step = uncertain_step(objective, random_region(np.random.default_rng(0), objective, 1, 3))
+    assert channel.then[1, 2] == -1
+    assert step.before == ((0,), (0, 1, 2), (0, 1, 2))
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_better_matrices_are_climbed_for_few_initial_states(most, monkeypatch):
+    calls = []
+    monkeypatch.setattr(solutions, "MOST_STARTS", most)
+    monkeypatch.setattr(solutions, "climbed", lambda objective, region, known, sign: calls.append(sign) or known)
+    bounds_of(Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]}), "F g")
+    assert calls == [1.0, -1.0] * most
 
 
 REPORTS = [frozenset(), frozenset("a"), frozenset("b")]
